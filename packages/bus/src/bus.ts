@@ -1,0 +1,83 @@
+/**
+ * The bus: the only way services talk. Two implementations keep one contract (`testing/contract.ts`).
+ *
+ * Invariants
+ *  B1  Payloads are immutable: in one process they travel by reference.
+ *  B2  Messages from one sender to one subscription arrive in the order they were sent.
+ *  B3  A handler never runs inside the call that sent to it.
+ *  B4  A request nobody listens to fails at once with `no-responders`.
+ *  B5  After its last reply, its failure or `close()`, a request's observer hears nothing more.
+ *  B6  A handler that throws hurts nobody: the error goes to `onFault`.
+ */
+import type { Subject } from './subject.ts';
+import type { BusError } from './errors.ts';
+
+/** Hears the answers to one request. */
+export interface ReplyObserver<Reply> {
+  reply(payload: Reply): void;
+  failed(error: BusError): void;
+}
+
+/** A request that waits for replies. Close it when the last one has come; an open one is held for ever. */
+export interface PendingRequest {
+  close(): void;
+}
+
+export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void;
+
+export interface Subscription {
+  /** Takes no new message. Those already delivered are finished by their handlers. */
+  close(): void;
+}
+
+export interface Bus {
+  publish<Request>(to: Subject<Request>, payload: Request): void;
+
+  /** Sends one message and hears any number of replies. Errors: `no-responders`, `closed`, `payload-too-large`. */
+  request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest;
+
+  /**
+   * Hears a subject. With `queue`, each message goes to one member of the group.
+   * Resolves once messages sent by others from now on will arrive.
+   */
+  subscribe<Request, Reply = never>(to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options?: { readonly queue?: string }): Promise<Subscription>;
+
+  keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>>;
+
+  /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
+  readonly connected: boolean;
+
+  /** Delivers what was sent, then closes. Open requests fail with `closed`. */
+  drain(): Promise<void>;
+}
+
+declare const value: unique symbol;
+
+export interface Bucket<Value> {
+  readonly name: string;
+  readonly [value]?: Value;
+}
+
+export interface KeyValueEntry<Value> {
+  readonly key: string;
+  readonly value: Value;
+  /** Grows with every change of the bucket. */
+  readonly revision: number;
+}
+
+export type KeyValueChange<Value> = ({ readonly kind: 'put' } & KeyValueEntry<Value>) | { readonly kind: 'delete'; readonly key: string };
+
+export interface KeyValue<Value> {
+  get(key: string): Promise<KeyValueEntry<Value> | undefined>;
+  put(key: string, value: Value): Promise<number>;
+  /** @throws {BusError} `revision-conflict` when the key exists. */
+  create(key: string, value: Value): Promise<number>;
+  /** @throws {BusError} `revision-conflict` when the key has another revision. */
+  update(key: string, value: Value, revision: number): Promise<number>;
+  delete(key: string): Promise<void>;
+  /** Hears every present value, then every change. Resolves when the present ones have been heard. */
+  watch(observer: (change: KeyValueChange<Value>) => void): Promise<Subscription>;
+}
+
+/** Where an implementation reports what no caller can be told: a handler's exception, an undecodable message, a reconnect. */
+export type OnFault = (what: string, error: unknown) => void;

@@ -1,0 +1,7 @@
+export type { Bucket, Bus, Handler, KeyValue, KeyValueChange, KeyValueEntry, OnFault, PendingRequest, ReplyObserver, Subscription } from './bus.ts';
+export { BusError } from './errors.ts';
+export type { BusErrorKind } from './errors.ts';
+export type { Subject } from './subject.ts';
+export { catalogBucket, subjects, subjectTable } from './subjects.ts';
+export { MemoryBus } from './memory/bus.ts';
+export { openNatsBus } from './nats/bus.ts';

@@ -1,0 +1,175 @@
+/**
+ * The bus between processes. All replies of a process come in over one inbox subscription and are told apart by a token,
+ * which costs half of a subscription per request; a request to nobody comes back as NATS' own 503 on that inbox.
+ */
+import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { randomBytes } from 'node:crypto';
+import { decode, encode } from '../codec.ts';
+import { BusError } from '../errors.ts';
+import type { Bucket, Bus, Handler, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type { Subject } from '../subject.ts';
+import { Blobs } from './blobs.ts';
+import { connectNats, type NatsOptions } from './connect.ts';
+import { openKeyValue } from './key-value.ts';
+
+const noResponders = 503;
+
+export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
+  const connection = await connectNats(options);
+  return new NatsBus(connection, onFault);
+}
+
+/** Keeps a large message, which takes a while to fetch, from being overtaken by those sent after it. */
+interface Lane {
+  tail: Promise<void> | undefined;
+}
+
+interface Waiting extends Lane {
+  readonly observer: ReplyObserver<unknown>;
+}
+
+class NatsBus implements Bus {
+  readonly #connection: NatsConnection;
+  readonly #onFault: OnFault;
+  readonly #blobs: Blobs;
+  readonly #inbox: string;
+  readonly #waiting = new Map<string, Waiting>();
+  #count = 0;
+  #connected = true;
+
+  constructor(connection: NatsConnection, onFault: OnFault) {
+    this.#connection = connection;
+    this.#onFault = onFault;
+    this.#blobs = new Blobs(connection, `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`);
+    this.#inbox = `${createInbox()}.`;
+    connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#hearReply(error, message) });
+    void this.#followStatus();
+  }
+
+  get connected(): boolean {
+    return this.#connected && !this.#connection.isClosed();
+  }
+
+  publish<Request>(to: Subject<Request>, payload: Request): void {
+    this.#send(to.name, payload, undefined, true);
+  }
+
+  request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
+    this.#count += 1;
+    const token = this.#count.toString(36);
+    this.#waiting.set(token, { observer: observer as ReplyObserver<unknown>, tail: undefined });
+    try {
+      this.#send(to.name, payload, this.#inbox + token, false);
+    } catch (error) {
+      this.#waiting.delete(token);
+      throw error;
+    }
+    return { close: () => void this.#waiting.delete(token) };
+  }
+
+  async subscribe<Request, Reply = never>(
+    to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options: { readonly queue?: string } = {},
+  ): Promise<Subscription> {
+    this.#assertOpen();
+    const lane: Lane = { tail: undefined };
+    const hear = (message: Msg): void => {
+      const reply = (payload: Reply): void => {
+        if (message.reply !== undefined && message.reply !== '') this.#send(message.reply, payload, undefined, false);
+      };
+      this.#receive(message, lane, to.name, (payload) => handler(payload as Request, reply));
+    };
+    const subscription = this.#connection.subscribe(to.name, {
+      ...(options.queue === undefined ? {} : { queue: options.queue }),
+      callback: (error, message) => {
+        if (error) this.#onFault(`the subscription ${to.name} failed`, error);
+        else hear(message);
+      },
+    });
+    await this.#connection.flush();
+    return {
+      close: () => {
+        if (!subscription.isClosed()) subscription.unsubscribe();
+      },
+    };
+  }
+
+  keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
+    return openKeyValue<Value>(this.#connection, bucket.name, this.#onFault);
+  }
+
+  async drain(): Promise<void> {
+    if (!this.#connection.isClosed()) await this.#connection.drain();
+    for (const [token, waiting] of this.#waiting) {
+      this.#waiting.delete(token);
+      waiting.observer.failed(new BusError('closed', 'the bus is closed'));
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#connection.isClosed() || this.#connection.isDraining()) throw new BusError('closed', 'the bus is closed');
+  }
+
+  #send(name: string, payload: unknown, reply: string | undefined, shared: boolean): void {
+    this.#assertOpen();
+    const bytes = encode(payload);
+    const replyTo = reply === undefined ? {} : { reply };
+    if (this.#blobs.needsClaim(bytes)) {
+      this.#connection.publish(name, '', { ...replyTo, headers: this.#blobs.keep(bytes, shared) });
+    } else {
+      this.#connection.publish(name, bytes, replyTo);
+    }
+  }
+
+  #hearReply(error: Error | null, message: Msg): void {
+    if (error) {
+      this.#onFault('the inbox failed', error);
+      return;
+    }
+    const token = message.subject.slice(this.#inbox.length);
+    const waiting = this.#waiting.get(token);
+    if (waiting === undefined) return;
+    if (message.data.length === 0 && message.headers?.code === noResponders) {
+      this.#waiting.delete(token);
+      waiting.observer.failed(new BusError('no-responders', 'nobody listens on that subject')); // B4
+      return;
+    }
+    this.#receive(message, waiting, 'the inbox', (payload) => {
+      if (this.#waiting.has(token)) waiting.observer.reply(payload); // B5
+    });
+  }
+
+  /** Decodes and handles one message, in the order of its lane. */
+  #receive(message: Msg, lane: Lane, name: string, handle: (payload: unknown) => void): void {
+    const guarded = (bytes: Uint8Array): void => {
+      try {
+        handle(decode(bytes));
+      } catch (error) {
+        this.#onFault(`a message on ${name} could not be handled`, error); // B6
+      }
+    };
+    const claim = this.#blobs.claimOf(message);
+    if (claim === undefined && lane.tail === undefined) {
+      guarded(message.data);
+      return;
+    }
+    const step: Promise<void> = (lane.tail ?? Promise.resolve())
+      .then(async () => guarded(claim === undefined ? message.data : await this.#blobs.fetch(claim)))
+      .catch((error: unknown) => this.#onFault(`a large message on ${name} is lost`, error))
+      .finally(() => {
+        if (lane.tail === step) lane.tail = undefined;
+      });
+    lane.tail = step; // B2
+  }
+
+  async #followStatus(): Promise<void> {
+    for await (const status of this.#connection.status()) {
+      if (status.type === 'disconnect') {
+        this.#connected = false;
+        this.#onFault('the connection to NATS is lost; reconnecting', undefined);
+      } else if (status.type === 'reconnect') {
+        this.#connected = true;
+        this.#onFault('reconnected to NATS', undefined);
+      }
+    }
+  }
+}

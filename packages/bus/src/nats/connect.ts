@@ -1,0 +1,40 @@
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { BusError } from '../errors.ts';
+
+export interface NatsOptions {
+  /** `nats://host:port`, several separated by commas. */
+  readonly servers: string;
+  /** Shown in NATS' own monitoring. */
+  readonly clientName: string;
+  /** Milliseconds to wait for the first connection before giving up. */
+  readonly connectTimeoutMs: number;
+}
+
+const retryMs = 500;
+
+/**
+ * Connects, waiting a while for a NATS that is still starting; later it reconnects for ever.
+ * @throws {BusError} `timeout` naming the address when there is no NATS.
+ */
+export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
+  const giveUpAt = Date.now() + options.connectTimeoutMs;
+  for (;;) {
+    try {
+      return await connect({
+        servers: options.servers.split(',').map((server) => server.trim()),
+        name: options.clientName,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 250,
+        pingInterval: 10_000,
+        ignoreClusterUpdates: false,
+      });
+    } catch (error) {
+      if (Date.now() + retryMs >= giveUpAt) {
+        throw new BusError('timeout', `no NATS server answers at ${options.servers}: ${String(error)}`, error);
+      }
+      await new Promise<void>((resume) => {
+        setTimeout(resume, retryMs);
+      });
+    }
+  }
+}

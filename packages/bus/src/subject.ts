@@ -1,0 +1,24 @@
+import { isToken } from '@omnibus/protocol';
+
+declare const payload: unique symbol;
+
+/**
+ * A place on the bus with the type of what is sent there and of what is answered. Made only in `subjects.ts`.
+ *
+ * `family` is the same for all subjects of one kind: the bounded label of metrics.
+ */
+export interface Subject<Request, Reply = never> {
+  readonly name: string;
+  readonly family: string;
+  readonly [payload]?: { readonly request: Request; readonly reply: Reply };
+}
+
+const root = 'omnibus.v1';
+
+/** @throws {Error} when a token could change the shape of the subject. NATS clients accept an empty token, so we check. */
+export function subject<Request, Reply = never>(family: string, ...tokens: readonly string[]): Subject<Request, Reply> {
+  for (const token of tokens) {
+    if (!isToken(token)) throw new Error(`bus subject ${family}: ${JSON.stringify(token)} is no valid token`);
+  }
+  return { name: tokens.length === 0 ? `${root}.${family}` : `${root}.${family}.${tokens.join('.')}`, family };
+}

@@ -1,0 +1,32 @@
+/** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
+import type {
+  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
+  StreamFrame,
+} from '@omnibus/protocol';
+import { subject, type Subject } from './subject.ts';
+import type { Bucket } from './bus.ts';
+
+export const subjects = {
+  /** An `initialize`, for any session worker (queue group `session`). */
+  sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
+  /** What a client sends within a session, for the worker that owns it. */
+  session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
+  /** A call, for any adapter of the server (queue group `backend`). */
+  backend: (server: ServerName): Subject<CallCommand, ExchangeEvent> => subject('backend', server),
+  /** Cancellation and the like, for every adapter of the server. */
+  backendControl: (server: ServerName): Subject<ControlCommand> => subject('backend-control', server),
+  /** What servers say outside calls, for every session worker. */
+  notices: subject<ServerNotice>('notices'),
+};
+
+/** What each server offers; key: the server's name. */
+export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog' };
+
+/** The rows of `docs/subjects.md`. */
+export const subjectTable = [
+  { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },
+  { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
+  { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
+  { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },
+  { subject: 'notices', from: 'backend', to: 'every session worker', carries: 'ServerNotice', answers: 'nothing' },
+] as const;

@@ -1,0 +1,216 @@
+/** What both implementations must do, run against each of them: a difference is a bug in one. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BusError } from '../errors.ts';
+import type { Bucket, Bus, KeyValueChange, OnFault, ReplyObserver } from '../bus.ts';
+import { subject } from '../subject.ts';
+
+export interface BusUnderTest {
+  /** Two ends of one bus: the same object in one process, two connections over NATS. */
+  readonly near: Bus;
+  readonly far: Bus;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const greetings = subject<{ readonly text: string }, { readonly text: string }>('contract-greetings');
+const notes = subject<{ readonly number: number }>('contract-notes');
+
+/** Collects what an observer or a watcher hears and lets a test wait for the n-th. */
+export class Heard<Value> {
+  readonly values: Value[] = [];
+  #waiting: { readonly count: number; readonly resolve: (values: Value[]) => void }[] = [];
+
+  readonly add = (value: Value): void => {
+    this.values.push(value);
+    this.#waiting = this.#waiting.filter(({ count, resolve }) => {
+      if (this.values.length < count) return true;
+      resolve(this.values);
+      return false;
+    });
+  };
+
+  until(count: number): Promise<Value[]> {
+    if (this.values.length >= count) return Promise.resolve(this.values);
+    return new Promise((resolve) => this.#waiting.push({ count, resolve }));
+  }
+}
+
+function observe<Reply>(): { readonly heard: Heard<Reply | BusError>; readonly observer: ReplyObserver<Reply> } {
+  const heard = new Heard<Reply | BusError>();
+  return { heard, observer: { reply: heard.add, failed: heard.add } };
+}
+
+export function busContract(name: string, open: (onFault: OnFault) => Promise<BusUnderTest>): void {
+  describe(`the bus contract, kept by ${name}`, () => {
+    let bus: BusUnderTest;
+    let faults: Heard<string>;
+
+    beforeEach(async () => {
+      faults = new Heard<string>();
+      bus = await open((what) => faults.add(what));
+    });
+
+    afterEach(async () => {
+      await bus[Symbol.asyncDispose]();
+    });
+
+    it('delivers a published message to every subscriber', async () => {
+      const first = new Heard<number>();
+      const second = new Heard<number>();
+      await bus.far.subscribe(notes, ({ number }) => first.add(number));
+      await bus.far.subscribe(notes, ({ number }) => second.add(number));
+      bus.near.publish(notes, { number: 1 });
+      expect(await first.until(1)).toEqual([1]);
+      expect(await second.until(1)).toEqual([1]);
+    });
+
+    it('delivers a message to one member of a queue group', async () => {
+      const heard = new Heard<number>();
+      for (let member = 0; member < 3; member += 1) await bus.far.subscribe(notes, ({ number }) => heard.add(number), { queue: 'readers' });
+      for (let number = 0; number < 30; number += 1) bus.near.publish(notes, { number });
+      const values = await heard.until(30);
+      expect([...values].sort((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, number) => number));
+    });
+
+    it('keeps the order of one sender, also around messages larger than one packet', async () => {
+      const heard = new Heard<number>();
+      const big = subject<{ readonly number: number; readonly padding: string }>('contract-big');
+      await bus.far.subscribe(big, ({ number, padding }) => heard.add(number * 1_000_000_000 + padding.length));
+      const sizes = [10, 3_000_000, 5, 1_500_000, 1];
+      sizes.forEach((size, number) => bus.near.publish(big, { number, padding: 'x'.repeat(size) }));
+      expect(await heard.until(sizes.length)).toEqual(sizes.map((size, number) => number * 1_000_000_000 + size));
+    });
+
+    it('never runs a handler inside the call that sent to it', async () => {
+      const heard = new Heard<string>();
+      await bus.near.subscribe(notes, () => heard.add('handled'));
+      bus.near.publish(notes, { number: 1 });
+      heard.add('sent');
+      expect(await heard.until(2)).toEqual(['sent', 'handled']);
+    });
+
+    it('carries several replies to one request, in order', async () => {
+      await bus.far.subscribe(greetings, ({ text }, reply) => {
+        reply({ text: `${text} one` });
+        reply({ text: `${text} two` });
+      });
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'hello' }, observer);
+      expect(await heard.until(2)).toEqual([{ text: 'hello one' }, { text: 'hello two' }]);
+    });
+
+    it('answers a request to nobody with no-responders', async () => {
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'hello' }, observer);
+      const [error] = await heard.until(1);
+      expect(error).toBeInstanceOf(BusError);
+      expect((error as BusError).kind).toBe('no-responders');
+    });
+
+    it('answers a request with no-responders after the last subscriber closed', async () => {
+      const subscription = await bus.near.subscribe(greetings, (_payload, reply) => reply({ text: 'still here' }));
+      subscription.close();
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'hello' }, observer);
+      expect(((await heard.until(1))[0] as BusError).kind).toBe('no-responders');
+    });
+
+    it('says nothing more to a closed request', async () => {
+      const replies: ((payload: { readonly text: string }) => void)[] = [];
+      const asked = new Heard<string>();
+      await bus.far.subscribe(greetings, ({ text }, reply) => {
+        replies.push(reply);
+        asked.add(text);
+      });
+      const first = observe<{ readonly text: string }>();
+      const second = observe<{ readonly text: string }>();
+      const pending = bus.near.request(greetings, { text: 'first' }, first.observer);
+      bus.near.request(greetings, { text: 'second' }, second.observer);
+      await asked.until(2);
+      pending.close();
+      for (const reply of replies) reply({ text: 'late' });
+      await second.heard.until(1);
+      expect(first.heard.values).toEqual([]);
+    });
+
+    it('reports a handler that throws and goes on', async () => {
+      const heard = new Heard<number>();
+      await bus.far.subscribe(notes, ({ number }) => {
+        heard.add(number);
+        if (number === 1) throw new Error('a broken handler');
+      });
+      bus.near.publish(notes, { number: 1 });
+      bus.near.publish(notes, { number: 2 });
+      expect(await heard.until(2)).toEqual([1, 2]);
+      await faults.until(1);
+    });
+
+    it('fails open requests with closed when it is drained, and refuses new ones', async () => {
+      await bus.far.subscribe(greetings, () => undefined);
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'hello' }, observer);
+      await bus.near.drain();
+      expect(((await heard.until(1))[0] as BusError).kind).toBe('closed');
+      expect(() => bus.near.publish(notes, { number: 1 })).toThrow(BusError);
+    });
+
+    describe('key-value', () => {
+      let bucket: Bucket<{ readonly text: string }>;
+      let buckets = 0;
+
+      beforeEach(() => {
+        buckets += 1;
+        bucket = { name: `contract-${buckets}` };
+      });
+
+      it('stores, reads, replaces and deletes', async () => {
+        const near = await bus.near.keyValue(bucket);
+        const far = await bus.far.keyValue(bucket);
+        expect(await near.get('a')).toBeUndefined();
+        const revision = await near.put('a', { text: 'one' });
+        expect(await far.get('a')).toEqual({ key: 'a', value: { text: 'one' }, revision });
+        await far.put('a', { text: 'two' });
+        expect((await near.get('a'))?.value).toEqual({ text: 'two' });
+        await near.delete('a');
+        expect(await far.get('a')).toBeUndefined();
+      });
+
+      it('lets only one of two writers win', async () => {
+        const store = await bus.near.keyValue(bucket);
+        const revision = await store.create('a', { text: 'one' });
+        await expect(store.create('a', { text: 'again' })).rejects.toMatchObject({ kind: 'revision-conflict' });
+        await store.update('a', { text: 'two' }, revision);
+        await expect(store.update('a', { text: 'three' }, revision)).rejects.toMatchObject({ kind: 'revision-conflict' });
+        expect((await store.get('a'))?.value).toEqual({ text: 'two' });
+      });
+
+      it('shows a watcher every present value, then every change', async () => {
+        const near = await bus.near.keyValue(bucket);
+        const far = await bus.far.keyValue(bucket);
+        await near.put('a', { text: 'one' });
+        await near.put('b', { text: 'two' });
+        const heard = new Heard<KeyValueChange<{ readonly text: string }>>();
+        const watch = await far.watch(heard.add);
+        expect(heard.values.map((change) => change.key).sort()).toEqual(['a', 'b']);
+        await near.put('c', { text: 'three' });
+        await near.delete('a');
+        const changes = await heard.until(4);
+        expect(changes[2]).toMatchObject({ kind: 'put', key: 'c', value: { text: 'three' } });
+        expect(changes[3]).toMatchObject({ kind: 'delete', key: 'a' });
+        watch.close();
+      });
+
+      it('stores values larger than one packet, replaced whole', async () => {
+        const near = await bus.near.keyValue(bucket);
+        const far = await bus.far.keyValue(bucket);
+        const heard = new Heard<KeyValueChange<{ readonly text: string }>>();
+        await far.watch(heard.add);
+        await near.put('a', { text: 'x'.repeat(3_000_000) });
+        await heard.until(1);
+        await near.put('a', { text: 'y'.repeat(2_000_000) });
+        const last = (await heard.until(2)).at(-1);
+        expect(last).toMatchObject({ kind: 'put', key: 'a', value: { text: 'y'.repeat(2_000_000) } });
+        expect((await far.get('a'))?.value.text.length).toBe(2_000_000);
+      });
+    });
+  });
+}

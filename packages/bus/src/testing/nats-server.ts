@@ -1,0 +1,65 @@
+/** A real NATS server for tests: `nats-server` on the PATH, else Docker, else a failure that says what is missing. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface NatsServer {
+  /** `nats://127.0.0.1:port` */
+  readonly url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** @throws {Error} that says what to install when neither a binary nor Docker is there. */
+export async function startNatsServer(): Promise<NatsServer> {
+  if (spawnSync('nats-server', ['--version']).status === 0) return startBinary();
+  if (spawnSync('docker', ['info'], { stdio: 'ignore' }).status === 0) return startContainer();
+  throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server) or start Docker');
+}
+
+async function startBinary(): Promise<NatsServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
+  const child = spawn('nats-server', ['--addr', '127.0.0.1', '--port', '-1', '--jetstream', '--store_dir', folder], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const log = await untilReady(child);
+  const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1];
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves with the log up to the line that says the server is ready. */
+function untilReady(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+      if (log.includes('Server is ready')) resolve(log);
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`nats-server exited with ${code}: ${log}`)));
+  });
+}
+
+async function startContainer(): Promise<NatsServer> {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const container = await new GenericContainer(process.env['OMNIBUS_NATS_IMAGE'] ?? 'nats:2')
+    .withCommand(['-js'])
+    .withExposedPorts(4222)
+    .withWaitStrategy(Wait.forLogMessage('Server is ready'))
+    .start();
+  return {
+    url: `nats://${container.getHost()}:${container.getMappedPort(4222)}`,
+    async [Symbol.asyncDispose]() {
+      await container.stop();
+    },
+  };
+}

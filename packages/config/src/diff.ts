@@ -1,0 +1,29 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config, ServerConfig } from './schema.ts';
+
+/** What a changed configuration means for the servers: only those that differ are touched. */
+export interface ServerChanges {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+}
+
+/** The servers to connect to: those not disabled. */
+export function enabledServers(config: Config): ReadonlyMap<string, ServerConfig> {
+  return new Map(Object.entries(config.mcpServers).filter(([, server]) => !server.disabled));
+}
+
+export function diffServers(before: Config, after: Config): ServerChanges {
+  const old = enabledServers(before);
+  const now = enabledServers(after);
+  return {
+    added: [...now.keys()].filter((name) => !old.has(name)),
+    removed: [...old.keys()].filter((name) => !now.has(name)),
+    changed: [...now].filter(([name, server]) => old.has(name) && !isDeepStrictEqual(old.get(name), server)).map(([name]) => name),
+  };
+}
+
+/** Options that only take effect with a restart, of those that differ. */
+export function restartOptions(before: Config, after: Config): string[] {
+  return (['listen', 'admin', 'bus', 'log', 'limits', 'security'] as const).filter((option) => !isDeepStrictEqual(before[option], after[option]));
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { formatProblem, loadConfig, type LoadResult } from './load.ts';
+
+function load(text: string, env: Record<string, string> = {}, files: Record<string, string> = {}): LoadResult {
+  return loadConfig({
+    file: 'omnibus.yaml', text, env,
+    readFile(path) {
+      const content = files[path];
+      if (content === undefined) throw new Error('there is no such file');
+      return content;
+    },
+  });
+}
+
+function problemsOf(text: string, env: Record<string, string> = {}): string[] {
+  const result = load(text, env);
+  return 'problems' in result ? result.problems.map(formatProblem) : [];
+}
+
+describe('a configuration', () => {
+  it('needs no more than one server', () => {
+    const result = load('mcpServers: { a: { url: http://127.0.0.1:4001/mcp } }');
+    expect(result).toMatchObject({
+      config: { listen: '127.0.0.1:7300', bus: 'memory', timeouts: { call: 60_000, max: 600_000 }, mcpServers: { a: { url: 'http://127.0.0.1:4001/mcp', concurrency: 128 } } },
+    });
+  });
+
+  it('takes the mcpServers map of a desktop client as it is', () => {
+    const result = load(JSON.stringify({
+      mcpServers: {
+        files: { type: 'stdio', command: 'npx', args: ['-y', 'server-filesystem', '/tmp'], env: { DEBUG: '1' }, autoApprove: ['read'], disabled: false },
+        web: { type: 'http', url: 'https://example.com/mcp', headers: { Authorization: 'Bearer x' }, timeout: 30_000 },
+      },
+    }));
+    expect(result).toMatchObject({ config: { mcpServers: { files: { command: 'npx' }, web: { timeout: 30_000 } } } });
+  });
+
+  it('replaces references to the environment and to files', () => {
+    const result = load(
+      'mcpServers: { a: { url: "https://${HOST}/mcp", headers: { Authorization: "Bearer ${file:token}", X: "${NONE:-none} $${kept}" } } }',
+      { HOST: 'example.com' }, { token: 'secret\n' },
+    );
+    expect(result).toMatchObject({ config: { mcpServers: { a: { url: 'https://example.com/mcp', headers: { Authorization: 'Bearer secret', X: 'none ${kept}' } } } } });
+  });
+
+  it('is refused with every mistake at once, each with line, path and what was expected', () => {
+    expect(problemsOf(`
+lisen: 127.0.0.1:7300
+timeouts:
+  call: soon
+mcpServers:
+  a:
+    url: ftp://example.com
+    headers: { Authorization: "\${TOKEN}" }
+  b:
+    comand: npx
+  "c d":
+    command: npx
+profiles:
+  a: {}
+  p: { servers: [x] }
+`)).toEqual([
+      'omnibus.yaml:2: lisen: unknown option; did you mean "listen"?',
+      'omnibus.yaml:4: timeouts.call: expected a duration such as "500ms", "30s", "10m" or "1h", or a number of milliseconds, got "soon"',
+      'omnibus.yaml:7: mcpServers.a.url: expected an http:// or https:// address, got "ftp://example.com"',
+      'omnibus.yaml:8: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}',
+      'omnibus.yaml:10: mcpServers.b.comand: unknown option; did you mean "command"?',
+      'omnibus.yaml:11: mcpServers.c d: expected 1 to 64 characters of letters, digits, "_" and "-"',
+    ]);
+  });
+
+  it('is refused where its parts do not fit each other', () => {
+    expect(problemsOf(`
+mcpServers:
+  a: { type: stdio, url: "http://127.0.0.1:1/mcp" }
+  b: {}
+profiles:
+  a: {}
+  p: { servers: [x], rename: { nonsense: n } }
+`)).toEqual([
+      'omnibus.yaml:3: mcpServers.a.type: type "stdio" needs "command", got "stdio"',
+      'omnibus.yaml:3: mcpServers.a.url: type "stdio" does not go with "url", got "http://127.0.0.1:1/mcp"',
+      'omnibus.yaml:4: mcpServers.b: expected "command" (a program to start) or "url" (a server to connect to)',
+      'omnibus.yaml:6: profiles.a: a server has this name already, and /mcp/a can be only one of them',
+      'omnibus.yaml:7: profiles.p.servers[0]: there is no server "x" under mcpServers, got "x"',
+      'omnibus.yaml:7: profiles.p.rename.nonsense: expected `server/tool` with a server of mcpServers, got "n"',
+    ]);
+  });
+
+  it('that is no YAML is refused with the line', () => {
+    expect(problemsOf('mcpServers:\n  a: {')[0]).toMatch(/^omnibus\.yaml:\d+: not YAML or JSON: /);
+  });
+});

@@ -1,0 +1,25 @@
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { loadConfig, type LoadResult } from './load.ts';
+
+/** Of files named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
+const maxReferencedBytes = 64 * 1024;
+
+/** Reads and checks a configuration file. `${file:…}` is relative to its folder. */
+export function readConfigFile(file: string, env: Readonly<Record<string, string | undefined>> = process.env): LoadResult {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const message = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : String(error);
+    return { problems: [{ file, line: 1, path: '', message }] };
+  }
+  const readFile = (path: string): string => {
+    const absolute = resolve(dirname(file), path);
+    const status = statSync(absolute);
+    if (!status.isFile()) throw new Error('it is not a regular file');
+    if (status.size > maxReferencedBytes) throw new Error(`it is larger than ${maxReferencedBytes} bytes`);
+    return readFileSync(absolute, 'utf8');
+  };
+  return loadConfig({ file, text, env, readFile });
+}

@@ -1,0 +1,147 @@
+/**
+ * The configuration: shape, default, unit and documentation of every option in one place. `docs/config.md` and
+ * `docs/omnibus.schema.json` are generated from it.
+ */
+import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
+import { z } from 'zod';
+import { durationHint, parseDurationMs } from './duration.ts';
+
+const duration = (fallback: string) =>
+  z.union([z.string(), z.number()])
+    .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
+    .transform((value) => parseDurationMs(value) as number)
+    .prefault(fallback);
+
+const optionalDuration = z.union([z.string(), z.number()])
+  .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
+  .transform((value) => parseDurationMs(value) as number)
+  .optional();
+
+const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
+const hostPort = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, { error: 'expected HOST:PORT, for example "127.0.0.1:7300"' });
+const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' });
+const count = (fallback: number) => z.int().positive().default(fallback);
+
+/** Reserved because `/mcp/<name>` is an endpoint for each of these. */
+const prefixMode = z.enum(['auto', 'always', 'never']);
+
+const toolSettings = z.strictObject({
+  timeout: optionalDuration.describe('Time without an answer or progress after which a call of this tool is given up.'),
+  maxTime: optionalDuration.describe('Time after which a call of this tool is given up whatever happens.'),
+});
+
+/** Keys that desktop clients keep beside a server for themselves. They are accepted and mean nothing here. */
+export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'gallery', 'version', 'icon', 'includeTools', 'excludeTools', 'oauth', 'dev'] as const;
+
+const server = z.strictObject({
+  description: z.string().optional().describe('For people.'),
+  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp']).optional()
+    .describe('How to talk to the server. Follows from `url` or `command` when left out.'),
+  command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
+  args: z.array(z.string()).default([]).describe('Arguments of the program.'),
+  env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
+  cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
+  url: httpUrl.optional().describe('Address of a Streamable HTTP server. With `command`, the program is started first and serves this address.'),
+  headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
+  disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
+  timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
+  maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
+  connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
+  concurrency: count(128).describe('Requests the server works on at once.'),
+  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place; more are refused with "server busy".'),
+  restart: z.strictObject({
+    minDelay: duration('500ms').describe('Wait before the first new attempt.'),
+    maxDelay: duration('30s').describe('Longest wait between attempts.'),
+  }).prefault({}).describe('Back-off after a server is lost. The wait doubles with each failure in a row, with some randomness.'),
+  tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, by the name the server gives them.'),
+});
+
+const profile = z.strictObject({
+  description: z.string().optional().describe('For people.'),
+  servers: z.array(name).optional().describe('Servers of this profile, in the order of its lists. Default: all.'),
+  tools: z.array(z.string()).optional().describe('Globs over `server/tool`, for example "github/get_*". "!" in front takes away. Default: all tools.'),
+  rename: z.record(z.string(), z.string()).default({}).describe('New public names, by `server/tool`.'),
+  pin: z.record(z.string(), z.record(z.string(), z.unknown())).default({})
+    .describe('Argument values fixed by `server/tool`; they disappear from the schema and clients cannot change them.'),
+  prefix: prefixMode.optional().describe('Overrides the global `prefix`.'),
+});
+
+const limit = (option: keyof Limits) => z.int().positive().default(defaultLimits[option]);
+
+const shape = z.strictObject({
+  $schema: z.string().optional().describe('Address of the JSON Schema, for editors.'),
+  listen: hostPort.default('127.0.0.1:7300').describe('Where clients connect. Only this machine unless you say otherwise.'),
+  admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /healthz and /readyz are served.'),
+  bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
+    .describe('What the parts of the gateway talk over: in one process, or NATS.'),
+  prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: when an endpoint has more than one server.'),
+  pageSize: count(1_000).describe('Entries of one page of a list.'),
+  timeouts: z.strictObject({
+    call: duration('60s').describe('Time without an answer or progress after which a call is given up.'),
+    max: duration('10m').describe('Time after which a call is given up whatever happens.'),
+    idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
+    drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
+  }).prefault({}),
+  security: z.strictObject({
+    allowedHosts: z.array(z.string()).optional()
+      .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),
+    allowedOrigins: z.array(z.string()).default([])
+      .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
+  }).prefault({}),
+  log: z.strictObject({
+    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+    format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
+  }).prefault({}),
+  limits: z.strictObject({
+    maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),
+    maxJsonDepth: limit('maxJsonDepth').describe('Nesting of one client message.'),
+    maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
+    maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all request headers together.'),
+    maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),
+    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one caller on one worker.'),
+    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer.'),
+    maxStreamsPerSession: limit('maxStreamsPerSession').describe('GET streams of one session.'),
+    maxBufferedBytes: limit('maxBufferedBytes').describe('Bytes waiting for a client that does not read; its stream is closed beyond it.'),
+    maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
+    maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
+    maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
+  }).prefault({}),
+  mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway, in the order of its lists.'),
+  profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
+});
+
+export const configSchema = shape.superRefine((config, context) => {
+  for (const [serverName, settings] of Object.entries(config.mcpServers)) {
+    const problem = (message: string, ...path: string[]): void => {
+      context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
+    };
+    if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
+    if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
+    if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
+    if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
+  }
+  for (const [profileName, settings] of Object.entries(config.profiles)) {
+    const problem = (message: string, ...path: (string | number)[]): void => {
+      context.addIssue({ code: 'custom', message, path: ['profiles', profileName, ...path] });
+    };
+    if (Object.hasOwn(config.mcpServers, profileName)) problem(`a server has this name already, and /mcp/${profileName} can be only one of them`);
+    settings.servers?.forEach((serverName, index) => {
+      if (!Object.hasOwn(config.mcpServers, serverName)) problem(`there is no server "${serverName}" under mcpServers`, 'servers', index);
+    });
+    for (const option of ['rename', 'pin'] as const) {
+      for (const key of Object.keys(settings[option])) {
+        const serverName = key.split('/', 1)[0] as string;
+        if (!key.includes('/') || !Object.hasOwn(config.mcpServers, serverName)) problem('expected `server/tool` with a server of mcpServers', option, key);
+      }
+    }
+  }
+});
+
+export type Config = z.output<typeof configSchema>;
+export type ServerConfig = Config['mcpServers'][string];
+export type ProfileConfig = Config['profiles'][string];
+
+/** The JSON Schema of what a user may write, for editors. */
+export function configJsonSchema(): object {
+  return z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
+}

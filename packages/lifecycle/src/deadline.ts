@@ -1,0 +1,112 @@
+/**
+ * Deadlines for tens of thousands of calls on one timer. Deadlines are kept in buckets of one tick; extending one only
+ * writes down the new time, and the old bucket moves it on when it comes due.
+ *
+ * Invariants
+ *  D1  A callback runs at most once, never before its time and at most one tick after it (plus event-loop delay).
+ *  D2  After `cancel()` it never runs.
+ *  D3  The timer runs only while there is a deadline, and keeps no process alive.
+ */
+export interface Deadline {
+  /** Moves the deadline to `delayMs` from now. Only ever later than before, else the old time holds. */
+  extend(delayMs: number): void;
+  cancel(): void;
+}
+
+class Entry implements Deadline {
+  dueAt: number;
+  bucket: Set<Entry> | undefined;
+  readonly callback: () => void;
+  readonly #now: () => number;
+
+  constructor(dueAt: number, callback: () => void, now: () => number) {
+    this.dueAt = dueAt;
+    this.callback = callback;
+    this.#now = now;
+  }
+
+  extend(delayMs: number): void {
+    this.dueAt = Math.max(this.dueAt, this.#now() + delayMs);
+  }
+
+  cancel(): void {
+    this.bucket?.delete(this); // D2
+    this.bucket = undefined;
+  }
+}
+
+export interface DeadlineWheelOptions {
+  /** Milliseconds between looks at the clock. */
+  readonly tickMs?: number;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class DeadlineWheel {
+  readonly #tickMs: number;
+  readonly #now: () => number;
+  readonly #onFault: (error: unknown) => void;
+  readonly #buckets = new Map<number, Set<Entry>>();
+  #timer: NodeJS.Timeout | undefined;
+  /** Every bucket up to and including this tick has been emptied. */
+  #doneTick: number;
+
+  constructor(options: DeadlineWheelOptions) {
+    this.#tickMs = options.tickMs ?? 50;
+    this.#now = options.now ?? (() => performance.now());
+    this.#onFault = options.onFault;
+    this.#doneTick = Math.floor(this.#now() / this.#tickMs);
+  }
+
+  schedule(delayMs: number, callback: () => void): Deadline {
+    const entry = new Entry(this.#now() + delayMs, callback, this.#now);
+    if (this.#timer === undefined) {
+      this.#doneTick = Math.floor(this.#now() / this.#tickMs);
+      this.#timer = setInterval(() => this.tick(), this.#tickMs).unref(); // D3
+    }
+    this.#place(entry);
+    return entry;
+  }
+
+  /** Runs what is due. Called by the wheel's own timer, and by tests with a clock of their own. */
+  tick(): void {
+    const now = this.#now();
+    const currentTick = Math.floor(now / this.#tickMs);
+    while (this.#doneTick < currentTick) {
+      this.#doneTick += 1;
+      const bucket = this.#buckets.get(this.#doneTick);
+      if (bucket === undefined) continue;
+      this.#buckets.delete(this.#doneTick);
+      for (const entry of bucket) this.#settle(entry, now);
+    }
+    if (this.#buckets.size === 0 && this.#timer !== undefined) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  #settle(entry: Entry, now: number): void {
+    if (entry.dueAt > now) {
+      this.#place(entry);
+      return;
+    }
+    entry.bucket = undefined;
+    try {
+      entry.callback();
+    } catch (error) {
+      this.#onFault(error);
+    }
+  }
+
+  #place(entry: Entry): void {
+    const tick = Math.max(this.#doneTick + 1, Math.ceil(entry.dueAt / this.#tickMs)); // D1
+    let bucket = this.#buckets.get(tick);
+    if (bucket === undefined) {
+      bucket = new Set();
+      this.#buckets.set(tick, bucket);
+    }
+    bucket.add(entry);
+    entry.bucket = bucket;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The one table of what the gateway itself answers when it refuses or fails. Three families stay apart: an upstream's own
+ * error is passed on as it is, a gateway error stands in this table, and anything else is a bug and becomes `internal.error`.
+ */
+import type { JsonRpcErrorObject } from './json-rpc.ts';
+
+/** `same`: the identical request may be sent again. `unknown-outcome`: it may have been executed, so look before repeating. */
+export type Retry = 'never' | 'same' | 'unknown-outcome';
+
+interface ErrorRow {
+  readonly code: number;
+  /** The status when nothing was answered yet; once a stream is open the error rides in it. */
+  readonly httpStatus: number;
+  readonly retry: Retry;
+  readonly meaning: string;
+}
+
+const row = (code: number, httpStatus: number, retry: Retry, meaning: string): ErrorRow => ({ code, httpStatus, retry, meaning });
+
+export const errorTable = {
+  'message.not_json': row(-32700, 400, 'never', 'The body is not JSON.'),
+  'message.invalid': row(-32600, 400, 'never', 'The body is JSON but no JSON-RPC message of this protocol.'),
+  'message.too_large': row(-32600, 413, 'never', 'The body is larger than limits.maxBodyBytes.'),
+  'message.too_deep': row(-32600, 400, 'never', 'The body nests deeper than limits.maxJsonDepth.'),
+  'batch.unsupported': row(-32600, 400, 'never', 'Only sessions of revision 2025-03-26 may send an array of messages.'),
+  'batch.invalid': row(-32600, 400, 'never', 'The batch is empty, too long, or contains initialize.'),
+  'method.unknown': row(-32601, 200, 'never', 'The gateway does not serve this method, or nothing behind this endpoint does.'),
+  'params.invalid': row(-32602, 200, 'never', 'The parameters do not fit the method.'),
+  'cursor.invalid': row(-32602, 200, 'never', 'The cursor is not one of ours, or the list changed since. Start again without a cursor.'),
+  'tool.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a tool of that name.'),
+  'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
+  'resource.unknown': row(-32002, 200, 'never', 'No server behind this endpoint knows that resource.'),
+  'session.missing': row(-32600, 400, 'never', 'The request needs the Mcp-Session-Id that initialize answered with.'),
+  'session.unknown': row(-32600, 404, 'never', 'There is no such session, or it has ended. Initialize again.'),
+  'session.initialized': row(-32600, 400, 'never', 'This session has been initialized already.'),
+  'session.limit': row(-32603, 503, 'same', 'The worker or this caller has as many sessions as limits allow.'),
+  'session.busy': row(-32603, 503, 'same', 'The session has limits.maxInFlightPerSession requests waiting.'),
+  'stream.limit': row(-32603, 409, 'same', 'The session has limits.maxStreamsPerSession streams open.'),
+  'revision.unsupported': row(-32600, 400, 'never', 'MCP-Protocol-Version names a revision this endpoint does not speak.'),
+  'host.forbidden': row(-32600, 403, 'never', 'The Host header is not on the allow-list (DNS rebinding protection).'),
+  'origin.forbidden': row(-32600, 403, 'never', 'The Origin header is not on the allow-list.'),
+  'http.path_unknown': row(-32600, 404, 'never', 'There is no endpoint at this path.'),
+  'http.method_not_allowed': row(-32600, 405, 'never', 'The endpoint takes POST, GET and DELETE.'),
+  'http.not_acceptable': row(-32600, 406, 'never', 'The Accept header allows neither application/json nor text/event-stream.'),
+  'http.media_type': row(-32600, 415, 'never', 'The body must be application/json.'),
+  'upstream.unavailable': row(-32603, 200, 'same', 'The server is not connected. The request was not executed.'),
+  'upstream.busy': row(-32603, 200, 'same', 'The server has as many requests running and waiting as its limits allow. The request was not executed.'),
+  'upstream.lost': row(-32603, 200, 'unknown-outcome', 'The connection to the server broke while it worked on the request.'),
+  'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
+  'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not MCP.'),
+  'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
+  'gateway.unavailable': row(-32603, 503, 'same', 'No part of the gateway is there to take the request.'),
+  'gateway.draining': row(-32603, 503, 'same', 'The gateway is stopping.'),
+  'gateway.interrupted': row(-32603, 502, 'unknown-outcome', 'The part of the gateway that served the request is gone.'),
+  'internal.error': row(-32603, 500, 'unknown-outcome', 'A fault in the gateway; the log has the details under data.incident.'),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorReason = keyof typeof errorTable;
+
+/** A refusal or failure of the gateway in a form that travels over the bus and fits a JSON-RPC `error`. */
+export interface GatewayFault {
+  readonly reason: ErrorReason;
+  readonly message: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export function fault(reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): GatewayFault {
+  const text = message ?? errorTable[reason].meaning;
+  return data === undefined ? { reason, message: text } : { reason, message: text, data };
+}
+
+/** The JSON-RPC error of a fault: `data.reason` and `data.retry` say by machine what `message` says in words. */
+export function toErrorObject(gatewayFault: GatewayFault): JsonRpcErrorObject {
+  const { code, retry } = errorTable[gatewayFault.reason];
+  return { code, message: gatewayFault.message, data: { reason: gatewayFault.reason, retry, ...gatewayFault.data } };
+}
+
+export function httpStatusOf(reason: ErrorReason): number {
+  return errorTable[reason].httpStatus;
+}
+
+/** A fault on its way up through code that throws; anything else thrown is a bug. */
+export class GatewayError extends Error {
+  readonly fault: GatewayFault;
+
+  constructor(reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>, cause?: unknown) {
+    const gatewayFault = fault(reason, message, data);
+    super(gatewayFault.message, cause === undefined ? undefined : { cause });
+    this.name = 'GatewayError';
+    this.fault = gatewayFault;
+  }
+}

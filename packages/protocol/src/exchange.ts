@@ -1,0 +1,55 @@
+/**
+ * The canonical exchange: one client request and all that belongs to it until its final answer. Dialects of clients
+ * turn what they hear into this, dialects of servers turn this into what they say; neither knows the other.
+ */
+import type { GatewayFault } from './errors.ts';
+import type { ExchangeId, Principal, ServerName, SessionKey } from './ids.ts';
+import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
+import type { LogLevel } from './methods.ts';
+
+/** Methods that are carried to one upstream server. Everything else is answered by the session itself. */
+export type ExchangeMethod =
+  | 'tools/call'
+  | 'prompts/get'
+  | 'resources/read'
+  | 'resources/subscribe'
+  | 'resources/unsubscribe'
+  | 'completion/complete';
+
+export interface ExchangeContext {
+  readonly principal: Principal;
+  /** Reference counts of subscriptions are kept per session. */
+  readonly session: SessionKey;
+  /** The client asked for progress; tokens are each hop's own and do not travel. */
+  readonly wantsProgress: boolean;
+  /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
+  readonly maxTimeMs: number;
+}
+
+export interface CallCommand {
+  readonly kind: 'call';
+  readonly exchange: ExchangeId;
+  readonly method: ExchangeMethod;
+  /** Names and URIs are the upstream's own; `_meta` holds no key of this hop's protocol. */
+  readonly params: JsonObject;
+  readonly context: ExchangeContext;
+}
+
+/** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
+export type ControlCommand =
+  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string }
+  | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
+  | { readonly kind: 'session-ended'; readonly session: SessionKey };
+
+/** `result`, `error` and `fault` end the exchange; nothing follows them. */
+export type ExchangeEvent =
+  | { readonly kind: 'progress'; readonly progress: number; readonly total?: number; readonly message?: string }
+  | { readonly kind: 'log'; readonly params: JsonObject }
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
+  | { readonly kind: 'fault'; readonly fault: GatewayFault };
+
+/** What a server says outside any call. Sent to every session worker. */
+export type ServerNotice =
+  | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject };

@@ -1,0 +1,79 @@
+/**
+ * Identifiers and the only places that make them. A client's or server's raw string never becomes one of these:
+ * that is what allows them to stand in a bus subject.
+ */
+import { hash, randomBytes } from 'node:crypto';
+
+declare const brand: unique symbol;
+type Brand<T, B extends string> = T & { readonly [brand]: B };
+
+/** The value of `Mcp-Session-Id`: 192 random bits, base64url. A secret towards the client, never a credential. */
+export type SessionId = Brand<string, 'SessionId'>;
+/** What stands for a session inside the gateway: in subjects, logs and keys. Cannot be turned back into a `SessionId`. */
+export type SessionKey = Brand<string, 'SessionKey'>;
+/** One client request and everything that belongs to it, unique in the whole system. */
+export type ExchangeId = Brand<string, 'ExchangeId'>;
+/** The name an operator gave an upstream server in the configuration. */
+export type ServerName = Brand<string, 'ServerName'>;
+/** One open response stream of a client: a POST being answered or a GET stream. */
+export type StreamId = Brand<string, 'StreamId'>;
+/** One process (or one role inside a process) of the gateway. */
+export type WorkerId = Brand<string, 'WorkerId'>;
+/** What follows `/mcp` in the address a client uses: a server, a profile, or the empty string for all of them. */
+export type EndpointName = Brand<string, 'EndpointName'>;
+/** Who the caller is, as the edge established it. */
+export type Principal = Brand<string, 'Principal'>;
+
+/** The characters of a bus subject token, and so of every name we mint or accept for one (ours; NATS ADR-6 "restricted term"). */
+const tokenPattern = /^[A-Za-z0-9_-]{1,64}$/;
+
+export function isToken(value: string): boolean {
+  return tokenPattern.test(value);
+}
+
+export function newSessionId(): SessionId {
+  return randomBytes(24).toString('base64url') as SessionId;
+}
+
+/**
+ * The key of the session that a client's header value names. Any string has a key; whether such a session exists is
+ * for its owner to say.
+ */
+export function sessionKey(sessionId: string): SessionKey {
+  return hash('sha256', sessionId, 'base64url').slice(0, 32) as SessionKey;
+}
+
+export function newWorkerId(role: string): WorkerId {
+  return `${role}-${randomBytes(9).toString('base64url')}` as WorkerId;
+}
+
+/** Makes ids that are unique in the system because the worker's own id is. */
+export function idSequence<Id extends ExchangeId | StreamId>(worker: WorkerId): () => Id {
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${worker}-${count.toString(36)}` as Id;
+  };
+}
+
+/** @throws {Error} when the name cannot stand in a subject, a path or a tool prefix. */
+export function parseServerName(name: string): ServerName {
+  if (!isToken(name)) {
+    throw new Error(`server name ${JSON.stringify(name)} must be 1 to 64 characters of letters, digits, "_" and "-"`);
+  }
+  return name as ServerName;
+}
+
+/** @throws {Error} when the name cannot stand in a path. */
+export function parseEndpointName(name: string): EndpointName {
+  if (name !== '' && !isToken(name)) {
+    throw new Error(`endpoint name ${JSON.stringify(name)} must be 1 to 64 characters of letters, digits, "_" and "-"`);
+  }
+  return name as EndpointName;
+}
+
+/** The endpoint `/mcp`, which offers every server. */
+export const rootEndpoint = '' as EndpointName;
+
+/** The caller of an endpoint that asks for no credentials. */
+export const anonymous = 'anonymous' as Principal;

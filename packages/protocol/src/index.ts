@@ -1,0 +1,20 @@
+export { anonymous, idSequence, isToken, newSessionId, newWorkerId, parseEndpointName, parseServerName, rootEndpoint, sessionKey } from './ids.ts';
+export type { EndpointName, ExchangeId, Principal, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
+export { classify, errorText, isDeeperThan, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
+export type {
+  Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
+} from './json-rpc.ts';
+export { featuresOf, isRevision, latestLegacyRevision, legacyRevisions, negotiateRevision } from './revisions.ts';
+export type { Revision } from './revisions.ts';
+export { defaultLimits } from './limits.ts';
+export type { Limits } from './limits.ts';
+export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
+export type { ErrorReason, GatewayFault } from './errors.ts';
+export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ServerNotice } from './exchange.ts';
+export type { Caller, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
+export {
+  capabilityOf, changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
+} from './methods.ts';
+export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
+export { noAnnouncements, noLists } from './catalog-record.ts';
+export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';

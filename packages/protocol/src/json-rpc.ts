@@ -1,0 +1,112 @@
+/**
+ * JSON-RPC 2.0 as MCP narrows it: ids are strings or integers and never null, and an error that belongs to no request
+ * carries no id at all (2025-11-25 schema, `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
+ */
+export type JsonRpcId = string | number;
+export type JsonObject = { readonly [key: string]: unknown };
+
+export interface JsonRpcRequest {
+  readonly jsonrpc: '2.0';
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly params?: JsonObject;
+}
+
+export interface JsonRpcNotification {
+  readonly jsonrpc: '2.0';
+  readonly method: string;
+  readonly params?: JsonObject;
+}
+
+export interface JsonRpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** `id` is absent only on an error that could not be tied to a request. */
+export interface JsonRpcResponse {
+  readonly jsonrpc: '2.0';
+  readonly id?: JsonRpcId;
+  readonly result?: JsonObject;
+  readonly error?: JsonRpcErrorObject;
+}
+
+export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResponse;
+
+/** What a parsed JSON value is. An invalid one keeps its id when that much of it was sound, so that it can be echoed. */
+export type Classified =
+  | { readonly kind: 'request'; readonly message: JsonRpcRequest }
+  | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
+  | { readonly kind: 'response'; readonly message: JsonRpcResponse }
+  | { readonly kind: 'invalid'; readonly id: JsonRpcId | undefined; readonly problem: string };
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function isJsonRpcId(value: unknown): value is JsonRpcId {
+  return typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value));
+}
+
+/** Says what one JSON value is in JSON-RPC's terms (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
+export function classify(value: unknown): Classified {
+  if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object' };
+  const id = isJsonRpcId(value['id']) ? value['id'] : undefined;
+  const invalid = (problem: string): Classified => ({ kind: 'invalid', id, problem });
+  if (value['jsonrpc'] !== '2.0') return invalid('"jsonrpc" must be "2.0"');
+  if ('id' in value && id === undefined && !('error' in value && value['id'] === null)) {
+    return invalid('"id" must be a string or an integer');
+  }
+  if ('method' in value) {
+    if (typeof value['method'] !== 'string' || value['method'] === '') return invalid('"method" must be a non-empty string');
+    if ('params' in value && !isObject(value['params'])) return invalid('"params" must be an object');
+    return id === undefined
+      ? { kind: 'notification', message: value as unknown as JsonRpcNotification }
+      : { kind: 'request', message: value as unknown as JsonRpcRequest };
+  }
+  if ('result' in value && !('error' in value)) {
+    if (id === undefined) return invalid('a result needs the "id" of its request');
+    if (!isObject(value['result'])) return invalid('"result" must be an object');
+    return { kind: 'response', message: value as unknown as JsonRpcResponse };
+  }
+  if ('error' in value && !('result' in value)) {
+    const error = value['error'];
+    if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') {
+      return invalid('"error" must have an integer "code" and a string "message"');
+    }
+    if (id === undefined) {
+      const { id: _null, ...rest } = value;
+      return { kind: 'response', message: rest as unknown as JsonRpcResponse };
+    }
+    return { kind: 'response', message: value as unknown as JsonRpcResponse };
+  }
+  return invalid('a message needs a "method", or exactly one of "result" and "error"');
+}
+
+/** True when `value` nests deeper than `maxDepth` objects and arrays. Recursion stops at the bound, so any input is safe. */
+export function isDeeperThan(value: unknown, maxDepth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (maxDepth === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (isDeeperThan(item, maxDepth - 1)) return true;
+    return false;
+  }
+  for (const key in value) if (isDeeperThan((value as Record<string, unknown>)[key], maxDepth - 1)) return true;
+  return false;
+}
+
+/** Serialises a result around a text that is JSON already, such as a prepared list. */
+export function resultText(id: JsonRpcId, resultJson: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`;
+}
+
+/** Serialises an error answer; without an id the member is left out, never null. */
+export function errorText(id: JsonRpcId | undefined, error: JsonRpcErrorObject): string {
+  const idMember = id === undefined ? '' : `"id":${JSON.stringify(id)},`;
+  return `{"jsonrpc":"2.0",${idMember}"error":${JSON.stringify(error)}}`;
+}
+
+export function notificationText(method: string, params?: JsonObject): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params });
+}

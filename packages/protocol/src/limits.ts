@@ -1,0 +1,29 @@
+/** Every bound of the gateway with its default. Operators change them under `limits` in the configuration. */
+export const defaultLimits = {
+  /** Bytes of one client message. */
+  maxBodyBytes: 8 * 1024 * 1024,
+  /** Nesting of objects and arrays in one client message. */
+  maxJsonDepth: 128,
+  /** Messages in one batch (2025-03-26). */
+  maxBatchLength: 100,
+  /** Bytes of all request headers together. */
+  maxHeaderBytes: 16 * 1024,
+  /** Sessions one worker holds. */
+  maxSessions: 20_000,
+  /** Sessions of one principal on one worker. */
+  maxSessionsPerPrincipal: 20_000,
+  /** Requests of one session that wait for their answer. */
+  maxInFlightPerSession: 1_000,
+  /** GET streams of one session. */
+  maxStreamsPerSession: 8,
+  /** Bytes written to one client's stream and not yet taken by the network; the stream is closed beyond it. */
+  maxBufferedBytes: 16 * 1024 * 1024,
+  /** Bytes of one message from an upstream server. */
+  maxUpstreamMessageBytes: 64 * 1024 * 1024,
+  /** Tools, prompts, resources or templates of one server, each. */
+  maxCatalogEntries: 50_000,
+  /** Pages of one list of an upstream server, against a cursor that never ends. */
+  maxCatalogPages: 1_000,
+} as const;
+
+export type Limits = { readonly [name in keyof typeof defaultLimits]: number };

@@ -1,0 +1,32 @@
+/** The protocol revisions and what each has or lacks. Code outside a `dialect/` folder asks for a feature, never for a revision. */
+export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
+export type Revision = (typeof legacyRevisions)[number];
+
+/** The one we offer first, and answer with when a client names one we do not know (lifecycle, Version Negotiation). */
+export const latestLegacyRevision: Revision = '2025-11-25';
+
+export interface RevisionFeatures {
+  /** JSON-RPC arrays are accepted (only 2025-03-26, basic, Batching). */
+  readonly batching: boolean;
+  /** `MCP-Protocol-Version` is sent on every request after `initialize` (2025-06-18, Protocol Version Header). */
+  readonly versionHeader: boolean;
+}
+
+const features: Record<Revision, RevisionFeatures> = {
+  '2025-03-26': { batching: true, versionHeader: false },
+  '2025-06-18': { batching: false, versionHeader: true },
+  '2025-11-25': { batching: false, versionHeader: true },
+};
+
+export function featuresOf(revision: Revision): RevisionFeatures {
+  return features[revision];
+}
+
+export function isRevision(value: unknown): value is Revision {
+  return typeof value === 'string' && Object.hasOwn(features, value);
+}
+
+/** The revision a server answers with: the client's own when it is known, else our latest. */
+export function negotiateRevision(requested: string): Revision {
+  return isRevision(requested) ? requested : latestLegacyRevision;
+}

@@ -1,0 +1,49 @@
+/** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
+import type { GatewayFault } from './errors.ts';
+import type { EndpointName, Principal, SessionId, StreamId } from './ids.ts';
+import type { JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
+
+export interface Caller {
+  readonly principal: Principal;
+  readonly endpoint: EndpointName;
+}
+
+/** Opens a session: the client's `initialize`. Any session worker may take it. */
+export interface OpenCommand {
+  readonly kind: 'open';
+  readonly caller: Caller;
+  readonly request: JsonRpcRequest;
+}
+
+export type OpenReply =
+  | { readonly kind: 'opened'; readonly session: SessionId; readonly text: string }
+  /** The answer is an error of the protocol; no session came to be. */
+  | { readonly kind: 'answered'; readonly text: string }
+  | { readonly kind: 'refused'; readonly fault: GatewayFault };
+
+export type PostedMessage =
+  | { readonly kind: 'request'; readonly message: JsonRpcRequest }
+  | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
+  | { readonly kind: 'response'; readonly message: JsonRpcResponse };
+
+/** What the client put into one HTTP request with a session id, for the session's owner. */
+export type SessionCommand =
+  | { readonly kind: 'post'; readonly caller: Caller; readonly revision: string | undefined; readonly message: PostedMessage }
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly revision: string | undefined; readonly messages: readonly PostedMessage[] }
+  | { readonly kind: 'attach'; readonly caller: Caller; readonly revision: string | undefined; readonly stream: StreamId }
+  | { readonly kind: 'detach'; readonly stream: StreamId }
+  | { readonly kind: 'delete'; readonly caller: Caller; readonly revision: string | undefined };
+
+/**
+ * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
+ * `text` is a complete serialised JSON-RPC message, which the edge writes as it is.
+ */
+export type StreamFrame =
+  | { readonly kind: 'message'; readonly text: string; readonly last: boolean }
+  /** The stream is attached; sent once, before any message, in answer to `attach`. */
+  | { readonly kind: 'attached' }
+  /** Nothing to answer: notifications and responses (HTTP 202), a deleted session (HTTP 204). */
+  | { readonly kind: 'accepted' }
+  /** The stream ends without a further message. */
+  | { readonly kind: 'end' }
+  | { readonly kind: 'refused'; readonly fault: GatewayFault };
