@@ -31,7 +31,7 @@ export interface Subscription {
 }
 
 export interface Bus {
-  publish<Request>(to: Subject<Request>, payload: Request): void;
+  publish<Request>(to: Subject<Request, unknown>, payload: Request): void;
 
   /** Sends one message and hears any number of replies. Errors: `no-responders`, `closed`, `payload-too-large`. */
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest;

@@ -1,5 +1,5 @@
 /** The protocol revisions and what each has or lacks. Code outside a `dialect/` folder asks for a feature, never for a revision. */
-export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
+export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export type Revision = (typeof legacyRevisions)[number];
 
 /** The one we offer first, and answer with when a client names one we do not know (lifecycle, Version Negotiation). */
@@ -13,6 +13,7 @@ export interface RevisionFeatures {
 }
 
 const features: Record<Revision, RevisionFeatures> = {
+  '2024-11-05': { batching: false, versionHeader: false },
   '2025-03-26': { batching: true, versionHeader: false },
   '2025-06-18': { batching: false, versionHeader: true },
   '2025-11-25': { batching: false, versionHeader: true },

@@ -28,18 +28,19 @@ export type PostedMessage =
 
 /** What the client put into one HTTP request with a session id, for the session's owner. */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly revision: string | undefined; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly revision: string | undefined; readonly messages: readonly PostedMessage[] }
-  | { readonly kind: 'attach'; readonly caller: Caller; readonly revision: string | undefined; readonly stream: StreamId }
+  | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[] }
+  | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId }
   | { readonly kind: 'detach'; readonly stream: StreamId }
-  | { readonly kind: 'delete'; readonly caller: Caller; readonly revision: string | undefined };
+  | { readonly kind: 'delete'; readonly caller: Caller };
 
 /**
  * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
- * `text` is a complete serialised JSON-RPC message, which the edge writes as it is.
+ * `text` is a complete serialised JSON-RPC message, which the edge writes as it is; `isAnswer` tells a response from what
+ * comes before it.
  */
 export type StreamFrame =
-  | { readonly kind: 'message'; readonly text: string; readonly last: boolean }
+  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly last: boolean }
   /** The stream is attached; sent once, before any message, in answer to `attach`. */
   | { readonly kind: 'attached' }
   /** Nothing to answer: notifications and responses (HTTP 202), a deleted session (HTTP 204). */

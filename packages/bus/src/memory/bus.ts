@@ -42,7 +42,7 @@ export class MemoryBus implements Bus {
     return !this.#closed;
   }
 
-  publish<Request>(to: Subject<Request>, payload: Request): void {
+  publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
     this.#assertOpen();
     const listeners = this.#listeners.get(to.name);
     if (listeners !== undefined) this.#send(to.name, listeners, payload, ignoreReply);

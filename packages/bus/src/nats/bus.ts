@@ -50,7 +50,7 @@ class NatsBus implements Bus {
     return this.#connected && !this.#connection.isClosed();
   }
 
-  publish<Request>(to: Subject<Request>, payload: Request): void {
+  publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
     this.#send(to.name, payload, undefined, true);
   }
 

@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fitName, maxNameLength, prefixedName, publicNames } from './names.ts';
+
+const entry = fc.record({ server: fc.constantFrom('a', 'b', 'a_', 'long-server-name'), original: fc.string({ minLength: 1, maxLength: 100 }) });
+
+describe('public names', () => {
+  it('are the original where it fits', () => {
+    expect(fitName('read_file')).toBe('read_file');
+    expect(prefixedName({ server: 'files', original: 'read_file' })).toBe('files__read_file');
+  });
+
+  it('are shortened with a hash that does not depend on other names', () => {
+    const long = prefixedName({ server: 'files', original: 'x'.repeat(80) });
+    expect(long).toHaveLength(maxNameLength);
+    expect(long).toBe(prefixedName({ server: 'files', original: 'x'.repeat(80) }));
+    expect(long).not.toBe(prefixedName({ server: 'files', original: 'x'.repeat(81) }));
+  });
+
+  it('keep both of two tools that would collide, with the prefix', () => {
+    const names = publicNames([{ server: 'a', original: 'search' }, { server: 'b', original: 'search' }, { server: 'b', original: 'list' }], false, new Map());
+    expect([...names.keys()]).toEqual(['a__search', 'b__search', 'list']);
+  });
+
+  it('can be chosen by the operator', () => {
+    const names = publicNames([{ server: 'a', original: 'search' }], true, new Map([['a/search', 'find']]));
+    expect([...names.keys()]).toEqual(['find']);
+  });
+
+  it('lead back to exactly the entry they were made for, within length and alphabet', () => {
+    fc.assert(fc.property(fc.uniqueArray(entry, { selector: ({ server, original }) => `${server}/${original}` }), fc.boolean(), (entries, prefixed) => {
+      const names = publicNames(entries, prefixed, new Map());
+      expect(new Set(names.values())).toEqual(new Set(entries));
+      for (const name of names.keys()) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+    }));
+  });
+});

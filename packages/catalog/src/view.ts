@@ -1,0 +1,177 @@
+/**
+ * What one endpoint offers, computed once from the catalogue and answered from memory: the pages of each list are JSON
+ * already. A view never changes; a change of the catalogue makes a new one.
+ *
+ * Invariants
+ *  V1  The same records and definition give the same bytes, in every process and whatever order servers connected in.
+ *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
+ *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
+ */
+import { hash } from 'node:crypto';
+import {
+  changeKinds, type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type ToolEntry,
+} from '@omnibus/protocol';
+import { publicNames, type NamedEntry } from './names.ts';
+import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
+import { parseAlias, ResourceIndex } from './uris.ts';
+
+/** Where a public name leads. */
+export interface Route {
+  readonly server: ServerName;
+  readonly original: string;
+  /** Arguments the operator fixed; they replace the client's. */
+  readonly pinned?: JsonObject;
+}
+
+interface Page {
+  readonly json: string;
+}
+
+interface Named extends NamedEntry {
+  readonly server: ServerName;
+  readonly entry: JsonObject;
+  readonly isUp: boolean;
+}
+
+const maxInstructionsLength = 16 * 1024;
+
+export class View {
+  readonly definition: EndpointDefinition;
+  /** Of the endpoint's servers, in its order; a server that never published is missing. */
+  readonly records: readonly CatalogRecord[];
+  readonly #tools: ReadonlyMap<string, Named>;
+  readonly #prompts: ReadonlyMap<string, Named>;
+  readonly resources: ResourceIndex;
+  readonly #pages: Record<ListKind, readonly Page[]>;
+  /** A digest of each list, the same in every process. */
+  readonly versions: Readonly<Record<ListKind, string>>;
+
+  constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
+    this.definition = definition;
+    this.records = definition.servers.flatMap((server) => catalog.get(server) ?? []);
+    const prefixed = isPrefixed(definition);
+    const isShown = toolFilter(definition.tools);
+    const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
+      record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
+    this.#tools = publicNames(named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)), prefixed, definition.rename);
+    this.#prompts = publicNames(named('prompts'), prefixed, new Map());
+    this.resources = new ResourceIndex(
+      this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
+      this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
+    );
+    const lists = {
+      tools: this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name)),
+      prompts: this.#listed(this.#prompts, ({ entry }, name) => ({ ...entry, name })),
+      resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.map((entry) => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) }))),
+      resourceTemplates: this.#up().flatMap(({ lists: { resourceTemplates } }) => [...resourceTemplates]),
+    };
+    const texts = mapLists(lists, (entries) => entries.map((entry) => JSON.stringify(entry)));
+    this.versions = mapLists(texts, (entries) => hash('sha256', entries.join('\n'), 'base64url').slice(0, 12));
+    this.#pages = mapLists(texts, (entries, kind) => this.#paginate(kind, entries));
+  }
+
+  /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
+  list(kind: ListKind, cursor: string | undefined): string | undefined {
+    if (cursor === undefined) return this.#pages[kind][0]?.json;
+    const [cursorKind, version, index] = cursor.split('.');
+    if (cursorKind !== kind || version !== this.versions[kind] || !/^\d+$/.test(index ?? '')) return undefined;
+    return this.#pages[kind][Number(index)]?.json;
+  }
+
+  toolRoute(publicName: string): Route | undefined {
+    const tool = this.#tools.get(publicName);
+    if (tool === undefined) return undefined;
+    const { server, original } = tool;
+    const pinned = this.definition.pin.get(`${server}/${original}`);
+    return pinned === undefined ? { server, original } : { server, original, pinned };
+  }
+
+  promptRoute(publicName: string): Route | undefined {
+    return this.#prompts.get(publicName);
+  }
+
+  /** The server and its own URI for one a client names, as far as the catalogue tells. */
+  resourceRoute(uri: string): Route | undefined {
+    const alias = parseAlias(uri);
+    if (alias !== undefined && this.definition.servers.includes(alias.server as ServerName)) {
+      return { server: alias.server as ServerName, original: alias.uri };
+    }
+    const server = this.resources.ownerOf(uri);
+    return server === undefined ? undefined : { server, original: uri };
+  }
+
+  record(server: ServerName): CatalogRecord | undefined {
+    return this.records.find((record) => record.server === server);
+  }
+
+  /** Servers with a capability, in the endpoint's order. */
+  serversWith(capability: string): readonly ServerName[] {
+    return this.records.filter(({ capabilities }) => capability in capabilities).map(({ server }) => server);
+  }
+
+  /** What the servers say about themselves, each under its name, and which of them cannot be used now. */
+  instructions(): string | undefined {
+    const parts = this.records.flatMap(({ server, status, problem, instructions }) => {
+      if (status === 'down') return [`# ${server}\n\nThis server is not available now: ${problem ?? 'it is not connected'}`];
+      if (instructions === undefined || instructions === '') return [];
+      return [this.definition.servers.length > 1 ? `# ${server}\n\n${instructions}` : instructions];
+    });
+    return parts.length === 0 ? undefined : parts.join('\n\n').slice(0, maxInstructionsLength);
+  }
+
+  /** The lists that a client of the older view must be told about: those that read differently, and those a server announced. */
+  changesSince(older: View): ChangeKind[] {
+    return changeKinds.filter((kind) => {
+      const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];
+      return kinds.some((each) => this.versions[each] !== older.versions[each]) || this.#announced(older, kind);
+    });
+  }
+
+  #announced(older: View, kind: ChangeKind): boolean {
+    return this.records.some((record) => {
+      const before = older.record(record.server);
+      return before !== undefined && before.announcements[kind] < record.announcements[kind];
+    });
+  }
+
+  #up(): CatalogRecord[] {
+    return this.records.filter(({ status }) => status === 'up'); // V2
+  }
+
+  #listed(names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): JsonObject[] {
+    return [...names].filter(([, { isUp }]) => isUp).map(([publicName, named]) => show(named, publicName));
+  }
+
+  #publicTool({ server, original, entry }: Named, name: string): JsonObject {
+    // Task execution (2025-11-25) is not carried, so it is not promised.
+    const { execution: _execution, ...tool } = entry as ToolEntry;
+    const pinned = this.definition.pin.get(`${server}/${original}`);
+    return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
+  }
+
+  #paginate(kind: ListKind, entries: readonly string[]): Page[] {
+    const { pageSize } = this.definition;
+    const pages: Page[] = [];
+    for (let start = 0; start === 0 || start < entries.length; start += pageSize) {
+      const next = start + pageSize < entries.length ? `,"nextCursor":${JSON.stringify(`${kind}.${this.versions[kind]}.${pages.length + 1}`)}` : '';
+      pages.push({ json: `{"${kind}":[${entries.slice(start, start + pageSize).join(',')}]${next}}` });
+    }
+    return pages;
+  }
+}
+
+function withoutArguments(schema: JsonObject, pinned: JsonObject): JsonObject {
+  const isFree = (name: string): boolean => !Object.hasOwn(pinned, name);
+  const properties = Object.fromEntries(Object.entries((schema['properties'] as JsonObject | undefined) ?? {}).filter(([name]) => isFree(name)));
+  const required = Array.isArray(schema['required']) ? { required: (schema['required'] as string[]).filter(isFree) } : {};
+  return { ...schema, properties, ...required };
+}
+
+function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
+  return {
+    tools: map(lists.tools, 'tools'),
+    prompts: map(lists.prompts, 'prompts'),
+    resources: map(lists.resources, 'resources'),
+    resourceTemplates: map(lists.resourceTemplates, 'resourceTemplates'),
+  };
+}

@@ -1,0 +1,74 @@
+/** All adapters of one process, kept in step with the configuration. */
+import type { Bus } from '@omnibus/bus';
+import { diffServers, enabledServers, type Config } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { parseServerName, type CatalogRecord, type Limits } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Adapter } from './adapter.ts';
+
+export interface BackendOptions {
+  readonly config: Config;
+  readonly baseFolder: string;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export class Backend {
+  readonly #options: BackendOptions;
+  readonly #adapters = new Map<string, Adapter>();
+  readonly #limits: Limits;
+  #config: Config;
+
+  constructor(options: BackendOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#limits = options.config.limits;
+    options.metrics.beforeScrape(() => {
+      for (const adapter of this.#adapters.values()) adapter.reportLoad();
+    });
+  }
+
+  /** Subscribes for every server and begins to connect. `settled()` waits for the outcome. */
+  async start(): Promise<void> {
+    await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
+  }
+
+  /** Resolves when every server is up or has failed its first attempt. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#adapters.values()].map(({ firstAttempt }) => firstAttempt));
+  }
+
+  get records(): readonly CatalogRecord[] {
+    return [...this.#adapters.values()].map(({ record }) => record);
+  }
+
+  /** Applies a changed configuration; servers that did not change are not touched. */
+  async apply(config: Config): Promise<void> {
+    const { added, removed, changed } = diffServers(this.#config, config);
+    this.#config = config;
+    await Promise.all([...removed, ...changed].map((name) => this.#remove(name, removed.includes(name))));
+    await Promise.all([...added, ...changed].map((name) => this.#add(name)));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#adapters.keys()].map((name) => this.#remove(name, false)));
+  }
+
+  async #add(name: string): Promise<void> {
+    const config = enabledServers(this.#config).get(name);
+    if (config === undefined) return;
+    const { bus, wheel, metrics, baseFolder, log } = this.#options;
+    const server = parseServerName(name);
+    const adapter = new Adapter({ server, config, baseFolder, limits: this.#limits, bus, wheel, metrics, log: log.child({ server }) });
+    this.#adapters.set(name, adapter);
+    await adapter.start();
+  }
+
+  async #remove(name: string, isRemoved: boolean): Promise<void> {
+    const adapter = this.#adapters.get(name);
+    this.#adapters.delete(name);
+    await adapter?.stop(this.#config.timeouts.drain, isRemoved);
+  }
+}

@@ -1,0 +1,368 @@
+/**
+ * One upstream connection: the shell around `machine.ts` that opens transports, shakes hands and keeps the ids.
+ *
+ * Invariants
+ *  C1  Request ids are never reused within the life of the connection object, so a late answer meets nobody.
+ *  C2  Every request settles exactly once: result, error, fault, or nothing after `cancel`.
+ *  C3  A request is sent a second time only when a 404 on our session proves that the first was not executed.
+ */
+import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  classify, fault, isObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
+} from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { ActorRefFrom } from 'xstate';
+import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
+import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
+import { connectionMachine } from './machine.ts';
+import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
+
+export type Outcome =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
+  | { readonly kind: 'fault'; readonly fault: GatewayFault };
+
+/** Whoever waits for an answer of the server. */
+export interface Waiter {
+  progress(progress: Progress): void;
+  log(params: JsonObject): void;
+  settle(outcome: Outcome): void;
+}
+
+export interface ConnectionOptions {
+  readonly server: ServerName;
+  readonly createTransport: (observer: TransportObserver) => Transport;
+  /** The transport's program or port belongs to it alone, so an old one must be gone before a new one opens. */
+  readonly isExclusive: boolean;
+  readonly connectTimeoutMs: number;
+  readonly backoff: BackoffOptions;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly observer: ConnectionObserver;
+}
+
+export interface ConnectionObserver {
+  ready(introduction: ServerIntroduction): void;
+  lost(problem: string): void;
+  /** A notification that is neither progress nor a log message of a request in flight. */
+  notification(method: string, params: JsonObject | undefined): void;
+}
+
+interface PendingRequest {
+  readonly message: JsonRpcRequest;
+  readonly waiter: Waiter;
+  /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
+  progress: number;
+  state: 'sent' | 'to-resend' | 'resent';
+}
+
+/** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
+const maxFaultsInARow = 5;
+const retiredTransportMs = 30_000;
+
+export class UpstreamConnection {
+  readonly #options: ConnectionOptions;
+  readonly #actor: ActorRefFrom<typeof connectionMachine>;
+  readonly #pending = new Map<JsonRpcId, PendingRequest>();
+  #nextId = 1; // C1
+  #transport: Transport | undefined;
+  /** Closing of the previous transport, which an exclusive one waits for. */
+  #closing: Promise<void> = Promise.resolve();
+  #retry: Deadline | undefined;
+  #faultsInARow = 0;
+  #wasReady = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#actor = startActor(connectionMachine.provide({
+      actions: {
+        openTransport: () => this.#openTransport(),
+        shakeHands: () => this.#shakeHands(),
+        announceReady: () => this.#announceReady(),
+        announceLost: ({ context }) => this.#announceLost(context.problem),
+        closeTransport: () => this.#closeTransport(),
+        scheduleRetry: ({ context }) => this.#scheduleRetry(context.failures),
+      },
+    }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
+    this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
+  }
+
+  get isReady(): boolean {
+    return this.#actor.getSnapshot().value === 'ready';
+  }
+
+  /** Why it is not ready, in words. */
+  get problem(): string {
+    const { value, context } = this.#actor.getSnapshot();
+    return context.problem === '' || value === 'connecting' || value === 'negotiating' ? 'it is still connecting' : context.problem;
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  start(): void {
+    this.#actor.send({ type: 'start' });
+  }
+
+  async stop(): Promise<void> {
+    this.#retry?.cancel();
+    this.#settleAll('the gateway has closed the connection');
+    this.#actor.send({ type: 'stop' });
+    await this.#closing;
+  }
+
+  /**
+   * Sends a request.
+   * @returns its id, for `cancel`.
+   */
+  request(method: string, params: JsonObject, waiter: Waiter, wantsProgress: boolean): JsonRpcId {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: callParams(params, wantsProgress ? id : undefined) };
+    this.#pending.set(id, { message, waiter, progress: -Infinity, state: 'sent' });
+    if (this.#transport === undefined) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
+    else this.#transport.request(message);
+    return id;
+  }
+
+  /** Tells the server to stop; whatever it still says about the request is dropped (2025-11-25 basic/utilities/cancellation). */
+  cancel(id: JsonRpcId, reason: string): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id); // C2
+    if (pending.state === 'to-resend') return;
+    this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
+    this.#transport?.abandon(id);
+  }
+
+  /** A request of the gateway's own, within the time a connection may take. */
+  ask(method: string, params: JsonObject): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const settle = (outcome: Outcome): void => {
+        deadline.cancel();
+        resolve(outcome);
+      };
+      const deadline = this.#options.wheel.schedule(this.#options.connectTimeoutMs, () => {
+        this.cancel(id, 'timeout');
+        resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${this.#options.connectTimeoutMs} ms`) });
+      });
+      const id = this.request(method, params, { settle, progress: () => undefined, log: () => undefined }, false);
+    });
+  }
+
+  #openTransport(): void {
+    const observer: TransportObserver = {
+      message: (value, origin) => this.#receive(value, origin),
+      requestFailed: (id, failure) => this.#requestFailed(id, failure),
+      lost: (problem) => {
+        if (this.#transport === transport) this.#actor.send({ type: 'lost', problem });
+      },
+      invalid: (problem) => {
+        this.#options.metrics.dropped('upstream_invalid');
+        this.#options.log.warn({ problem }, 'the server said something that is no message');
+      },
+    };
+    const transport = this.#options.createTransport(observer);
+    this.#transport = transport;
+    const isCurrent = (): boolean => this.#transport === transport;
+    const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
+    wait.then(() => (isCurrent() ? transport.open() : undefined)).then(
+      () => {
+        if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
+      },
+      (error: unknown) => {
+        if (isCurrent()) this.#actor.send({ type: 'lost', problem: error instanceof Error ? error.message : String(error) });
+      },
+    );
+  }
+
+  #introduction: ServerIntroduction | undefined;
+
+  #shakeHands(): void {
+    const transport = this.#transport;
+    void this.ask('initialize', initializeParams()).then((outcome) => {
+      if (this.#transport !== transport || transport === undefined) return;
+      const problem = this.#acceptIntroduction(outcome);
+      if (problem !== undefined) {
+        this.#actor.send({ type: 'lost', problem });
+        return;
+      }
+      transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      transport.initialized((this.#introduction as ServerIntroduction).revision);
+      this.#actor.send({ type: 'handshake.done' });
+    });
+  }
+
+  #acceptIntroduction(outcome: Outcome): string | undefined {
+    switch (outcome.kind) {
+      case 'fault': return outcome.fault.message;
+      case 'error': return `the server refused to initialize: ${outcome.error.message}`;
+      case 'result':
+        try {
+          this.#introduction = readIntroduction(outcome.result);
+          return undefined;
+        } catch (error) {
+          return (error as Error).message;
+        }
+    }
+  }
+
+  #announceReady(): void {
+    if (this.#wasReady) this.#options.metrics.upstreamRestarted(this.#options.server);
+    this.#wasReady = true;
+    this.#faultsInARow = 0;
+    for (const pending of this.#pending.values()) {
+      if (pending.state !== 'to-resend') continue;
+      pending.state = 'resent'; // C3
+      this.#transport?.request(pending.message);
+    }
+    this.#options.observer.ready(this.#introduction as ServerIntroduction);
+  }
+
+  #announceLost(problem: string): void {
+    this.#settleAll(problem);
+    this.#options.observer.lost(problem);
+  }
+
+  #settleAll(problem: string): void {
+    for (const [id, { state }] of [...this.#pending]) {
+      const reason = state === 'to-resend' ? 'upstream.unavailable' : 'upstream.lost';
+      this.#settle(id, { kind: 'fault', fault: fault(reason, `server "${this.#options.server}" is not available: ${problem}`, { server: this.#options.server }) });
+    }
+  }
+
+  #closeTransport(): void {
+    const transport = this.#transport;
+    this.#transport = undefined;
+    if (transport === undefined) return;
+    const close = (): Promise<void> => transport.close().catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'closing the transport failed');
+    });
+    const isReconnecting = [...this.#pending.values()].some(({ state }) => state === 'to-resend');
+    // Requests sent in the same breath as the one that met the 404 are about to meet it too.
+    if (isReconnecting && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
+    else this.#closing = close();
+  }
+
+  #scheduleRetry(failures: number): void {
+    const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
+    this.#options.log.warn({ problem: this.problem, retryInMs: delayMs }, 'server is not available');
+    this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
+  }
+
+  #receive(value: unknown, origin: JsonRpcId | undefined): void {
+    if (Array.isArray(value)) {
+      for (const item of value) this.#receiveOne(item, origin);
+    } else {
+      this.#receiveOne(value, origin);
+    }
+  }
+
+  #receiveOne(value: unknown, origin: JsonRpcId | undefined): void {
+    const classified = classify(value);
+    switch (classified.kind) {
+      case 'response': {
+        const { id, result, error } = classified.message;
+        if (id === undefined) return;
+        this.#faultsInARow = 0;
+        this.#settle(id, result === undefined ? { kind: 'error', error: error as JsonRpcErrorObject } : { kind: 'result', result });
+        return;
+      }
+      case 'notification':
+        this.#hearNotification(classified.message.method, classified.message.params, origin);
+        return;
+      case 'request':
+        this.#answer(classified.message);
+        return;
+      case 'invalid':
+        this.#receiveInvalid(classified.id, classified.problem);
+    }
+  }
+
+  /** A sound id on an unsound message still tells whose answer it was meant to be. */
+  #receiveInvalid(id: JsonRpcId | undefined, problem: string): void {
+    this.#options.metrics.dropped('upstream_invalid');
+    this.#options.log.warn({ problem }, 'the server sent an invalid message');
+    if (id !== undefined) this.#settle(id, { kind: 'fault', fault: fault('upstream.invalid', `server "${this.#options.server}" sent an invalid answer: ${problem}`, { server: this.#options.server }) });
+  }
+
+  #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {
+    switch (method) {
+      case 'notifications/progress': {
+        const progress = readProgress(params);
+        const pending = progress === undefined ? undefined : this.#pending.get(progress.token as JsonRpcId);
+        if (progress === undefined || pending === undefined || progress.progress <= pending.progress) {
+          this.#options.metrics.dropped('upstream_late');
+          return;
+        }
+        pending.progress = progress.progress;
+        pending.waiter.progress(progress);
+        return;
+      }
+      case 'notifications/message': {
+        const caller = this.#callerOf(origin);
+        if (caller !== undefined && isObject(params)) caller.waiter.log(params);
+        else this.#options.observer.notification(method, params);
+        return;
+      }
+      case 'notifications/cancelled':
+        return;
+      default:
+        this.#options.observer.notification(method, params);
+    }
+  }
+
+  /** The request a message belongs to: the one whose stream carried it, else the only one in flight, else none. */
+  #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
+    if (origin !== undefined) return this.#pending.get(origin);
+    return this.#pending.size === 1 ? this.#pending.values().next().value : undefined;
+  }
+
+  #answer({ id, method }: JsonRpcRequest): void {
+    this.#transport?.send(method === 'ping'
+      ? { jsonrpc: '2.0', id, result: {} }
+      : { jsonrpc: '2.0', id, error: { code: -32601, message: `this client does not serve ${method}: it declared no capability for it` } });
+  }
+
+  #requestFailed(id: JsonRpcId, failure: RequestFailure): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize') {
+      pending.state = 'to-resend';
+      if (this.isReady && this.#transport !== undefined) this.#actor.send({ type: 'session.gone' });
+      return;
+    }
+    this.#settle(id, { kind: 'fault', fault: this.#describe(failure) });
+    this.#faultsInARow += 1;
+    const isDead = failure.kind === 'not-sent' || this.#faultsInARow >= maxFaultsInARow;
+    if (isDead && this.isReady) this.#actor.send({ type: 'lost', problem: failure.problem });
+  }
+
+  #describe(failure: RequestFailure): GatewayFault {
+    const data = { server: this.#options.server };
+    const text = `server "${this.#options.server}": ${failure.problem}`;
+    switch (failure.kind) {
+      case 'not-sent':
+      case 'session-gone': return fault('upstream.unavailable', text, data);
+      case 'refused': return fault('upstream.refused', text, { ...data, httpStatus: failure.httpStatus });
+      case 'lost': return fault('upstream.lost', text, data);
+      case 'invalid': return fault('upstream.invalid', text, data);
+    }
+  }
+
+  #unavailable(): GatewayFault {
+    return fault('upstream.unavailable', `server "${this.#options.server}" is not available: ${this.problem}`, { server: this.#options.server });
+  }
+
+  #settle(id: JsonRpcId, outcome: Outcome): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) {
+      this.#options.metrics.dropped('upstream_late');
+      return;
+    }
+    this.#pending.delete(id); // C2
+    pending.waiter.settle(outcome);
+  }
+}

@@ -1,0 +1,22 @@
+/** Opening a session with a server of a legacy revision (lifecycle, Initialization). */
+import { isObject, isRevision, latestLegacyRevision, type JsonObject, type Revision } from '@omnibus/protocol';
+import { clientInfo } from '../../version.ts';
+
+export interface ServerIntroduction {
+  readonly revision: Revision;
+  readonly capabilities: JsonObject;
+  readonly instructions: string | undefined;
+}
+
+/** We offer no client capability: what a server may ask of a client has no one to go to yet. */
+export function initializeParams(): JsonObject {
+  return { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo };
+}
+
+/** @throws {Error} that says, for a person, why we cannot talk to this server. */
+export function readIntroduction(result: JsonObject): ServerIntroduction {
+  const { protocolVersion, capabilities, instructions } = result;
+  if (!isRevision(protocolVersion)) throw new Error(`the server speaks revision ${JSON.stringify(protocolVersion)}, which this gateway does not`);
+  if (!isObject(capabilities)) throw new Error('the answer to initialize has no "capabilities"');
+  return { revision: protocolVersion, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined };
+}

@@ -1,0 +1,35 @@
+/** Exchanges as a legacy server hears them, and what such a server says of its own accord. */
+import { isObject, type JsonObject, type JsonRpcId, type LogLevel } from '@omnibus/protocol';
+
+/** Parameters of a call with this hop's progress token. Tokens of other hops never come through. */
+export function callParams(params: JsonObject, progressToken: number | undefined): JsonObject {
+  if (progressToken === undefined) return params;
+  return { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), progressToken } };
+}
+
+export function cancelledParams(requestId: JsonRpcId, reason: string): JsonObject {
+  return { requestId, reason };
+}
+
+export function setLevelParams(level: LogLevel): JsonObject {
+  return { level };
+}
+
+export interface Progress {
+  readonly token: unknown;
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** Undefined when the parameters are not those of `notifications/progress`. */
+export function readProgress(params: JsonObject | undefined): Progress | undefined {
+  if (!isObject(params) || typeof params['progress'] !== 'number') return undefined;
+  const { progressToken: token, progress, total, message } = params;
+  return {
+    token,
+    progress,
+    ...(typeof total === 'number' ? { total } : {}),
+    ...(typeof message === 'string' ? { message } : {}),
+  };
+}

@@ -1,0 +1,53 @@
+import { getShortestPaths } from 'xstate/graph';
+import { describe, expect, it } from 'vitest';
+import { getNextTransitions, initialTransition, transition } from 'xstate';
+import { connectionMachine, type ConnectionEvent } from './machine.ts';
+
+const lost: ConnectionEvent = { type: 'lost', problem: 'gone' };
+
+/** Walks the machine without running an effect. */
+function walk(...events: ConnectionEvent[]) {
+  let [snapshot, actions] = initialTransition(connectionMachine);
+  for (const event of events) [snapshot, actions] = transition(connectionMachine, snapshot, event);
+  return { value: snapshot.value, context: snapshot.context, effects: actions.map(({ type }) => type).filter((type) => !type.startsWith('xstate.')) };
+}
+
+const toReady: ConnectionEvent[] = [{ type: 'start' }, { type: 'transport.opened' }, { type: 'handshake.done' }];
+
+describe('the upstream connection machine', () => {
+  it.each<[string, ConnectionEvent[], string, string[]]>([
+    ['opens a transport when started', [{ type: 'start' }], 'connecting', ['openTransport']],
+    ['shakes hands on an open transport', toReady.slice(0, 2), 'negotiating', ['shakeHands']],
+    ['is announced when ready', toReady, 'ready', ['announceReady']],
+    ['backs off when a transport cannot be opened', [{ type: 'start' }, lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
+    ['backs off when the handshake fails', [...toReady.slice(0, 2), lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
+    ['backs off when it is lost', [...toReady, lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
+    ['connects again when the retry is due', [...toReady, lost, { type: 'retry.due' }], 'connecting', ['openTransport']],
+    ['connects at once when only its session is gone', [...toReady, { type: 'session.gone' }], 'connecting', ['closeTransport', 'openTransport']],
+    ['stays in back-off when it is lost again', [...toReady, lost, lost], 'backoff', []],
+    ['closes its transport when stopped', [...toReady, { type: 'stop' }], 'stopped', ['closeTransport']],
+  ])('%s', (_title, events, value, effects) => {
+    expect(walk(...events)).toMatchObject({ value, effects });
+  });
+
+  it('counts failures in a row and forgets them when ready', () => {
+    expect(walk({ type: 'start' }, lost, { type: 'retry.due' }, lost).context).toMatchObject({ failures: 2, problem: 'gone' });
+    expect(walk({ type: 'start' }, lost, { type: 'retry.due' }, { type: 'transport.opened' }, { type: 'handshake.done' }).context).toMatchObject({ failures: 0, problem: '' });
+  });
+
+  it('counts an event that means nothing in its state', () => {
+    expect(walk({ type: 'retry.due' }).context.unexpected).toBe(1);
+  });
+
+  it('reaches every state, and none but the last is a dead end', () => {
+    const paths = getShortestPaths(connectionMachine, {
+      events: [...toReady, lost, { type: 'session.gone' }, { type: 'retry.due' }, { type: 'stop' }],
+      serializeState: (state) => JSON.stringify(state.value),
+    });
+    const states = new Map(paths.map(({ state }) => [state.value as string, state]));
+    expect([...states.keys()].sort()).toEqual(['backoff', 'connecting', 'idle', 'negotiating', 'ready', 'stopped']);
+    for (const [value, state] of states) {
+      if (value !== 'stopped') expect(getNextTransitions(state as never).length).toBeGreaterThan(1);
+    }
+  });
+});

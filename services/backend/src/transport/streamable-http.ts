@@ -1,0 +1,269 @@
+/**
+ * Streamable HTTP as a client (2025-03-26 to 2025-11-25, transports). Each request is a POST whose response stream belongs
+ * to it; a standing GET hears what belongs to no request. A broken response stream that had event ids is resumed by GET.
+ *
+ * Invariants
+ *  H1  Every request ends in exactly one of: its answer, `requestFailed`, `abandon`, `lost`.
+ *  H2  Our session id goes to this server and nowhere else.
+ */
+import { Pool } from 'undici';
+import { connect } from 'node:net';
+import { featuresOf, isObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { Child, type ChildOptions } from './child-process.ts';
+import { ResponseReader, type ResponseObserver } from './response-reader.ts';
+import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
+
+export interface StreamableHttpOptions {
+  readonly url: string;
+  /** The operator's own headers; they win over nothing that the protocol sets. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxMessageBytes: number;
+  /** A program that serves `url`, to be started first. */
+  readonly child: ChildOptions | undefined;
+  readonly openTimeoutMs: number;
+}
+
+const defaultRetryMs = 1_000;
+const maxRetryMs = 30_000;
+const maxResumptions = 5;
+const portProbeMs = 100;
+const deleteTimeoutMs = 2_000;
+
+interface OpenRequest {
+  reader: ResponseReader;
+  isAnswered: boolean;
+  lastEventId: string | undefined;
+  retryMs: number;
+  resumptions: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export class StreamableHttpTransport implements Transport {
+  readonly #options: StreamableHttpOptions;
+  readonly #observer: TransportObserver;
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #open = new Map<JsonRpcId, OpenRequest>();
+  #child: Child | undefined;
+  #sessionId: string | undefined;
+  #revision: Revision | undefined;
+  #standing: ResponseReader | undefined;
+  #standingTimer: NodeJS.Timeout | undefined;
+  #headers: Record<string, string> = {};
+  #isClosed = false;
+
+  constructor(options: StreamableHttpOptions, observer: TransportObserver) {
+    this.#options = options;
+    this.#observer = observer;
+    const url = new URL(options.url);
+    this.#path = `${url.pathname}${url.search}`;
+    this.#pool = new Pool(url.origin, { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: options.openTimeoutMs } });
+    this.#setHeaders();
+  }
+
+  async open(): Promise<void> {
+    if (this.#options.child === undefined) return;
+    this.#child = new Child(this.#options.child);
+    this.#child.process.stdout.resume();
+    let problem: string | undefined;
+    void this.#child.ended.then((reason) => {
+      problem = reason;
+      this.#lose(reason);
+    });
+    const { hostname, port } = new URL(this.#options.url);
+    const giveUpAt = Date.now() + this.#options.openTimeoutMs;
+    while (!(await isPortOpen(hostname, Number(port || 80)))) {
+      if (problem !== undefined) throw new Error(problem);
+      if (Date.now() > giveUpAt || this.#isClosed) throw new Error(`the program was started, but nothing answers at ${this.#options.url}`);
+    }
+  }
+
+  request(message: JsonRpcRequest): void {
+    const open: OpenRequest = { reader: undefined as unknown as ResponseReader, isAnswered: false, lastEventId: undefined, retryMs: defaultRetryMs, resumptions: 0, timer: undefined };
+    open.reader = new ResponseReader(this.#requestObserver(message.id, open), this.#options.maxMessageBytes);
+    this.#open.set(message.id, open);
+    this.#dispatch('POST', JSON.stringify(message), undefined, open.reader);
+  }
+
+  send(message: JsonRpcMessage): void {
+    const reader = new ResponseReader({ ...silent, message: (value) => this.#observer.message(value, undefined) }, this.#options.maxMessageBytes);
+    this.#dispatch('POST', JSON.stringify(message), undefined, reader);
+  }
+
+  abandon(id: JsonRpcId): void {
+    const open = this.#take(id);
+    open?.reader.abort();
+  }
+
+  initialized(revision: Revision): void {
+    this.#revision = revision;
+    this.#setHeaders();
+    this.#listen(undefined, defaultRetryMs);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#standingTimer);
+    this.#standing?.abort();
+    for (const id of [...this.#open.keys()]) this.abandon(id);
+    await this.#deleteSession();
+    await this.#pool.destroy();
+    await this.#child?.stop();
+  }
+
+  /** Undefined once the request is answered or given up: then nobody waits for it. */
+  #take(id: JsonRpcId): OpenRequest | undefined {
+    const open = this.#open.get(id);
+    if (open === undefined) return undefined;
+    this.#open.delete(id);
+    clearTimeout(open.timer);
+    return open;
+  }
+
+  #fail(id: JsonRpcId, failure: RequestFailure): void {
+    if (this.#take(id) !== undefined) this.#observer.requestFailed(id, failure); // H1
+  }
+
+  #requestObserver(id: JsonRpcId, open: OpenRequest): ResponseObserver {
+    return {
+      started: (status, headers) => {
+        const session = headers['mcp-session-id'];
+        if (typeof session === 'string' && status < 300 && this.#revision === undefined) {
+          this.#sessionId = session;
+          this.#setHeaders();
+        }
+      },
+      message: (value) => {
+        if (isObject(value) && value['id'] === id && ('result' in value || 'error' in value)) {
+          open.isAnswered = true;
+          this.#take(id);
+        }
+        this.#observer.message(value, id);
+      },
+      invalid: (problem) => {
+        this.#observer.invalid(problem);
+        this.#fail(id, { kind: 'invalid', problem });
+      },
+      eventId: (eventId) => {
+        open.lastEventId = eventId;
+        open.resumptions = 0;
+      },
+      retry: (ms) => {
+        open.retryMs = Math.min(ms, maxRetryMs);
+      },
+      ended: (status, errorBody) => {
+        if (open.isAnswered || !this.#open.has(id)) return;
+        if (status === 404 && this.#sessionId !== undefined) this.#fail(id, { kind: 'session-gone', problem: 'the server has ended our session' });
+        else if (status >= 400) this.#fail(id, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}` });
+        else this.#resume(id, open, 'the server ended its answer without a result');
+      },
+      failed: (error, isSent) => {
+        if (open.isAnswered || !this.#open.has(id)) return;
+        if (isSent) this.#resume(id, open, `the connection broke: ${error.message}`);
+        else this.#fail(id, { kind: 'not-sent', problem: `cannot connect: ${error.message}` });
+      },
+    };
+  }
+
+  /** Continues a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
+  #resume(id: JsonRpcId, open: OpenRequest, problem: string): void {
+    if (open.lastEventId === undefined || open.resumptions >= maxResumptions || this.#isClosed) {
+      this.#fail(id, { kind: 'lost', problem });
+      return;
+    }
+    open.resumptions += 1;
+    open.timer = setTimeout(() => {
+      const observer = this.#requestObserver(id, open);
+      open.reader = new ResponseReader(observer, this.#options.maxMessageBytes);
+      this.#dispatch('GET', undefined, open.lastEventId, open.reader);
+    }, open.retryMs);
+  }
+
+  /** The standing stream for what belongs to no request. A server that offers none says 405. */
+  #listen(lastEventId: string | undefined, retryMs: number): void {
+    if (this.#isClosed) return;
+    const state = { lastEventId, retryMs };
+    const again = (): void => {
+      this.#standingTimer = setTimeout(() => this.#listen(state.lastEventId, state.retryMs), state.retryMs);
+    };
+    this.#standing = new ResponseReader({
+      ...silent,
+      message: (value) => this.#observer.message(value, undefined),
+      invalid: (problem) => this.#observer.invalid(problem),
+      eventId: (id) => {
+        state.lastEventId = id;
+      },
+      retry: (ms) => {
+        state.retryMs = Math.min(ms, maxRetryMs);
+      },
+      ended: (status) => {
+        if (this.#isClosed || status === 405) return;
+        if (status === 404 && this.#sessionId !== undefined) this.#lose('the server has ended our session');
+        else if (status < 400) again();
+      },
+      failed: (error, isSent) => {
+        if (this.#isClosed) return;
+        if (isSent) again();
+        else this.#lose(`cannot connect: ${error.message}`);
+      },
+    }, this.#options.maxMessageBytes);
+    this.#dispatch('GET', undefined, lastEventId, this.#standing);
+  }
+
+  #lose(problem: string): void {
+    if (!this.#isClosed) this.#observer.lost(problem);
+  }
+
+  #dispatch(method: 'POST' | 'GET' | 'DELETE', body: string | undefined, lastEventId: string | undefined, reader: ResponseReader): void {
+    const headers = method === 'POST' ? this.#headers
+      : { ...this.#headers, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+    this.#pool.dispatch({ method, path: this.#path, headers, body: body ?? null }, reader);
+  }
+
+  #setHeaders(): void {
+    this.#headers = {
+      ...Object.fromEntries(Object.entries(this.#options.headers).map(([name, value]) => [name.toLowerCase(), value])),
+      'accept': 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }), // H2
+      ...(this.#revision !== undefined && featuresOf(this.#revision).versionHeader ? { 'mcp-protocol-version': this.#revision } : {}),
+    };
+  }
+
+  #deleteSession(): Promise<void> {
+    if (this.#sessionId === undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, deleteTimeoutMs);
+      const done = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#dispatch('DELETE', undefined, undefined, new ResponseReader({ ...silent, ended: done, failed: done }, this.#options.maxMessageBytes));
+    });
+  }
+}
+
+const silent: ResponseObserver = {
+  started: () => undefined,
+  message: () => undefined,
+  invalid: () => undefined,
+  eventId: () => undefined,
+  retry: () => undefined,
+  ended: () => undefined,
+  failed: () => undefined,
+};
+
+/** Tries once, and waits a little when nothing answers. */
+function isPortOpen(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => {
+      setTimeout(() => resolve(false), portProbeMs);
+    });
+  });
+}

@@ -1,0 +1,46 @@
+/**
+ * The waist between an upstream connection and the wire. A transport moves JSON-RPC messages and knows nothing of MCP
+ * beyond what its own specification section demands; ids, handshakes and catalogues are the connection's.
+ */
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
+
+/** Why one request will get no answer. */
+export type RequestFailure =
+  /** It never reached the server, so it was not executed. */
+  | { readonly kind: 'not-sent'; readonly problem: string }
+  /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404). */
+  | { readonly kind: 'session-gone'; readonly problem: string }
+  /** The server refused it with an HTTP error. */
+  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number }
+  /** It may have been executed. */
+  | { readonly kind: 'lost'; readonly problem: string }
+  /** The answer was not MCP. */
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+export interface TransportObserver {
+  /**
+   * One JSON value came in.
+   * @param origin the request whose response stream carried it; undefined where the wire does not tell.
+   */
+  message(value: unknown, origin: JsonRpcId | undefined): void;
+  requestFailed(id: JsonRpcId, failure: RequestFailure): void;
+  /** Nothing can be sent or received any more. Said once, and never after `close()`. */
+  lost(problem: string): void;
+  /** Something that is no JSON came in; it is dropped. */
+  invalid(problem: string): void;
+}
+
+export interface Transport {
+  /** Resolves when messages can be sent. Rejects with an Error whose message a person understands. */
+  open(): Promise<void>;
+  /** Sends a request. Its answer comes to `message`, or `requestFailed` says why none will. */
+  request(message: JsonRpcRequest): void;
+  /** Sends a notification or the answer to a server's request. */
+  send(message: JsonRpcMessage): void;
+  /** Stops waiting for the answer to a request that was cancelled. */
+  abandon(id: JsonRpcId): void;
+  /** The handshake is complete: what depends on the revision may start. */
+  initialized(revision: Revision): void;
+  /** Ends the connection in the wire's own way, child process included. */
+  close(): Promise<void>;
+}

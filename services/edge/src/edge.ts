@@ -1,0 +1,77 @@
+/** The HTTP side of the gateway. */
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Bus } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { idSequence, newWorkerId, type StreamId } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Pipeline } from './http/pipeline.ts';
+import { loopbackNames } from './http/steps/check-host.ts';
+
+export interface EdgeOptions {
+  readonly config: Config;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
+const keepAliveTimeoutMs = 75_000;
+
+export class Edge {
+  readonly #options: EdgeOptions;
+  readonly #server: Server;
+  readonly #pipeline: Pipeline;
+  readonly #host: string;
+  readonly #port: number;
+
+  constructor(options: EdgeOptions) {
+    this.#options = options;
+    const { config, bus, wheel, log, metrics } = options;
+    const { hostname, port } = new URL(`http://${config.listen}`);
+    this.#host = hostname;
+    this.#port = Number(port || 80);
+    const isLoopback = loopbackNames.includes(hostname);
+    const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
+    this.#pipeline = new Pipeline({
+      bus, wheel, log, metrics,
+      limits: config.limits,
+      allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
+      origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
+      nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
+    });
+    this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, this.#pipeline.handle);
+  }
+
+  /**
+   * Begins to listen.
+   * @returns the address of the endpoint, such as `http://127.0.0.1:7300/mcp`.
+   * @throws {Error} naming the address when it is taken.
+   */
+  async start(): Promise<string> {
+    this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
+    try {
+      await once(this.#server, 'listening');
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
+    }
+    return `http://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /** Refuses new sessions and connections; what runs goes on. */
+  drain(): void {
+    this.#pipeline.drain();
+    this.#server.close();
+    this.#server.closeIdleConnections();
+  }
+
+  async stop(): Promise<void> {
+    this.drain();
+    this.#server.closeAllConnections();
+    if (this.#server.listening) await once(this.#server, 'close');
+  }
+}

@@ -1,0 +1,17 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** Lets the pages of allowed origins read what they asked for. The origin has been checked. */
+export function allowOrigin(request: IncomingMessage, response: ServerResponse): void {
+  const { origin } = request.headers;
+  if (origin === undefined) return;
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('vary', 'origin');
+  response.setHeader('access-control-expose-headers', 'mcp-session-id, mcp-protocol-version, www-authenticate');
+}
+
+export function answerPreflight(response: ServerResponse): void {
+  response.setHeader('access-control-allow-methods', 'POST, GET, DELETE');
+  response.setHeader('access-control-allow-headers', 'accept, authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id');
+  response.setHeader('access-control-max-age', '86400');
+  response.writeHead(204).end();
+}

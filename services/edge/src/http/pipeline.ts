@@ -1,0 +1,329 @@
+/**
+ * What happens to an HTTP request, in order. Each refusal is cheaper than what comes after it:
+ * host, origin, path, method, media types, revision header, session header, body size, JSON, envelope; then the bus.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  anonymous, errorText, fault, httpStatusOf, isRevision, sessionKey, toErrorObject,
+  type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
+  type SessionKey, type StreamId,
+} from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { allowOrigin, answerPreflight } from './cors.ts';
+import { EventWriter, type EventWriterOptions } from './event-writer.ts';
+import { PostAnswer, writeJson } from './post-answer.ts';
+import { checkHost } from './steps/check-host.ts';
+import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
+import { findEndpoint } from './steps/find-endpoint.ts';
+import { parseMessage } from './steps/parse-message.ts';
+import { isJsonMediaType, readAccept, type Accepted } from './steps/read-accept.ts';
+import { readBody } from './steps/read-body.ts';
+
+export interface PipelineOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly limits: Limits;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly allowedHosts: ReadonlySet<string> | undefined;
+  readonly origins: OriginRule;
+  readonly nextStreamId: () => StreamId;
+}
+
+/** One HTTP request on its way through. */
+interface Arrival {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+}
+
+/** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
+const countedMethods = [
+  'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
+  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel',
+];
+
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #writerOptions: EventWriterOptions;
+  readonly #counters: ReadonlyMap<string, { inc(): void }>;
+  readonly #otherCounter: { inc(): void };
+  #isDraining = false;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#writerOptions = {
+      wheel: options.wheel,
+      maxBufferedBytes: options.limits.maxBufferedBytes,
+      onSlowReader: () => options.metrics.slowReaders.inc(),
+    };
+    this.#counters = new Map(countedMethods.map((method) => [method, options.metrics.requestCounter(method)]));
+    this.#otherCounter = options.metrics.requestCounter('other');
+  }
+
+  /** From now on new sessions are refused; requests of sessions that exist go on. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const { allowedHosts, origins } = this.#options;
+    const forbidden = checkHost(request, allowedHosts) ?? checkOrigin(request, origins);
+    if (forbidden !== undefined) {
+      this.#refuse(response, forbidden);
+      return;
+    }
+    allowOrigin(request, response);
+    const endpoint = findEndpoint(request.url ?? '/');
+    if (endpoint === undefined) {
+      this.#refuse(response, fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+      return;
+    }
+    const arrival: Arrival = { request, response, caller: { principal: anonymous, endpoint } };
+    switch (request.method) {
+      case 'POST':
+        this.#post(arrival);
+        return;
+      case 'GET':
+        this.#get(arrival);
+        return;
+      case 'DELETE':
+        this.#delete(arrival);
+        return;
+      case 'OPTIONS':
+        answerPreflight(response);
+        return;
+      default:
+        response.setHeader('allow', 'POST, GET, DELETE, OPTIONS');
+        this.#refuse(response, fault('http.method_not_allowed'));
+    }
+  };
+
+  #refuse(response: ServerResponse, gatewayFault: GatewayFault, id?: JsonRpcId): void {
+    this.#options.metrics.refused(gatewayFault.reason);
+    // A body that was not read would hold the connection up.
+    if (!response.req.complete) response.setHeader('connection', 'close');
+    writeJson(response, httpStatusOf(gatewayFault.reason), errorText(id, toErrorObject(gatewayFault)));
+  }
+
+  #post(arrival: Arrival): void {
+    const { request, response } = arrival;
+    const { headers } = request;
+    const { limits } = this.#options;
+    const accepted = readAccept(headers.accept);
+    const problem = !accepted.json && !accepted.events ? fault('http.not_acceptable')
+      : !isJsonMediaType(headers['content-type']) ? fault('http.media_type')
+      : revisionProblem(request);
+    if (problem !== undefined) {
+      this.#refuse(response, problem);
+      return;
+    }
+    readBody(request, limits.maxBodyBytes, (body) => {
+      if (!Buffer.isBuffer(body)) {
+        this.#refuse(response, body);
+        return;
+      }
+      const parsed = parseMessage(body, limits);
+      switch (parsed.kind) {
+        case 'refused':
+          this.#refuse(response, parsed.fault, parsed.id);
+          return;
+        case 'single':
+          this.#postSingle(arrival, accepted, parsed.message);
+          return;
+        case 'batch':
+          this.#postBatch(arrival, accepted, parsed.messages);
+      }
+    });
+  }
+
+  #postSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
+    const id = message.kind === 'request' ? message.message.id : undefined;
+    if (message.kind === 'request') this.#count(message.message.method);
+    const session = sessionOf(arrival.request);
+    if (session === undefined) {
+      if (message.kind === 'request' && message.message.method === 'initialize') this.#openSession(arrival, accepted, message.message);
+      else this.#refuse(arrival.response, fault('session.missing'), id);
+      return;
+    }
+    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, requestId: id, batchRequests: undefined });
+    this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, message }, answer);
+  }
+
+  #postBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
+    const session = sessionOf(arrival.request);
+    if (session === undefined) {
+      this.#refuse(arrival.response, fault('session.missing'));
+      return;
+    }
+    let requests = 0;
+    for (const message of messages) {
+      if (message.kind !== 'request') continue;
+      requests += 1;
+      this.#count(message.message.method);
+    }
+    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, requestId: undefined, batchRequests: requests });
+    this.#command(arrival.response, session, { kind: 'batch', caller: arrival.caller, messages }, answer);
+  }
+
+  /** Sends one command to the session's owner and writes what comes back. */
+  #command(response: ServerResponse, session: SessionKey, command: SessionCommand, answer: PostAnswer): void {
+    let pending: PendingRequest | undefined;
+    try {
+      pending = this.#options.bus.request(subjects.session(session), command, {
+        reply: (frame) => {
+          if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
+          if (answer.frame(frame)) pending?.close();
+        },
+        failed: (error) => answer.fail(this.#faultOf(error, 'session.unknown')),
+      });
+    } catch (error) {
+      answer.fail(this.#faultOf(error as BusError, 'session.unknown'));
+      return;
+    }
+    // Going away does not cancel (transports, Sending Messages): the work goes on, its answer has no reader.
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      answer.abandon();
+      pending.close();
+    });
+  }
+
+  #openSession({ response, caller }: Arrival, accepted: Accepted, request: JsonRpcRequest): void {
+    if (this.#isDraining) {
+      this.#refuse(response, fault('gateway.draining'), request.id);
+      return;
+    }
+    const { bus } = this.#options;
+    try {
+      const pending = bus.request(subjects.sessionOpen, { kind: 'open', caller, request }, {
+        reply: (reply) => {
+          pending.close();
+          this.#answerOpen(response, accepted, request.id, reply);
+        },
+        failed: (error) => this.#refuse(response, this.#faultOf(error, 'gateway.unavailable'), request.id),
+      });
+    } catch (error) {
+      this.#refuse(response, this.#faultOf(error as BusError, 'gateway.unavailable'), request.id);
+    }
+  }
+
+  #answerOpen(response: ServerResponse, accepted: Accepted, id: JsonRpcId, reply: OpenReply): void {
+    switch (reply.kind) {
+      case 'refused':
+        this.#refuse(response, reply.fault, id);
+        return;
+      case 'answered':
+        writeJson(response, 200, reply.text);
+        return;
+      case 'opened':
+        if (accepted.json) {
+          writeJson(response, 200, reply.text, { 'mcp-session-id': reply.session });
+          return;
+        }
+        response.setHeader('mcp-session-id', reply.session);
+        const writer = new EventWriter(response, this.#writerOptions);
+        writer.message(reply.text);
+        writer.end();
+    }
+  }
+
+  #get({ request, response, caller }: Arrival): void {
+    const session = sessionOf(request);
+    const problem = session === undefined ? fault('session.missing')
+      : !readAccept(request.headers.accept).events ? fault('http.not_acceptable', 'a GET needs Accept: text/event-stream')
+      : revisionProblem(request);
+    if (problem !== undefined || session === undefined) {
+      this.#refuse(response, problem ?? fault('session.missing'));
+      return;
+    }
+    const { bus, metrics, nextStreamId } = this.#options;
+    const stream = nextStreamId();
+    let writer: EventWriter | undefined;
+    try {
+      const pending = bus.request(subjects.session(session), { kind: 'attach', caller, stream }, {
+        reply: (frame) => {
+          switch (frame.kind) {
+            case 'attached':
+              writer = new EventWriter(response, this.#writerOptions);
+              metrics.streams.inc();
+              response.once('close', () => metrics.streams.dec());
+              return;
+            case 'message':
+              writer?.message(frame.text);
+              return;
+            case 'end':
+            case 'accepted':
+              response.end();
+              return;
+            case 'refused':
+              this.#refuse(response, frame.fault);
+          }
+        },
+        failed: (error) => {
+          if (writer === undefined) this.#refuse(response, this.#faultOf(error, 'session.unknown'));
+          else writer.end();
+        },
+      });
+      response.once('close', () => {
+        pending.close();
+        if (writer !== undefined && bus.connected) bus.publish(subjects.session(session), { kind: 'detach', stream });
+      });
+    } catch (error) {
+      this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));
+    }
+  }
+
+  #delete({ request, response, caller }: Arrival): void {
+    const session = sessionOf(request);
+    const problem = session === undefined ? fault('session.missing') : revisionProblem(request);
+    if (problem !== undefined || session === undefined) {
+      this.#refuse(response, problem ?? fault('session.missing'));
+      return;
+    }
+    try {
+      const pending = this.#options.bus.request(subjects.session(session), { kind: 'delete', caller }, {
+        reply: (frame) => {
+          pending.close();
+          if (frame.kind === 'refused') this.#refuse(response, frame.fault);
+          else response.writeHead(204).end();
+        },
+        failed: (error) => this.#refuse(response, this.#faultOf(error, 'session.unknown')),
+      });
+    } catch (error) {
+      this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));
+    }
+  }
+
+  #faultOf(error: BusError, whenNobodyListens: 'session.unknown' | 'gateway.unavailable'): GatewayFault {
+    switch (error.kind) {
+      case 'no-responders': return fault(whenNobodyListens);
+      case 'closed': return fault('gateway.draining');
+      case 'payload-too-large': return fault('message.too_large', error.message);
+      case 'overloaded':
+      case 'timeout':
+      case 'undecodable':
+      case 'revision-conflict':
+        this.#options.log.error({ err: error }, 'the bus failed');
+        return fault('gateway.unavailable', error.message);
+    }
+  }
+
+  #count(method: string): void {
+    (this.#counters.get(method) ?? this.#otherCounter).inc();
+  }
+}
+
+/** The key of the session a request names. Whether there is one is for its owner to say. */
+function sessionOf(request: IncomingMessage): SessionKey | undefined {
+  const id = request.headers['mcp-session-id'];
+  return typeof id === 'string' ? sessionKey(id) : undefined;
+}
+
+/** A revision nobody speaks is refused (2025-06-18 transports, Protocol Version Header); without the header it is 2025-03-26. */
+function revisionProblem(request: IncomingMessage): GatewayFault | undefined {
+  const revision = request.headers['mcp-protocol-version'];
+  return revision === undefined || isRevision(revision) ? undefined : fault('revision.unsupported');
+}

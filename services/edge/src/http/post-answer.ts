@@ -1,0 +1,136 @@
+/**
+ * The answer to one POST: a JSON body when the answer is the first thing to say, an event stream as soon as something else
+ * comes first or the answer takes longer than a moment.
+ *
+ * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
+ */
+import type { ServerResponse } from 'node:http';
+import type { Deadline } from '@omnibus/lifecycle';
+import { errorText, httpStatusOf, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
+import { EventWriter, type EventWriterOptions } from './event-writer.ts';
+import type { Accepted } from './steps/read-accept.ts';
+
+/** After this long without an answer the headers go out, so that nobody in between gives up. */
+const switchToStreamMs = 1_000;
+
+export interface PostAnswerOptions extends EventWriterOptions {
+  readonly accepted: Accepted;
+  /** The id of the only request in the POST, for an error that ends it. */
+  readonly requestId: JsonRpcId | undefined;
+  /** Requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
+  readonly batchRequests: number | undefined;
+}
+
+type State =
+  | { readonly kind: 'waiting'; readonly timer: Deadline | undefined; readonly answers: string[] }
+  | { readonly kind: 'streaming'; readonly writer: EventWriter }
+  | { readonly kind: 'done' };
+
+export class PostAnswer {
+  readonly #response: ServerResponse;
+  readonly #options: PostAnswerOptions;
+  #state: State;
+
+  constructor(response: ServerResponse, options: PostAnswerOptions) {
+    this.#response = response;
+    this.#options = options;
+    const timer = options.accepted.events ? options.wheel.schedule(switchToStreamMs, () => this.#stream()) : undefined;
+    this.#state = { kind: 'waiting', timer, answers: [] };
+  }
+
+  /** @returns true when this was the last frame. */
+  frame(frame: StreamFrame): boolean {
+    switch (frame.kind) {
+      case 'message':
+        this.#message(frame.text, frame.isAnswer, frame.last);
+        return frame.last;
+      case 'accepted':
+        this.#finish(() => this.#response.writeHead(202).end());
+        return true;
+      case 'end':
+        this.#end();
+        return true;
+      case 'refused':
+        this.fail(frame.fault);
+        return true;
+      case 'attached':
+        return false;
+    }
+  }
+
+  fail(gatewayFault: GatewayFault): void {
+    const text = errorText(this.#options.requestId, toErrorObject(gatewayFault));
+    if (this.#state.kind === 'streaming') {
+      this.#state.writer.message(text);
+      this.#end();
+    } else {
+      this.#finish(() => writeJson(this.#response, httpStatusOf(gatewayFault.reason), text));
+    }
+  }
+
+  /** The client has gone; nothing can be written any more. */
+  abandon(): void {
+    this.#finish(() => undefined);
+  }
+
+  #message(text: string, isAnswer: boolean, last: boolean): void {
+    const { accepted, batchRequests } = this.#options;
+    if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
+      if (batchRequests === undefined) {
+        this.#finish(() => writeJson(this.#response, 200, text));
+        return;
+      }
+      this.#state.answers.push(text);
+      if (last) this.#endBatch(this.#state.answers);
+      return;
+    }
+    // A client that takes no stream hears only answers.
+    if (!accepted.events && !isAnswer) return;
+    const writer = this.#stream();
+    writer?.message(text);
+    if (last) this.#end();
+  }
+
+  #endBatch(answers: readonly string[]): void {
+    this.#finish(() => writeJson(this.#response, 200, `[${answers.join(',')}]`));
+  }
+
+  #end(): void {
+    switch (this.#state.kind) {
+      case 'streaming':
+        this.#state.writer.end();
+        this.#state = { kind: 'done' };
+        return;
+      case 'waiting': {
+        // Every request was cancelled, or all but some of a batch: what there is, is the answer.
+        const { answers } = this.#state;
+        if (answers.length > 0) this.#endBatch(answers);
+        else this.#finish(() => this.#response.writeHead(202).end());
+        return;
+      }
+      case 'done':
+    }
+  }
+
+  #stream(): EventWriter | undefined {
+    if (this.#state.kind === 'done') return undefined;
+    if (this.#state.kind === 'streaming') return this.#state.writer;
+    const { answers, timer } = this.#state;
+    timer?.cancel();
+    const writer = new EventWriter(this.#response, this.#options);
+    this.#state = { kind: 'streaming', writer };
+    for (const answer of answers) writer.message(answer);
+    return writer;
+  }
+
+  #finish(write: () => void): void {
+    if (this.#state.kind === 'done') return;
+    if (this.#state.kind === 'waiting') this.#state.timer?.cancel();
+    this.#state = { kind: 'done' };
+    write();
+  }
+}
+
+export function writeJson(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
+  response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+}

@@ -1,0 +1,17 @@
+import type { IncomingMessage } from 'node:http';
+import { fault, type GatewayFault } from '@omnibus/protocol';
+import { loopbackNames } from './check-host.ts';
+
+export interface OriginRule {
+  readonly allowed: ReadonlySet<string>;
+  /** Pages served from this machine may connect. */
+  readonly allowsLoopback: boolean;
+}
+
+/** Refuses a foreign Origin with 403 (2025-11-25 transports, Security Warning). A request without one comes from no web page. */
+export function checkOrigin(request: IncomingMessage, { allowed, allowsLoopback }: OriginRule): GatewayFault | undefined {
+  const { origin } = request.headers;
+  if (origin === undefined || allowed.has(origin) || allowed.has('*')) return undefined;
+  if (allowsLoopback && URL.canParse(origin) && loopbackNames.includes(new URL(origin).hostname)) return undefined;
+  return fault('origin.forbidden', 'this Origin is not on security.allowedOrigins');
+}

@@ -1,0 +1,1 @@
+export { Edge } from './edge.ts';

@@ -1,0 +1,35 @@
+import { Command, Option } from 'commander';
+import type { ServeOptions } from './commands/serve.ts';
+
+export const version = '0.1.0';
+
+/** The command line. Commands are loaded when they run, so that help and version come at once. */
+export function createProgram(): Command {
+  const program = new Command('omnibus')
+    .description('One MCP endpoint for many MCP servers.')
+    .version(version)
+    .showHelpAfterError('(omnibus --help shows what there is)')
+    .showSuggestionAfterError();
+
+  program.command('serve', { isDefault: true })
+    .description('run the gateway')
+    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
+    .option('-l, --listen <host:port>', 'where clients connect (default: 127.0.0.1:7300)')
+    .option('-a, --admin <host:port>', 'where metrics and health are served (default: 127.0.0.1:7301)')
+    .option('-b, --bus <address>', '"memory", or nats://host:port (default: memory)')
+    .addOption(new Option('-r, --role <role>', 'which part of the gateway this process is').choices(['all', 'edge', 'session', 'backend']).default('all'))
+    .action(async (options: ServeOptions) => {
+      const { serve } = await import('./commands/serve.ts');
+      await serve(options);
+    });
+
+  program.command('check')
+    .description('check a configuration and say everything that is wrong with it')
+    .argument('<file>', 'the configuration')
+    .action(async (file: string) => {
+      const { check } = await import('./commands/check.ts');
+      check(file);
+    });
+
+  return program;
+}

@@ -1,0 +1,15 @@
+import { enabledServers } from '@omnibus/config';
+import { exitConfig, readSettings } from './settings.ts';
+
+/** Checks a configuration without starting anything. */
+export function check(file: string): void {
+  const settings = readSettings(file, {});
+  if ('problems' in settings) {
+    process.stderr.write(`${settings.problems.join('\n')}\n`);
+    process.exitCode = exitConfig;
+    return;
+  }
+  const servers = [...enabledServers(settings.config).keys()];
+  const profiles = Object.keys(settings.config.profiles);
+  process.stdout.write(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
+}

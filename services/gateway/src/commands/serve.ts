@@ -1,0 +1,80 @@
+import { formatProblem, restartOptions, watchConfigFile, type Config } from '@omnibus/config';
+import { stopOnSignal } from '@omnibus/lifecycle';
+import { createLogger } from '@omnibus/telemetry';
+import { banner } from '../banner.ts';
+import { startGateway, type Gateway, type Role } from '../compose.ts';
+import { applyOverrides, defaultFiles, exitConfig, findConfigFile, readSettings, type Overrides } from './settings.ts';
+
+export interface ServeOptions extends Overrides {
+  readonly config?: string;
+  readonly role: Role;
+}
+
+/** Time beyond the drain for children to end in order. */
+const stopSlackMs = 10_000;
+
+export async function serve(options: ServeOptions): Promise<void> {
+  const file = findConfigFile(options.config);
+  if (file === undefined) {
+    fail([`no configuration: give one with --config FILE, or make one of ${defaultFiles.join(', ')} here`]);
+    return;
+  }
+  const settings = readSettings(file, options);
+  if ('problems' in settings) {
+    fail(settings.problems);
+    return;
+  }
+  const { config, baseFolder } = settings;
+  if (options.role !== 'all' && config.bus === 'memory') {
+    fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
+    return;
+  }
+  const log = createLogger(config.log);
+  let gateway: Gateway;
+  try {
+    gateway = await startGateway({ config, baseFolder, role: options.role, log });
+  } catch (error) {
+    process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+  const watcher = await followConfig(file, config, options, gateway, log);
+  stopOnSignal({
+    limitMs: config.timeouts.drain + stopSlackMs,
+    onForced: (reason) => log.error({ reason }, 'stopped by force'),
+    async stop(signal) {
+      log.info({ signal }, 'stopping');
+      await watcher.close();
+      await gateway.stop();
+      log.info('stopped');
+    },
+  });
+  if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
+  else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
+  await gateway.settled();
+  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records())}\n`);
+}
+
+function followConfig(file: string, started: Config, overrides: Overrides, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<{ close(): Promise<void> }> {
+  let current = started;
+  /** Changes are applied one after the other: one may come while the last is still at work. */
+  let applying: Promise<void> = Promise.resolve();
+  return watchConfigFile(file, {
+    rejected: (problems) => log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied'),
+    changed: (read) => {
+      const applied = applyOverrides(read, overrides);
+      if ('problems' in applied) return;
+      applying = applying.then(async () => {
+        const ignored = restartOptions(current, applied.config);
+        current = applied.config;
+        await gateway.apply(applied.config);
+        if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
+        log.info('the changed configuration is applied');
+      }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+    },
+  });
+}
+
+function fail(problems: readonly string[]): void {
+  process.stderr.write(`${problems.map((problem) => `omnibus: ${problem}`).join('\n')}\n`);
+  process.exitCode = exitConfig;
+}

@@ -1,0 +1,46 @@
+/** The configuration a command runs with: option over environment over file over default. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { formatProblem, loadConfig, readConfigFile, type Config } from '@omnibus/config';
+
+/** What the configuration file is called when `--config` does not say. */
+export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
+
+/** BSD `sysexits.h`: the configuration is wrong. */
+export const exitConfig = 78;
+
+export interface Overrides {
+  readonly listen?: string | undefined;
+  readonly admin?: string | undefined;
+  readonly bus?: string | undefined;
+}
+
+export interface Settings {
+  readonly config: Config;
+  readonly file: string;
+  readonly baseFolder: string;
+}
+
+export type SettingsResult = Settings | { readonly problems: readonly string[] };
+
+export function findConfigFile(given: string | undefined): string | undefined {
+  return given ?? defaultFiles.find((file) => existsSync(file));
+}
+
+export function readSettings(file: string, overrides: Overrides): SettingsResult {
+  const result = readConfigFile(file);
+  if ('problems' in result) return { problems: result.problems.map(formatProblem) };
+  const applied = applyOverrides(result.config, overrides);
+  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)) };
+}
+
+/** Options and environment variables are checked by the rules of the file. */
+export function applyOverrides(config: Config, overrides: Overrides): { readonly config: Config } | { readonly problems: readonly string[] } {
+  const { env } = process;
+  const given = { listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'] };
+  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const checked = loadConfig({ file: 'options', text: JSON.stringify(present), env: {}, readFile: () => '' });
+  if ('problems' in checked) return { problems: checked.problems.map(({ path, message }) => `--${path}: ${message}`) };
+  const { listen, admin, bus } = checked.config;
+  return { config: { ...config, ...('listen' in present ? { listen } : {}), ...('admin' in present ? { admin } : {}), ...('bus' in present ? { bus } : {}) } };
+}

@@ -1,0 +1,103 @@
+/** The whole program, top to bottom: which parts a role has, in which order they start and stop. */
+import { MemoryBus, openNatsBus, type Bus, type OnFault } from '@omnibus/bus';
+import { Backend } from '@omnibus/backend';
+import type { Config } from '@omnibus/config';
+import { Edge } from '@omnibus/edge';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import type { CatalogRecord } from '@omnibus/protocol';
+import { SessionWorker } from '@omnibus/session';
+import { Metrics, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
+
+export const roles = ['all', 'edge', 'session', 'backend'] as const;
+export type Role = (typeof roles)[number];
+
+export interface GatewayOptions {
+  readonly config: Config;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly role: Role;
+  readonly log: Logger;
+}
+
+export interface Gateway {
+  /** `http://host:port/mcp`; undefined for a role without an edge. */
+  readonly endpoint: string | undefined;
+  readonly adminAddress: string;
+  /** Of the servers this process is connected to. */
+  records(): readonly CatalogRecord[];
+  /** Resolves when every server is up or has failed its first attempt. */
+  settled(): Promise<void>;
+  apply(config: Config): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Time to find a NATS that may be starting beside us. */
+const natsTimeoutMs = 30_000;
+
+export async function startGateway({ config, baseFolder, role, log }: GatewayOptions): Promise<Gateway> {
+  const metrics = new Metrics({ processMetrics: true });
+  const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
+  const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
+  const bus = await openBus(config, role, onFault);
+  const has = (part: Role): boolean => role === 'all' || role === part;
+
+  const parts = { bus, wheel, metrics, config };
+  const backend = has('backend') ? new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) }) : undefined;
+  const sessions = has('session') ? new SessionWorker({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
+  const edge = has('edge') ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
+
+  let isSettled = backend === undefined;
+  let isStopping = false;
+  const notReady = (): string[] => [
+    ...(isSettled ? [] : ['servers are still connecting']),
+    ...(bus.connected ? [] : ['the bus is not connected']),
+    ...(isStopping ? ['stopping'] : []),
+  ];
+
+  let endpoint: string | undefined;
+  let admin: AdminServer;
+  try {
+    const { hostname, port } = new URL(`http://${config.admin}`);
+    admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady });
+    await sessions?.start();
+    await backend?.start();
+    endpoint = await edge?.start();
+  } catch (error) {
+    await backend?.stop();
+    await bus.drain();
+    throw inUse(error, config);
+  }
+  const settled = (backend?.settled() ?? Promise.resolve()).then(() => {
+    isSettled = true;
+  });
+
+  return {
+    endpoint,
+    adminAddress: admin.address,
+    records: () => backend?.records ?? [],
+    settled: () => settled,
+    async apply(changed) {
+      sessions?.apply(changed);
+      await backend?.apply(changed);
+    },
+    async stop() {
+      isStopping = true;
+      edge?.drain();
+      await sessions?.stop();
+      await edge?.stop();
+      await backend?.stop();
+      await bus.drain();
+      await admin.close();
+    },
+  };
+}
+
+function openBus(config: Config, role: Role, onFault: OnFault): Promise<Bus> {
+  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
+  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs: natsTimeoutMs }, onFault);
+}
+
+function inUse(error: unknown, config: Config): unknown {
+  const isAdmin = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  return isAdmin ? new Error(`the admin address ${config.admin} is in use; choose another with --admin`, { cause: error }) : error;
+}

@@ -1,0 +1,2 @@
+export { startGateway } from './compose.ts';
+export type { Gateway, Role } from './compose.ts';

@@ -1,0 +1,24 @@
+/** Answers of exchanges as a legacy client hears them. */
+import { notificationText, type ExchangeEvent, type JsonObject, type JsonRpcErrorObject, type JsonRpcId } from '@omnibus/protocol';
+
+export function progressText(token: JsonRpcId, { progress, total, message }: Extract<ExchangeEvent, { kind: 'progress' }>): string {
+  return notificationText('notifications/progress', {
+    progressToken: token,
+    progress,
+    ...(total === undefined ? {} : { total }),
+    ...(message === undefined ? {} : { message }),
+  });
+}
+
+/** @param source the server's name where the client sees several servers. */
+export function logText(params: JsonObject, source: string | undefined): string {
+  const logger = params['logger'];
+  const named = source === undefined ? params : { ...params, logger: typeof logger === 'string' ? `${source}/${logger}` : source };
+  return notificationText('notifications/message', named);
+}
+
+/** Official servers put their code in front of the message and official clients do it again; once is enough. */
+export function plainError(error: JsonRpcErrorObject): JsonRpcErrorObject {
+  const prefix = `MCP error ${error.code}: `;
+  return error.message.startsWith(prefix) ? { ...error, message: error.message.slice(prefix.length) } : error;
+}

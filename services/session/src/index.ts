@@ -1,0 +1,2 @@
+export { SessionWorker } from './worker.ts';
+export { endpointDefinitions } from './routing/endpoints.ts';

@@ -1,0 +1,68 @@
+/**
+ * One client session's life.
+ *
+ *             client.initialize            client.initialized           drain.requested
+ *   opening --------------------> awaitingInitialized ------------> ready ------------> draining
+ *                                     |        |                     |  |                  |
+ *                          idle.noted |        | client.deleted      |  |                  | drained
+ *                                     v        v                     v  v                  v
+ *                                  expired   closed              expired closed          closed
+ *
+ * The machine is pure and has no timers: XState does not re-arm them from a snapshot, so the worker sweeps its sessions
+ * and notes those whose time is over. Requests do not pass through here; there are tens of thousands a second.
+ */
+import { assign, setup } from 'xstate';
+import type { JsonObject, Revision } from '@omnibus/protocol';
+
+export type SessionEvent =
+  | { readonly type: 'client.initialize'; readonly revision: Revision; readonly capabilities: JsonObject }
+  | { readonly type: 'client.initialized' }
+  | { readonly type: 'client.deleted' }
+  | { readonly type: 'idle.noted' }
+  | { readonly type: 'drain.requested' }
+  | { readonly type: 'drained' };
+
+export interface SessionContext {
+  readonly revision: Revision | undefined;
+  /** What the client declared it can do. */
+  readonly capabilities: JsonObject;
+  /** Events that had no meaning in their state. */
+  readonly unexpected: number;
+}
+
+const unprovided = (name: string) => (): void => {
+  throw new Error(`session machine: action '${name}' has no implementation`);
+};
+
+export const sessionMachine = setup({
+  types: { context: {} as SessionContext, events: {} as SessionEvent },
+  actions: {
+    announcePending: unprovided('announcePending'),
+    endStreams: unprovided('endStreams'),
+    release: unprovided('release'),
+    countExpired: unprovided('countExpired'),
+    keepIntroduction: assign(({ event, context }) =>
+      (event.type === 'client.initialize' ? { revision: event.revision, capabilities: event.capabilities } : context)),
+    countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
+  },
+}).createMachine({
+  context: { revision: undefined, capabilities: {}, unexpected: 0 },
+  initial: 'opening',
+  on: { '*': { actions: 'countUnexpected' } },
+  states: {
+    opening: {
+      on: { 'client.initialize': { target: 'awaitingInitialized', actions: 'keepIntroduction' }, 'drain.requested': 'closed' },
+    },
+    awaitingInitialized: {
+      on: { 'client.initialized': 'ready', 'client.deleted': 'closed', 'idle.noted': 'expired', 'drain.requested': 'draining' },
+    },
+    ready: {
+      entry: 'announcePending',
+      // A client that says it twice, after a reconnect of its own, does no harm.
+      on: { 'client.initialized': {}, 'client.deleted': 'closed', 'idle.noted': 'expired', 'drain.requested': 'draining' },
+    },
+    draining: { entry: 'endStreams', on: { 'client.initialized': {}, 'client.deleted': 'closed', drained: 'closed' } },
+    expired: { type: 'final', entry: ['countExpired', 'release'] },
+    closed: { type: 'final', entry: 'release' },
+  },
+});

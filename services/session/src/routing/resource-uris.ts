@@ -1,0 +1,48 @@
+/** The places of a result or error where a server names resources: protocol digest of `resources` and tool or prompt content. */
+import { isObject, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+
+type MapUri = (uri: string) => string;
+
+/** The result with every resource URI mapped. Links inside resource bodies and texts are data and stay. */
+export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri: MapUri): JsonObject {
+  switch (method) {
+    case 'tools/call':
+      return Array.isArray(result['content']) ? { ...result, content: result['content'].map((block) => mapBlock(block, mapUri)) } : result;
+    case 'prompts/get':
+      return Array.isArray(result['messages'])
+        ? { ...result, messages: result['messages'].map((message) => (isObject(message) ? { ...message, content: mapBlock(message['content'], mapUri) } : (message as unknown))) }
+        : result;
+    case 'resources/read':
+      return Array.isArray(result['contents']) ? { ...result, contents: result['contents'].map((content) => mapUriField(content, mapUri)) } : result;
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+    case 'completion/complete':
+      return result;
+  }
+}
+
+export function mapErrorUri(error: JsonRpcErrorObject, mapUri: MapUri): JsonRpcErrorObject {
+  return isObject(error.data) && typeof error.data['uri'] === 'string' ? { ...error, data: mapUriField(error.data, mapUri) } : error;
+}
+
+/** URIs that a tool's result hands to the client, which may read them next although no list has them. */
+export function linkedUris(result: JsonObject): string[] {
+  const { content } = result;
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((block: unknown) => {
+    if (!isObject(block)) return [];
+    const named = block['type'] === 'resource' ? block['resource'] : block;
+    return (block['type'] === 'resource' || block['type'] === 'resource_link') && isObject(named) && typeof named['uri'] === 'string' ? [named['uri']] : [];
+  });
+}
+
+function mapBlock(block: unknown, mapUri: MapUri): unknown {
+  if (!isObject(block)) return block;
+  if (block['type'] === 'resource_link') return mapUriField(block, mapUri);
+  if (block['type'] === 'resource') return { ...block, resource: mapUriField(block['resource'], mapUri) };
+  return block;
+}
+
+function mapUriField(value: unknown, mapUri: MapUri): unknown {
+  return isObject(value) && typeof value['uri'] === 'string' ? { ...value, uri: mapUri(value['uri']) } : value;
+}

@@ -1,0 +1,70 @@
+/** The views of all endpoints, kept in step with the catalogue. A view is computed when it is first asked for after a change. */
+import { View, type EndpointDefinition } from '@omnibus/catalog';
+import type { KeyValueChange } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { parseServerName, type CatalogRecord, type ChangeKind, type EndpointName, type ServerName } from '@omnibus/protocol';
+
+/** Changes that come together, as at a start, are told together. */
+const announceDelayMs = 50;
+
+export class Views {
+  readonly #wheel: DeadlineWheel;
+  readonly #announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
+  readonly #records = new Map<ServerName, CatalogRecord>();
+  readonly #views = new Map<EndpointName, View>();
+  /** What sessions were last told about: an endpoint is here once it was asked for. */
+  readonly #announced = new Map<EndpointName, View>();
+  #definitions: ReadonlyMap<EndpointName, EndpointDefinition>;
+  #pending: Deadline | undefined;
+
+  constructor(
+    definitions: ReadonlyMap<EndpointName, EndpointDefinition>, wheel: DeadlineWheel, announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void,
+  ) {
+    this.#definitions = definitions;
+    this.#wheel = wheel;
+    this.#announce = announce;
+  }
+
+  /** Undefined when there is no such endpoint. */
+  get(endpoint: EndpointName): View | undefined {
+    const present = this.#views.get(endpoint);
+    if (present !== undefined) return present;
+    const definition = this.#definitions.get(endpoint);
+    if (definition === undefined) return undefined;
+    const view = new View(definition, this.#records);
+    this.#views.set(endpoint, view);
+    if (!this.#announced.has(endpoint)) this.#announced.set(endpoint, view);
+    return view;
+  }
+
+  catalogChanged(change: KeyValueChange<CatalogRecord>): void {
+    const server = parseServerName(change.key);
+    if (change.kind === 'put') this.#records.set(server, change.value);
+    else this.#records.delete(server);
+    for (const [endpoint, { servers }] of this.#definitions) if (servers.includes(server)) this.#views.delete(endpoint);
+    this.#announceSoon();
+  }
+
+  redefine(definitions: ReadonlyMap<EndpointName, EndpointDefinition>): void {
+    this.#definitions = definitions;
+    this.#views.clear();
+    this.#announceSoon();
+  }
+
+  #announceSoon(): void {
+    this.#pending ??= this.#wheel.schedule(announceDelayMs, () => {
+      this.#pending = undefined;
+      for (const [endpoint, told] of [...this.#announced]) {
+        const view = this.get(endpoint);
+        if (view === undefined) {
+          this.#announced.delete(endpoint);
+          continue;
+        }
+        if (view === told) continue;
+        this.#announced.set(endpoint, view);
+        const changes = view.changesSince(told);
+        if (changes.length > 0) this.#announce(endpoint, changes);
+      }
+    });
+  }
+}

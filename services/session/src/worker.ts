@@ -1,0 +1,153 @@
+/** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
+import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
+  type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { TimeLimits } from './exchange/exchange.ts';
+import { endpointDefinitions } from './routing/endpoints.ts';
+import { Views } from './routing/views.ts';
+import { Session, type SessionHost } from './session.ts';
+
+export interface SessionWorkerOptions {
+  readonly config: Config;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+interface Held {
+  readonly session: Session;
+  subscription: Subscription | undefined;
+}
+
+/** How often idle sessions are looked for, as a part of the idle time. */
+const sweepsPerIdleTime = 10;
+
+export class SessionWorker {
+  readonly #options: SessionWorkerOptions;
+  readonly #host: SessionHost;
+  readonly #views: Views;
+  readonly #sessions = new Map<SessionKey, Held>();
+  readonly #perPrincipal = new Map<Principal, number>();
+  #subscriptions: Subscription[] = [];
+  #config: Config;
+  #isStopping = false;
+
+  constructor(options: SessionWorkerOptions) {
+    const { config, bus, wheel, log, metrics } = options;
+    this.#options = options;
+    this.#config = config;
+    this.#views = new Views(endpointDefinitions(config), wheel, (endpoint, changes) => {
+      for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
+    });
+    this.#host = {
+      bus, wheel, log, metrics,
+      limits: config.limits,
+      nextExchangeId: idSequence<ExchangeId>(newWorkerId('session')),
+      view: ({ endpoint }: Caller) => this.#views.get(endpoint),
+      timeLimits: (server, tool) => this.#timeLimits(server, tool),
+      released: (session) => this.#forget(session),
+    };
+    metrics.beforeScrape(() => metrics.sessions.set(this.#sessions.size));
+  }
+
+  async start(): Promise<void> {
+    const { bus } = this.#options;
+    const catalog = await bus.keyValue(catalogBucket);
+    this.#subscriptions = [
+      await catalog.watch((change) => this.#views.catalogChanged(change)),
+      await bus.subscribe(subjects.notices, (notice) => {
+        for (const { session } of this.#sessions.values()) session.hear(notice);
+      }),
+      await bus.subscribe(subjects.sessionOpen, (command, reply) => void this.#open(command, reply), { queue: 'session' }),
+    ];
+    this.#sweepLater();
+  }
+
+  /** Applies a changed configuration to sessions that exist and to those to come. */
+  apply(config: Config): void {
+    this.#config = config;
+    this.#timeLimitsCache.clear();
+    this.#views.redefine(endpointDefinitions(config));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const subscription of this.#subscriptions) subscription.close();
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.drain(this.#config.timeouts.drain)));
+  }
+
+  async #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): Promise<void> {
+    const problem = this.#openProblem(caller);
+    if (problem !== undefined) {
+      this.#options.metrics.refused(problem.reason);
+      reply({ kind: 'refused', fault: problem });
+      return;
+    }
+    const view = this.#views.get(caller.endpoint);
+    if (view === undefined) {
+      reply({ kind: 'refused', fault: fault('http.path_unknown') });
+      return;
+    }
+    if (typeof request.params?.['protocolVersion'] !== 'string') {
+      reply({ kind: 'answered', text: errorText(request.id, toErrorObject(fault('params.invalid', 'params.protocolVersion must be a string'))) });
+      return;
+    }
+    const id = newSessionId();
+    const session = new Session(sessionKey(id), caller, this.#host);
+    const held: Held = { session, subscription: undefined };
+    this.#sessions.set(session.key, held);
+    this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
+    const text = session.open(request, view);
+    held.subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer));
+    this.#options.metrics.sessionsOpened.inc();
+    reply({ kind: 'opened', session: id, text });
+  }
+
+  #openProblem({ principal }: Caller): GatewayFault | undefined {
+    const { maxSessions, maxSessionsPerPrincipal } = this.#options.config.limits;
+    if (this.#isStopping) return fault('gateway.draining');
+    if (this.#sessions.size >= maxSessions || (this.#perPrincipal.get(principal) ?? 0) >= maxSessionsPerPrincipal) return fault('session.limit');
+    return undefined;
+  }
+
+  #forget({ key, caller: { principal } }: Session): void {
+    const held = this.#sessions.get(key);
+    if (held === undefined) return;
+    this.#sessions.delete(key);
+    held.subscription?.close();
+    const left = (this.#perPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) this.#perPrincipal.delete(principal);
+    else this.#perPrincipal.set(principal, left);
+  }
+
+  readonly #timeLimitsCache = new Map<string, TimeLimits>();
+
+  #timeLimits(server: ServerName, tool: string | undefined): TimeLimits {
+    const key = `${server}/${tool ?? ''}`;
+    const cached = this.#timeLimitsCache.get(key);
+    if (cached !== undefined) return cached;
+    const { timeouts, mcpServers } = this.#config;
+    const serverSettings = mcpServers[server];
+    const toolSettings = tool === undefined ? undefined : serverSettings?.tools[tool];
+    const limits = {
+      callMs: toolSettings?.timeout ?? serverSettings?.timeout ?? timeouts.call,
+      maxMs: toolSettings?.maxTime ?? serverSettings?.maxTime ?? timeouts.max,
+    };
+    this.#timeLimitsCache.set(key, limits);
+    return limits;
+  }
+
+  #sweepLater(): void {
+    this.#options.wheel.schedule(this.#config.timeouts.idleSession / sweepsPerIdleTime, () => {
+      const now = performance.now();
+      for (const { session } of [...this.#sessions.values()]) if (session.idleMs(now) >= this.#config.timeouts.idleSession) session.expire();
+      if (!this.#isStopping) this.#sweepLater();
+    });
+  }
+}
