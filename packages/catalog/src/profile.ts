@@ -2,7 +2,7 @@
 import picomatch from 'picomatch';
 import type { EndpointName, JsonObject, ServerName } from '@omnibus/protocol';
 
-export type PrefixMode = 'auto' | 'always' | 'never';
+type PrefixMode = 'auto' | 'always' | 'never';
 
 export interface EndpointDefinition {
   readonly endpoint: EndpointName;

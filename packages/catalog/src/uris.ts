@@ -6,7 +6,7 @@ import type { ServerName } from '@omnibus/protocol';
 
 const aliasPrefix = 'omnibus://';
 
-export function aliasUri(server: string, uri: string): string {
+function aliasUri(server: string, uri: string): string {
   return `${aliasPrefix}${server}/${uri}`;
 }
 

@@ -135,7 +135,7 @@ function lineOf(document: Document.Parsed, lines: LineCounter, path: Path): numb
     const key = path[depth - 1];
     const pairs = (parent as { items?: { key?: unknown }[] } | undefined)?.items;
     const pair = pairs?.find((item) => (item.key as { value?: unknown } | undefined)?.value === key);
-    const node = (pair?.key ?? document.getIn(path.slice(0, depth), true)) as unknown;
+    const node = pair?.key ?? document.getIn(path.slice(0, depth), true);
     if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
   }
   return 1;

@@ -8,7 +8,7 @@ export function startActor<Logic extends AnyActorLogic>(
   logic: Logic, options: ActorOptions<Logic> & { readonly onFailure: (error: unknown) => void },
 ): Actor<Logic> {
   const { onFailure, ...actorOptions } = options;
-  const actor = createActor(logic, actorOptions as never) as Actor<Logic>;
+  const actor = createActor<Logic>(logic, actorOptions as never);
   actor.subscribe({ error: onFailure });
-  return actor.start() as Actor<Logic>;
+  return actor.start();
 }

@@ -6,7 +6,7 @@ function wheelAt(start: number) {
   const wheel = new DeadlineWheel({ tickMs: 10, now: () => clock.now, onFault: (error) => { throw error; } });
   return {
     wheel,
-    advance(ms: number) {
+    advance: (ms: number) => {
       for (const end = clock.now + ms; clock.now < end;) {
         clock.now += 1;
         wheel.tick();

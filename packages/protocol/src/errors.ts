@@ -5,7 +5,7 @@
 import type { JsonRpcErrorObject } from './json-rpc.ts';
 
 /** `same`: the identical request may be sent again. `unknown-outcome`: it may have been executed, so look before repeating. */
-export type Retry = 'never' | 'same' | 'unknown-outcome';
+type Retry = 'never' | 'same' | 'unknown-outcome';
 
 interface ErrorRow {
   readonly code: number;

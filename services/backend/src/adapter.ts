@@ -261,8 +261,7 @@ export class Adapter {
 
   #becomeLost(problem: string): void {
     this.#options.log.warn({ problem }, 'server lost');
-    this.#publish({ ...this.#record, status: 'down', problem });
-    this.#settled();
+    void this.#publish({ ...this.#record, status: 'down', problem }).then(this.#settled);
   }
 
   #hear(method: string, params: JsonObject | undefined): void {
@@ -293,7 +292,7 @@ export class Adapter {
         const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]));
         if (!this.#connection.isReady) return;
         const { problem: _problem, ...record } = this.#record;
-        this.#publish({ ...record, status: 'up', lists: { ...this.#record.lists, ...lists } }); // A3
+        await this.#publish({ ...record, status: 'up', lists: { ...this.#record.lists, ...lists } }); // A3
       }
     } finally {
       this.#isReading = false;
@@ -316,10 +315,15 @@ export class Adapter {
     return Object.fromEntries(readings.filter((reading) => reading !== undefined));
   }
 
-  #publish(record: CatalogRecord): void {
+  /** Resolves when it is written, or cannot be. */
+  async #publish(record: CatalogRecord): Promise<void> {
     this.#record = record;
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
-    this.#catalog?.put(record.server, record).catch((error: unknown) => this.#options.log.error({ err: error }, 'the catalogue could not be written'));
+    try {
+      await this.#catalog?.put(record.server, record);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the catalogue could not be written');
+    }
   }
 }
 

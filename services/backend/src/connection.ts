@@ -42,7 +42,7 @@ export interface ConnectionOptions {
   readonly observer: ConnectionObserver;
 }
 
-export interface ConnectionObserver {
+interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
   lost(problem: string): void;
   /** A notification that is neither progress nor a log message of a request in flight. */
@@ -218,7 +218,10 @@ export class UpstreamConnection {
       pending.state = 'resent'; // C3
       this.#transport?.request(pending.message);
     }
-    this.#options.observer.ready(this.#introduction as ServerIntroduction);
+    // Effects run before the machine's new state can be read, and those who hear this will send requests.
+    queueMicrotask(() => {
+      if (this.isReady) this.#options.observer.ready(this.#introduction as ServerIntroduction);
+    });
   }
 
   #announceLost(problem: string): void {

@@ -25,7 +25,7 @@ export function banner(endpoint: string, adminAddress: string, records: readonly
   ].join('\n');
 }
 
-export function describe({ status, problem, lists }: CatalogRecord): string {
+function describe({ status, problem, lists }: CatalogRecord): string {
   if (status === 'down') return `down: ${problem ?? 'not connected'}`;
   return [count(lists.tools.length, 'tool'), count(lists.prompts.length, 'prompt'), count(lists.resources.length + lists.resourceTemplates.length, 'resource')].join(', ');
 }

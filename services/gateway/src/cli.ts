@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { ServeOptions } from './commands/serve.ts';
 
-export const version = '0.1.0';
+const version = '0.1.0';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
 export function createProgram(): Command {

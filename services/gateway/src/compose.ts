@@ -8,8 +8,7 @@ import type { CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
 import { Metrics, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
 
-export const roles = ['all', 'edge', 'session', 'backend'] as const;
-export type Role = (typeof roles)[number];
+export type Role = 'all' | 'edge' | 'session' | 'backend';
 
 export interface GatewayOptions {
   readonly config: Config;

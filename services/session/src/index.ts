@@ -1,2 +1,1 @@
 export { SessionWorker } from './worker.ts';
-export { endpointDefinitions } from './routing/endpoints.ts';

@@ -348,7 +348,7 @@ export class Session {
   }
 
   #start(call: ForwardedCall, { server }: Route, params: JsonObject, subject: string, tool?: string): void {
-    this.#exchange(call, server, params, subject, tool, (outcome) => this.#answerOutcome(call, server, outcome));
+    this.#exchange(call, { server, params, subject, tool }, (outcome) => this.#answerOutcome(call, server, outcome));
   }
 
   /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
@@ -358,15 +358,13 @@ export class Session {
       this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
       return;
     }
-    this.#exchange(call, server, params, subject, undefined, (outcome) => {
+    this.#exchange(call, { server, params, subject, tool: undefined }, (outcome) => {
       if (outcome.kind === 'result' || others.length === 0) this.#answerOutcome(call, server, outcome);
       else this.#probe(call, others, uri, params, subject);
     });
   }
 
-  #exchange(
-    call: ForwardedCall, server: ServerName, params: JsonObject, subject: string, tool: string | undefined, settled: (outcome: ExchangeOutcome) => void,
-  ): void {
+  #exchange(call: ForwardedCall, { server, params, subject, tool }: Destination, settled: (outcome: ExchangeOutcome) => void): void {
     const { stream, progressToken, view } = call;
     const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
     if (call.method === 'resources/subscribe') this.#touched.add(server);
@@ -431,6 +429,16 @@ interface ForwardedCall {
   readonly method: ExchangeMethod;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
+}
+
+/** One server such a request goes to, and as what. */
+interface Destination {
+  readonly server: ServerName;
+  readonly params: JsonObject;
+  /** What the request is about, for people. */
+  readonly subject: string;
+  /** The tool's own name, for its time limits. */
+  readonly tool: string | undefined;
 }
 
 /** The parameters without this hop's progress token: each hop has its own. */

@@ -50,7 +50,7 @@ export class MemoryBus implements Bus {
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
     this.#assertOpen();
-    const request = new MemoryRequest(this.#requests, observer as ReplyObserver<unknown>);
+    const request = new MemoryRequest(this.#requests, observer);
     const listeners = this.#listeners.get(to.name);
     if (listeners === undefined) {
       this.#enqueue(() => request.fail(new BusError('no-responders', `nobody listens on ${to.name}`)));

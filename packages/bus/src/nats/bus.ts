@@ -57,7 +57,7 @@ class NatsBus implements Bus {
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
     this.#count += 1;
     const token = this.#count.toString(36);
-    this.#waiting.set(token, { observer: observer as ReplyObserver<unknown>, tail: undefined });
+    this.#waiting.set(token, { observer, tail: undefined });
     try {
       this.#send(to.name, payload, this.#inbox + token, false);
     } catch (error) {

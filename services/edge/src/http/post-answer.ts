@@ -45,7 +45,7 @@ export class PostAnswer {
         this.#message(frame.text, frame.isAnswer, frame.last);
         return frame.last;
       case 'accepted':
-        this.#finish(() => this.#response.writeHead(202).end());
+        this.#finish(() => this.#response.writeHead(202, { 'content-length': 0 }).end());
         return true;
       case 'end':
         this.#end();
@@ -105,7 +105,7 @@ export class PostAnswer {
         // Every request was cancelled, or all but some of a batch: what there is, is the answer.
         const { answers } = this.#state;
         if (answers.length > 0) this.#endBatch(answers);
-        else this.#finish(() => this.#response.writeHead(202).end());
+        else this.#finish(() => this.#response.writeHead(202, { 'content-length': 0 }).end());
         return;
       }
       case 'done':

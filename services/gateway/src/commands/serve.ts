@@ -51,6 +51,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   await gateway.settled();
+  log.info({ part: options.role }, 'ready');
   if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records())}\n`);
 }
 

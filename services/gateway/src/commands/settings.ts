@@ -15,7 +15,7 @@ export interface Overrides {
   readonly bus?: string | undefined;
 }
 
-export interface Settings {
+interface Settings {
   readonly config: Config;
   readonly file: string;
   readonly baseFolder: string;

@@ -15,7 +15,8 @@ export class Views {
   /** What sessions were last told about: an endpoint is here once it was asked for. */
   readonly #announced = new Map<EndpointName, View>();
   #definitions: ReadonlyMap<EndpointName, EndpointDefinition>;
-  #pending: Deadline | undefined;
+  /** Set while changes wait to be told. */
+  #announcement: Deadline | undefined;
 
   constructor(
     definitions: ReadonlyMap<EndpointName, EndpointDefinition>, wheel: DeadlineWheel, announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void,
@@ -52,8 +53,8 @@ export class Views {
   }
 
   #announceSoon(): void {
-    this.#pending ??= this.#wheel.schedule(announceDelayMs, () => {
-      this.#pending = undefined;
+    this.#announcement ??= this.#wheel.schedule(announceDelayMs, () => {
+      this.#announcement = undefined;
       for (const [endpoint, told] of [...this.#announced]) {
         const view = this.get(endpoint);
         if (view === undefined) {

@@ -1,0 +1,37 @@
+/**
+ * Rules of this project that no linter has, each with the place where it is explained.
+ * Prints every violation and fails when there is one.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
+  .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/'));
+
+/** `only`: files the rule looks at; `except`: where the thing belongs. */
+const rules = [
+  { pattern: /\bcreateActor\(/, except: /^packages\/lifecycle\/src\/actor\.ts$/, message: 'actors are started by startActor() only, which observes their errors' },
+  { pattern: /@nats-io\//, except: /^packages\/bus\//, message: 'only packages/bus knows NATS' },
+  { pattern: /'omnibus\.v1/, except: /^packages\/bus\/src\/(subject|nats\/bus)\.ts$/, message: 'subjects stand in packages/bus/src/subjects.ts' },
+  { pattern: /['"](2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)['"]/, except: /(^|\/)(dialect|test)\/|revisions\.ts$|\.test\.ts$/, message: 'revisions are named in revisions.ts and dialect/ only: ask for a feature' },
+  { pattern: /\b(describe|it|test)\.(only|skip|todo)\b/, only: /\.test\.ts$/, message: 'no test is skipped or singled out' },
+  { pattern: /\bvi\.mock\(/, only: /\.test\.ts$/, message: 'fakes speak the real protocol from outside; nothing is mocked' },
+  { pattern: /setTimeout\(\s*(resolve|r|done)\b/, only: /\.test\.ts$/, message: 'tests wait for events, they do not sleep' },
+  { pattern: /catch\s*(\([^)]*\))?\s*\{\s*\}/, message: 'an empty catch hides a fault' },
+  { pattern: /@ts-(ignore|nocheck|expect-error)/, message: 'types are not switched off' },
+  { pattern: /\bTODO\b(?!\(#\d+\))/, message: 'a TODO names its issue: TODO(#n)' },
+];
+
+let violations = 0;
+for (const file of files) {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  for (const { pattern, only, except, message } of rules) {
+    if ((only !== undefined && !only.test(file)) || except?.test(file)) continue;
+    for (const [index, line] of lines.entries()) {
+      if (!pattern.test(line)) continue;
+      violations += 1;
+      console.error(`${file}:${index + 1}: ${message}`);
+    }
+  }
+}
+if (violations > 0) process.exit(1);

@@ -1,0 +1,114 @@
+/**
+ * What `npm start`, `npm test`, `npm run check` and the like do. Plain JavaScript for Node 20 and later with nothing
+ * installed: it installs the dependencies, Node 24 among them, and runs everything else with that.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const bin = join(root, 'node_modules', '.bin');
+const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
+const [task, ...rest] = process.argv.slice(2);
+
+const tasks = {
+  async start() {
+    install();
+    build();
+    const config = rest.some((argument) => /^(-c|--config)/.test(argument)) ? [] : ['--config', 'deploy/examples/quickstart.yaml'];
+    process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
+  },
+  check() {
+    install();
+    check();
+    run('vitest', ['run', '--project', 'unit', ...rest]);
+  },
+  test() {
+    install();
+    provideNats();
+    check();
+    test();
+  },
+  bench() {
+    install();
+    build();
+    provideNats();
+    run('node', ['test/dist/bench/main.js', ...rest]);
+  },
+  docs() {
+    install();
+    build();
+    run('node', ['test/dist/docs/write.js']);
+  },
+};
+
+if (!Object.hasOwn(tasks, task)) {
+  console.error(`usage: node scripts/run.mjs ${Object.keys(tasks).join('|')}`);
+  process.exit(64);
+}
+await tasks[task]();
+
+/** Installs when nothing is installed or the lock file is newer than what is. */
+function install() {
+  const marker = join(root, 'node_modules', '.package-lock.json');
+  if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs) return;
+  console.error('omnibus: installing dependencies (a minute or so the first time)');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+function build() {
+  run('tsc', ['-b']);
+}
+
+/** Types, lint, direction of imports, dead code, stale documents. */
+function check() {
+  build();
+  run('oxlint', ['--type-aware', '--deny-warnings', 'packages', 'services', 'test', 'scripts']);
+  run('turbo', ['boundaries', '--no-color']);
+  run('knip', ['--no-progress']);
+  run('node', ['scripts/check-rules.mjs']);
+}
+
+function test() {
+  const report = join(root, 'node_modules', '.vitest-report.json');
+  const { status } = spawnSync('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...rest], { cwd: root, env, stdio: 'inherit' });
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
+  const skipped = numPendingTests + numTodoTests;
+  console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  process.exitCode = status ?? 1;
+}
+
+/** The tests need a real NATS: on the PATH, in Docker, or from Debian's packages where we may install. */
+function provideNats() {
+  if (works('nats-server', ['--version']) || works('docker', ['info'])) return;
+  if (works('apt-get', ['--version']) && process.getuid?.() === 0) {
+    console.error('omnibus: installing nats-server from the Debian packages');
+    const quiet = { cwd: root, env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'ignore', 'inherit'] };
+    spawnSync('apt-get', ['update', '-q'], quiet);
+    spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'nats-server'], quiet);
+    if (works('nats-server', ['--version'])) return;
+  }
+  console.error('omnibus: the tests need a NATS server. Install nats-server (Debian: apt-get install nats-server) or start Docker, then run this again.');
+  process.exit(1);
+}
+
+function works(command, args) {
+  return spawnSync(command, args, { env, stdio: 'ignore' }).status === 0;
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, env, stdio: 'inherit' });
+  if (error !== undefined) console.error(`omnibus: cannot run ${command}: ${error.message}`);
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** Runs until the program ends by itself: Ctrl-C reaches it directly, other signals are passed on. */
+function runInteractive(command, args) {
+  const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' });
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  return new Promise((resolve) => {
+    child.on('exit', (code, signal) => resolve(signal === null ? code : 1));
+  });
+}

@@ -1,0 +1,68 @@
+/** The built gateway as its users run it, in both shapes: one process, or one process a role over a real NATS. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startNatsServer } from '@omnibus/bus/testing';
+import { root, startProcess, type RunningProcess } from './processes.ts';
+
+export const shapes = ['embedded', 'nats'] as const;
+export type Shape = (typeof shapes)[number];
+
+export interface GatewayUnderTest {
+  /** `http://127.0.0.1:port/mcp` */
+  readonly url: string;
+  /** Of the part that serves clients and of the part that talks to servers; the same process when embedded. */
+  readonly edge: RunningProcess;
+  readonly backend: RunningProcess;
+  readonly processes: readonly RunningProcess[];
+  readonly configFile: string;
+  /** Replaces the configuration file; running processes follow it. */
+  configure(config: object): Promise<void>;
+  /** `host:port` of the admin port of one process. */
+  admin(process: RunningProcess): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const anyPort = '127.0.0.1:0';
+
+/** @param config what the configuration file holds, less addresses, log and bus. */
+export async function startGateway(shape: Shape, config: object): Promise<GatewayUnderTest> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const configFile = join(folder, 'omnibus.json');
+  const configure = (content: object): Promise<void> => writeFile(configFile, JSON.stringify({ log: { format: 'json' }, ...content }));
+  await configure(config);
+  const args = [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort];
+
+  const processes: RunningProcess[] = [];
+  const start = (...more: string[]): RunningProcess => {
+    const running = stack.use(startProcess('node', [...args, ...more]));
+    processes.push(running);
+    return running;
+  };
+  let edge: RunningProcess;
+  let backend: RunningProcess;
+  if (shape === 'embedded') {
+    edge = start();
+    backend = edge;
+  } else {
+    const nats = stack.use(await startNatsServer());
+    backend = start('--role', 'backend', '--bus', nats.url);
+    await backend.line(/"msg":"ready"/);
+    const session = start('--role', 'session', '--bus', nats.url);
+    await session.line(/"msg":"ready"/);
+    edge = start('--role', 'edge', '--bus', nats.url);
+  }
+  await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
+  const [, url] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+  const owned = stack.move();
+  return {
+    url, edge, backend, processes, configFile, configure,
+    async admin(running) {
+      const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
+      return address;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

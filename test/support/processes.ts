@@ -1,0 +1,72 @@
+/** Child processes of tests: started, read line by line, ended by pid. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout. Tests run from `test/`, the benchmark from `test/dist/`. */
+export const root = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url));
+
+export interface RunningProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** What it has printed so far, stdout and stderr together. */
+  readonly output: () => string;
+  /** Resolves with the match of the first line, past or future, that fits. Rejects when the process ends without one. */
+  line(pattern: RegExp): Promise<RegExpExecArray>;
+  kill(signal: NodeJS.Signals): void;
+  /** Ends it in order, and by force when that takes too long. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const stopLimitMs = 20_000;
+
+export function startProcess(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): RunningProcess {
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines: string[] = [];
+  const listeners = new Set<(line: string) => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line);
+      for (const listener of listeners) listener(line);
+    });
+  }
+  const ended = once(child, 'exit');
+  return {
+    child,
+    pid: child.pid as number,
+    output: () => lines.join('\n'),
+    line(pattern) {
+      return new Promise((resolve, reject) => {
+        const listener = (line: string): void => {
+          const match = pattern.exec(line);
+          if (match === null) return;
+          listeners.delete(listener);
+          resolve(match);
+        };
+        listeners.add(listener);
+        for (const line of lines) listener(line);
+        void ended.then(() => reject(new Error(`${command} ${args.join(' ')} ended before it printed ${String(pattern)}:\n${lines.join('\n')}`)));
+      });
+    },
+    kill: (signal) => void child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const force = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
+      child.kill('SIGTERM');
+      await ended;
+      clearTimeout(force);
+    },
+  };
+}
+
+/** A program of this package, as built. */
+export function startFixture(name: string, args: readonly string[] = []): RunningProcess {
+  return startProcess('node', [fixturePath(name), ...args]);
+}
+
+/** Where a program of `fixtures/` is after the build. */
+export function fixturePath(name: string): string {
+  return join(root, 'test', 'dist', 'fixtures', `${name}.js`);
+}
