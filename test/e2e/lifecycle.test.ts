@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { legacyRevisions } from '@omnibus/protocol';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { Upstream } from '../support/upstream.ts';
+
+describe.each(shapes)('a session, %s', (shape) => {
+  let upstream: Upstream;
+  let gateway: GatewayUnderTest;
+
+  beforeAll(async () => {
+    upstream = await Upstream.start();
+    gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  it.each(legacyRevisions)('speaks revision %s with a client that asks for it', async (revision) => {
+    const client = new RawClient(gateway.url);
+    const answer = await client.initialize(revision);
+    expect(answer).toMatchObject({ status: 200, type: 'application/json', last: { id: 'init', result: { protocolVersion: revision, serverInfo: { name: 'omnibus' } } } });
+    expect(answer.session).toMatch(/^[\x21-\x7E]{22,}$/);
+  });
+
+  it('answers an unknown revision with its latest', async () => {
+    const answer = await new RawClient(gateway.url).initialize('2099-01-01');
+    expect(answer.last.result?.['protocolVersion']).toBe('2025-11-25');
+  });
+
+  it('is required: without its id a request is refused with 400, with an unknown one with 404', async () => {
+    const client = new RawClient(gateway.url);
+    expect(await client.request('tools/list')).toMatchObject({ status: 400, last: { id: 1, error: { data: { reason: 'session.missing' } } } });
+    client.session = 'nonsense';
+    expect(await client.request('tools/list')).toMatchObject({ status: 404, last: { id: 2, error: { data: { reason: 'session.unknown' } } } });
+    expect(await client.delete()).toBe(404);
+    await expect(client.listen()).rejects.toThrow('404');
+  });
+
+  it('ends with DELETE: afterwards it is unknown', async () => {
+    using client = await RawClient.open(gateway.url);
+    expect((await client.request('ping')).last.result).toEqual({});
+    expect(await client.delete()).toBe(204);
+    expect((await client.request('ping')).status).toBe(404);
+  });
+
+  it('belongs to its endpoint: by another one it is unknown', async () => {
+    using client = await RawClient.open(gateway.url);
+    const other = new RawClient(`${gateway.url}/up`);
+    other.session = client.session;
+    expect((await other.request('ping')).status).toBe(404);
+  });
+
+  it('is initialized once', async () => {
+    using client = await RawClient.open(gateway.url);
+    expect((await client.initialize('2025-06-18')).last.error?.data).toMatchObject({ reason: 'session.initialized' });
+  });
+
+  it('can be opened only at endpoints that exist', async () => {
+    expect((await new RawClient(`${gateway.url}/nothing`).initialize('2025-06-18')).status).toBe(404);
+    expect((await new RawClient(gateway.url.replace('/mcp', '/other')).initialize('2025-06-18')).status).toBe(404);
+  });
+
+  it('refuses a revision header that nobody speaks', async () => {
+    using client = await RawClient.open(gateway.url);
+    expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' })).status).toBe(400);
+    expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' })).status).toBe(200);
+  });
+});

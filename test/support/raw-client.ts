@@ -1,0 +1,125 @@
+/** A client that says exactly what a test wants said, and shows exactly what came back. */
+import { createParser } from 'eventsource-parser';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
+
+export interface Message extends JsonObject {
+  readonly id?: JsonRpcId;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly result?: JsonObject;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: JsonObject };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly session: string | null;
+  /** Everything that came in the answer, in order; a batch is one message a member. */
+  readonly messages: readonly Message[];
+  /** The last of them. */
+  readonly last: Message;
+  readonly body: string;
+}
+
+export class RawClient {
+  readonly url: string;
+  session: string | undefined;
+  #nextId = 0;
+  readonly #abort = new AbortController();
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** Initializes and confirms. */
+  static async open(url: string, revision = '2025-11-25'): Promise<RawClient> {
+    const client = new RawClient(url);
+    const answer = await client.initialize(revision);
+    client.session = answer.session ?? undefined;
+    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return client;
+  }
+
+  initialize(protocolVersion: string): Promise<Answer> {
+    return this.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
+  }
+
+  request(method: string, params?: JsonObject, id?: JsonRpcId): Promise<Answer> {
+    this.#nextId += 1;
+    return this.post({ jsonrpc: '2.0', id: id ?? this.#nextId, method, ...(params === undefined ? {} : { params }) });
+  }
+
+  callTool(name: string, args: JsonObject = {}, meta?: JsonObject, id?: JsonRpcId): Promise<Answer> {
+    return this.request('tools/call', { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, id);
+  }
+
+  async post(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const response = await fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json', accept: 'application/json, text/event-stream',
+        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...headers,
+      },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      signal: this.#abort.signal,
+    });
+    const content = await response.text();
+    const type = response.headers.get('content-type') ?? '';
+    const messages = type.startsWith('text/event-stream') ? parseEvents(content) : parseJson(content);
+    return { status: response.status, type, session: response.headers.get('mcp-session-id'), messages, last: messages.at(-1) as Message, body: content };
+  }
+
+  /** Opens the GET stream and resolves once it is attached. */
+  async listen(): Promise<Heard<Message>> {
+    const heard = new Heard<Message>();
+    const response = await fetch(this.url, {
+      headers: { accept: 'text/event-stream', 'mcp-session-id': this.session as string },
+      signal: this.#abort.signal,
+    });
+    if (response.status !== 200 || response.body === null) throw new Error(`GET answered ${response.status}: ${await response.text()}`);
+    const parser = createParser({ onEvent: ({ data }) => heard.add(JSON.parse(data) as Message) });
+    const decoder = new TextDecoder();
+    const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+      for await (const chunk of stream) parser.feed(decoder.decode(chunk, { stream: true }));
+    };
+    read(response.body).catch(() => undefined);
+    return heard;
+  }
+
+  async delete(): Promise<number> {
+    const response = await fetch(this.url, { method: 'DELETE', headers: { 'mcp-session-id': this.session as string } });
+    return response.status;
+  }
+
+  /** Resolves with the names of the tools once the list satisfies the condition; follows the announcements of changes. */
+  async untilTools(isExpected: (names: readonly string[]) => boolean): Promise<readonly string[]> {
+    const heard = await this.listen();
+    for (let announcements = 1; ; announcements += 1) {
+      const names = await this.toolNames();
+      if (isExpected(names)) return names;
+      await heard.until(announcements);
+    }
+  }
+
+  async toolNames(): Promise<string[]> {
+    const answer = await this.request('tools/list');
+    return (answer.last.result?.['tools'] as { name: string }[]).map(({ name }) => name);
+  }
+
+  [Symbol.dispose](): void {
+    this.#abort.abort();
+  }
+}
+
+function parseEvents(content: string): Message[] {
+  const messages: Message[] = [];
+  createParser({ onEvent: ({ data }) => messages.push(JSON.parse(data) as Message) }).feed(content);
+  return messages;
+}
+
+function parseJson(content: string): Message[] {
+  if (content === '') return [];
+  const value = JSON.parse(content) as Message | Message[];
+  return Array.isArray(value) ? value : [value];
+}

@@ -1,0 +1,194 @@
+/**
+ * A Streamable HTTP server of the outside world that a test scripts: it speaks the real protocol on a real socket, and the
+ * test decides what its tools do, when it announces a change, and when it is gone.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject, JsonRpcId, JsonRpcRequest } from '@omnibus/protocol';
+
+export interface Call {
+  readonly name: string;
+  readonly args: JsonObject;
+  readonly meta: JsonObject;
+  readonly session: string;
+  progress(progress: number, total?: number): void;
+  log(level: string, data: unknown): void;
+  answer(result: JsonObject): void;
+  fail(code: number, message: string): void;
+  /** Ends the connection without an answer. */
+  drop(): void;
+}
+
+export interface UpstreamOptions {
+  readonly tools?: readonly JsonObject[];
+  readonly resources?: readonly JsonObject[];
+  readonly prompts?: readonly JsonObject[];
+  /** What a tool call does; default: answers with its arguments as text. */
+  readonly onCall?: (call: Call) => void;
+  /** Serves other methods; undefined falls back to the usual answer. */
+  readonly onRequest?: (request: JsonRpcRequest) => JsonObject | undefined;
+  readonly protocolVersion?: string;
+  readonly port?: number;
+}
+
+export const tool = (name: string): JsonObject => ({ name, description: name, inputSchema: { type: 'object' } });
+export const text = (content: string): JsonObject => ({ content: [{ type: 'text', text: content }] });
+
+export class Upstream {
+  /** Names of tools called, in the order of arrival. */
+  readonly calls = new Heard<Call>();
+  readonly cancelled = new Heard<{ readonly requestId: JsonRpcId; readonly reason: string }>();
+  readonly initialized = new Heard<string>();
+  readonly requests: JsonRpcRequest[] = [];
+  tools: readonly JsonObject[];
+  #options: UpstreamOptions;
+  #server: Server | undefined;
+  #port = 0;
+  #sessions = new Set<string>();
+  readonly #standing = new Set<ServerResponse>();
+  #count = 0;
+
+  private constructor(options: UpstreamOptions) {
+    this.#options = options;
+    this.tools = options.tools ?? [tool('echo')];
+  }
+
+  static async start(options: UpstreamOptions = {}): Promise<Upstream> {
+    const upstream = new Upstream(options);
+    await upstream.listen();
+    return upstream;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/mcp`;
+  }
+
+  async listen(): Promise<void> {
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Disappears: connections break, the port refuses. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+    this.#sessions.clear();
+  }
+
+  /** Forgets its sessions, as a restarted server does, while it goes on serving. */
+  forgetSessions(): void {
+    this.#sessions.clear();
+    for (const response of this.#standing) response.end();
+  }
+
+  /** Says something on the standing stream. */
+  notify(method: string, params: JsonObject = {}): void {
+    for (const response of this.#standing) writeEvent(response, { jsonrpc: '2.0', method, params });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const session = request.headers['mcp-session-id'];
+    if (request.method === 'GET') {
+      if (typeof session !== 'string' || !this.#sessions.has(session)) {
+        response.writeHead(404).end();
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      this.#standing.add(response);
+      response.once('close', () => this.#standing.delete(response));
+      return;
+    }
+    if (request.method === 'DELETE') {
+      this.#sessions.delete(String(session));
+      response.writeHead(204).end();
+      return;
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    if (message.method === 'initialize') {
+      this.#initialize(message, response);
+      return;
+    }
+    if (typeof session !== 'string' || !this.#sessions.has(session)) {
+      response.writeHead(404).end();
+      return;
+    }
+    if (message.id === undefined) {
+      if (message.method === 'notifications/cancelled') this.cancelled.add(message.params as { requestId: JsonRpcId; reason: string });
+      response.writeHead(202).end();
+      return;
+    }
+    this.requests.push(message);
+    if (message.method === 'tools/call') this.#call(message, session, response);
+    else this.#answer(message, response);
+  }
+
+  #initialize({ id, params }: JsonRpcRequest, response: ServerResponse): void {
+    this.#count += 1;
+    const session = `upstream-session-${this.#count}`;
+    this.#sessions.add(session);
+    const result = {
+      protocolVersion: this.#options.protocolVersion ?? params?.['protocolVersion'],
+      capabilities: {
+        tools: { listChanged: true },
+        ...(this.#options.resources === undefined ? {} : { resources: { subscribe: true } }),
+        ...(this.#options.prompts === undefined ? {} : { prompts: {} }),
+      },
+      serverInfo: { name: 'scripted', version: '1' },
+    };
+    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    this.initialized.add(session);
+  }
+
+  #answer(message: JsonRpcRequest, response: ServerResponse): void {
+    const usual: Record<string, JsonObject> = {
+      'tools/list': { tools: this.tools },
+      'resources/list': { resources: this.#options.resources ?? [] },
+      'resources/templates/list': { resourceTemplates: [] },
+      'prompts/list': { prompts: this.#options.prompts ?? [] },
+      'resources/read': { contents: [{ uri: message.params?.['uri'], text: `content of ${String(message.params?.['uri'])}` }] },
+    };
+    const result = this.#options.onRequest?.(message) ?? usual[message.method] ?? {};
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }));
+  }
+
+  #call({ id, params }: JsonRpcRequest, session: string, response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    const meta = (params?.['_meta'] ?? {}) as JsonObject;
+    const send = (message: JsonObject): void => writeEvent(response, { jsonrpc: '2.0', ...message });
+    const finish = (message: JsonObject): void => {
+      send({ id, ...message });
+      response.end();
+    };
+    const call: Call = {
+      name: String(params?.['name']),
+      args: (params?.['arguments'] ?? {}) as JsonObject,
+      meta,
+      session,
+      progress: (progress, total) => send({ method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress, total } }),
+      log: (level, data) => send({ method: 'notifications/message', params: { level, data } }),
+      answer: (result) => finish({ result }),
+      fail: (code, message) => finish({ error: { code, message } }),
+      drop: () => response.destroy(),
+    };
+    this.calls.add(call);
+    (this.#options.onCall ?? ((each: Call) => each.answer(text(JSON.stringify(each.args)))))(call);
+  }
+}
+
+function writeEvent(response: ServerResponse, message: JsonObject): void {
+  response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+}
