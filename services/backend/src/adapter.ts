@@ -140,7 +140,7 @@ export class Adapter {
 
   #call(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { server, wheel } = this.#options;
-    if (!this.#connection.isReady) {
+    if (!this.#connection.isOpen) {
       reply({ kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" is not available: ${this.#connection.problem}`, { server }) });
       this.#meter.finished('fault', 0);
       return;

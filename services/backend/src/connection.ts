@@ -5,6 +5,7 @@
  *  C1  Request ids are never reused within the life of the connection object, so a late answer meets nobody.
  *  C2  Every request settles exactly once: result, error, fault, or nothing after `cancel`.
  *  C3  A request is sent a second time only when a 404 on our session proves that the first was not executed.
+ *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -54,7 +55,8 @@ interface PendingRequest {
   readonly waiter: Waiter;
   /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
   progress: number;
-  state: 'sent' | 'to-resend' | 'resent';
+  /** `held`: not with the server now, to be sent when the connection is ready. */
+  state: 'sent' | 'held' | 'resent';
 }
 
 /** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
@@ -86,6 +88,12 @@ export class UpstreamConnection {
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
     this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
+  }
+
+  /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
+  get isOpen(): boolean {
+    const { value, context } = this.#actor.getSnapshot();
+    return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.failures === 0);
   }
 
   get isReady(): boolean {
@@ -121,9 +129,11 @@ export class UpstreamConnection {
     const id = this.#nextId;
     this.#nextId += 1;
     const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: callParams(params, wantsProgress ? id : undefined) };
-    this.#pending.set(id, { message, waiter, progress: -Infinity, state: 'sent' });
-    if (this.#transport === undefined) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
-    else this.#transport.request(message);
+    const isHandshake = method === 'initialize';
+    const isHeld = !this.isReady && !isHandshake;
+    this.#pending.set(id, { message, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' });
+    if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
+    else if (!isHeld) this.#transport.request(message); // C4
     return id;
   }
 
@@ -132,7 +142,7 @@ export class UpstreamConnection {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id); // C2
-    if (pending.state === 'to-resend') return;
+    if (pending.state === 'held') return;
     this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
     this.#transport?.abandon(id);
   }
@@ -155,7 +165,10 @@ export class UpstreamConnection {
   #openTransport(): void {
     const observer: TransportObserver = {
       message: (value, origin) => this.#receive(value, origin),
-      requestFailed: (id, failure) => this.#requestFailed(id, failure),
+      requestFailed: (id, failure) => this.#requestFailed(id, failure, this.#transport === transport),
+      sessionGone: () => {
+        if (this.#transport === transport) this.#actor.send({ type: 'session.gone' });
+      },
       lost: (problem) => {
         if (this.#transport === transport) this.#actor.send({ type: 'lost', problem });
       },
@@ -214,7 +227,7 @@ export class UpstreamConnection {
     this.#wasReady = true;
     this.#faultsInARow = 0;
     for (const pending of this.#pending.values()) {
-      if (pending.state !== 'to-resend') continue;
+      if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
       this.#transport?.request(pending.message);
     }
@@ -231,7 +244,7 @@ export class UpstreamConnection {
 
   #settleAll(problem: string): void {
     for (const [id, { state }] of [...this.#pending]) {
-      const reason = state === 'to-resend' ? 'upstream.unavailable' : 'upstream.lost';
+      const reason = state === 'held' ? 'upstream.unavailable' : 'upstream.lost';
       this.#settle(id, { kind: 'fault', fault: fault(reason, `server "${this.#options.server}" is not available: ${problem}`, { server: this.#options.server }) });
     }
   }
@@ -243,7 +256,7 @@ export class UpstreamConnection {
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
       this.#options.log.debug({ err: error }, 'closing the transport failed');
     });
-    const isReconnecting = [...this.#pending.values()].some(({ state }) => state === 'to-resend');
+    const isReconnecting = [...this.#pending.values()].some(({ state }) => state === 'held');
     // Requests sent in the same breath as the one that met the 404 are about to meet it too.
     if (isReconnecting && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
     else this.#closing = close();
@@ -329,18 +342,29 @@ export class UpstreamConnection {
       : { jsonrpc: '2.0', id, error: { code: -32601, message: `this client does not serve ${method}: it declared no capability for it` } });
   }
 
-  #requestFailed(id: JsonRpcId, failure: RequestFailure): void {
+  /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
+  #requestFailed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize') {
-      pending.state = 'to-resend';
-      if (this.isReady && this.#transport !== undefined) this.#actor.send({ type: 'session.gone' });
+      this.#holdForNewSession(pending, isCurrent);
       return;
     }
     this.#settle(id, { kind: 'fault', fault: this.#describe(failure) });
     this.#faultsInARow += 1;
     const isDead = failure.kind === 'not-sent' || this.#faultsInARow >= maxFaultsInARow;
     if (isDead && this.isReady) this.#actor.send({ type: 'lost', problem: failure.problem });
+  }
+
+  #holdForNewSession(pending: PendingRequest, isCurrent: boolean): void {
+    pending.state = 'held';
+    if (!this.isReady) return;
+    if (isCurrent) {
+      this.#actor.send({ type: 'session.gone' });
+    } else {
+      pending.state = 'resent'; // C3: the new session is there already.
+      this.#transport?.request(pending.message);
+    }
   }
 
   #describe(failure: RequestFailure): GatewayFault {

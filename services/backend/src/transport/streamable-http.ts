@@ -199,7 +199,7 @@ export class StreamableHttpTransport implements Transport {
       },
       ended: (status) => {
         if (this.#isClosed || status === 405) return;
-        if (status === 404 && this.#sessionId !== undefined) this.#lose('the server has ended our session');
+        if (status === 404 && this.#sessionId !== undefined) this.#observer.sessionGone();
         else if (status < 400) again();
       },
       failed: (error, isSent) => {

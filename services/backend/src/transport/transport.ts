@@ -24,6 +24,8 @@ export interface TransportObserver {
    */
   message(value: unknown, origin: JsonRpcId | undefined): void;
   requestFailed(id: JsonRpcId, failure: RequestFailure): void;
+  /** The server has ended our session while nothing was asked of it; a new one has to be opened. */
+  sessionGone(): void;
   /** Nothing can be sent or received any more. Said once, and never after `close()`. */
   lost(problem: string): void;
   /** Something that is no JSON came in; it is dropped. */
