@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 /** `npm run check` runs the `unit` project; `npm test` runs all of them. */
 export default defineConfig({
-  resolve: { conditions: ['source'] },
-  ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
+  resolve: { conditions: ['omnibus-source'] },
+  ssr: { resolve: { conditions: ['omnibus-source'], externalConditions: ['omnibus-source'] } },
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'] } },

@@ -27,6 +27,7 @@ export class RawClient {
   session: string | undefined;
   #nextId = 0;
   readonly #abort = new AbortController();
+  #standing: Promise<Heard<Message>> | undefined;
 
   constructor(url: string) {
     this.url = url;
@@ -70,7 +71,13 @@ export class RawClient {
     return { status: response.status, type, session: response.headers.get('mcp-session-id'), messages, last: messages.at(-1) as Message, body: content };
   }
 
-  /** Opens the GET stream and resolves once it is attached. */
+  /** The one GET stream most clients have, opened when first asked for. */
+  standing(): Promise<Heard<Message>> {
+    this.#standing ??= this.listen();
+    return this.#standing;
+  }
+
+  /** Opens a GET stream and resolves once it is attached. */
   async listen(): Promise<Heard<Message>> {
     const heard = new Heard<Message>();
     const response = await fetch(this.url, {
@@ -94,11 +101,12 @@ export class RawClient {
 
   /** Resolves with the names of the tools once the list satisfies the condition; follows the announcements of changes. */
   async untilTools(isExpected: (names: readonly string[]) => boolean): Promise<readonly string[]> {
-    const heard = await this.listen();
-    for (let announcements = 1; ; announcements += 1) {
+    const heard = await this.standing();
+    for (;;) {
+      const announced = heard.values.length;
       const names = await this.toolNames();
       if (isExpected(names)) return names;
-      await heard.until(announcements);
+      await heard.until(announced + 1);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Ends a process in order on SIGINT or SIGTERM; a second signal, or the limit, ends it at once. */
+/** Ends a process in order on SIGINT or SIGTERM; a second SIGINT (Ctrl-C again), or the limit, ends it at once. */
 export interface ShutdownOptions {
   /** Stops accepting, finishes, closes. */
   readonly stop: (signal: string) => Promise<void>;
@@ -15,7 +15,7 @@ export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void
   };
   const begin = (signal: string): void => {
     if (stopping) {
-      force(`a second ${signal}`);
+      if (signal === 'SIGINT') force('a second SIGINT');
       return;
     }
     stopping = true;

@@ -72,6 +72,7 @@ export class UpstreamConnection {
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void> = Promise.resolve();
   #retry: Deadline | undefined;
+  #introduction: ServerIntroduction | undefined;
   #faultsInARow = 0;
   #wasReady = false;
 
@@ -104,10 +105,6 @@ export class UpstreamConnection {
   get problem(): string {
     const { value, context } = this.#actor.getSnapshot();
     return context.problem === '' || value === 'connecting' || value === 'negotiating' ? 'it is still connecting' : context.problem;
-  }
-
-  get inFlight(): number {
-    return this.#pending.size;
   }
 
   start(): void {
@@ -191,8 +188,6 @@ export class UpstreamConnection {
     );
   }
 
-  #introduction: ServerIntroduction | undefined;
-
   #shakeHands(): void {
     const transport = this.#transport;
     void this.ask('initialize', initializeParams()).then((outcome) => {
@@ -210,7 +205,7 @@ export class UpstreamConnection {
 
   #acceptIntroduction(outcome: Outcome): string | undefined {
     switch (outcome.kind) {
-      case 'fault': return outcome.fault.message;
+      case 'fault': return outcome.fault.message.replace(this.#subject, '');
       case 'error': return `the server refused to initialize: ${outcome.error.message}`;
       case 'result':
         try {
@@ -297,6 +292,11 @@ export class UpstreamConnection {
     }
   }
 
+  /** How a fault of one request begins: a client behind many servers must be told which one it was. */
+  get #subject(): string {
+    return `server "${this.#options.server}": `;
+  }
+
   /** A sound id on an unsound message still tells whose answer it was meant to be. */
   #receiveInvalid(id: JsonRpcId | undefined, problem: string): void {
     this.#options.metrics.dropped('upstream_invalid');
@@ -369,7 +369,7 @@ export class UpstreamConnection {
 
   #describe(failure: RequestFailure): GatewayFault {
     const data = { server: this.#options.server };
-    const text = `server "${this.#options.server}": ${failure.problem}`;
+    const text = `${this.#subject}${failure.problem}`;
     switch (failure.kind) {
       case 'not-sent':
       case 'session-gone': return fault('upstream.unavailable', text, data);

@@ -1,0 +1,89 @@
+/** The clients people use, against four servers at once behind one endpoint. */
+import { createRequire } from 'node:module';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { root, startProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+
+const info = { name: 'test', version: '1.0.0' };
+const bin = (name: string): string => join(root, 'node_modules/.bin', name);
+const textOf = (result: object): string => ((result as { readonly content?: unknown }).content as { text: string }[])[0]?.text ?? '';
+
+describe.each(shapes)('through one endpoint to four servers, %s', (shape) => {
+  let gateway: GatewayUnderTest;
+  let folder: string;
+  let toolCount: number;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'omnibus-files-'));
+    await writeFile(join(folder, 'hello.txt'), 'hello from a file');
+    const port = shape === 'embedded' ? '7411' : '7412';
+    gateway = await startGateway(shape, {
+      mcpServers: {
+        'everything': { command: bin('mcp-server-everything') },
+        'everything-http': { command: bin('mcp-server-everything'), args: ['streamableHttp'], env: { PORT: port }, url: `http://127.0.0.1:${port}/mcp` },
+        'files': { command: bin('mcp-server-filesystem'), args: [folder] },
+        'memory': { command: bin('mcp-server-memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.json') } },
+      },
+    });
+    using client = await RawClient.open(gateway.url);
+    const names = await client.untilTools((all) => ['everything', 'everything-http', 'files', 'memory'].every((server) => all.some((name) => name.startsWith(`${server}__`))));
+    toolCount = names.length;
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  async function tour(callTool: (name: string, args: Record<string, unknown>) => Promise<object>): Promise<void> {
+    expect(textOf(await callTool('everything__echo', { message: 'one' }))).toBe('Echo: one');
+    expect(textOf(await callTool('everything-http__echo', { message: 'two' }))).toBe('Echo: two');
+    expect(textOf(await callTool('files__read_text_file', { path: join(folder, 'hello.txt') }))).toBe('hello from a file');
+    await callTool('memory__create_entities', { entities: [{ name: 'omnibus', entityType: 'gateway', observations: ['for all'] }] });
+    expect(textOf(await callTool('memory__read_graph', {}))).toContain('omnibus');
+  }
+
+  it('SDK 1.x lists and calls tools, reads resources and gets prompts', async () => {
+    const client = new ClientOne(info);
+    await client.connect(new TransportOne(new URL(gateway.url)) as never);
+    expect((await client.listTools()).tools).toHaveLength(toolCount);
+    await tour(async (name, args) => client.callTool({ name, arguments: args }));
+    const { resources } = await client.listResources();
+    const [first] = resources;
+    expect((await client.readResource({ uri: first?.uri ?? '' })).contents[0]?.uri).toBe(first?.uri);
+    expect((await client.getPrompt({ name: 'everything__simple-prompt' })).messages.length).toBeGreaterThan(0);
+    const progress: number[] = [];
+    await client.callTool({ name: 'everything-http__trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } }, undefined, { onprogress: (update) => progress.push(update.progress) });
+    expect(progress).toEqual([1, 2, 3]);
+    await client.close();
+  });
+
+  it('SDK 2.x lists and calls tools', async () => {
+    const client = new ClientTwo(info);
+    await client.connect(new TransportTwo(new URL(gateway.url)));
+    expect((await client.listTools()).tools).toHaveLength(toolCount);
+    await tour(async (name, args) => client.callTool({ name, arguments: args }));
+    await client.close();
+  });
+
+  it('the inspector\'s command line lists and calls tools', async () => {
+    const inspector = join(dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/package.json')), 'clients/launcher/build/index.js');
+    const run = async (...args: string[]): Promise<string> => {
+      const running = startProcess('node', [inspector, '--cli', gateway.url, '--transport', 'http', ...args]);
+      const status = await new Promise((resolve) => {
+        running.child.once('close', resolve);
+      });
+      expect(status, running.output()).toBe(0);
+      return running.output();
+    };
+    expect(await run('--method', 'tools/list')).toContain('memory__read_graph');
+    expect(await run('--method', 'tools/call', '--tool-name', 'everything__echo', '--tool-arg', 'message=inspected')).toContain('Echo: inspected');
+  });
+});

@@ -1,0 +1,126 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startGateway } from '../support/gateway.ts';
+import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+import { Upstream } from '../support/upstream.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
+  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), ...args]);
+  const status = await new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  return { status, output: running.output() };
+}
+
+async function configFile(content: string): Promise<string> {
+  const file = join(folder, 'omnibus.yaml');
+  await writeFile(file, content);
+  return file;
+}
+
+it('help and version are answered', async () => {
+  expect(await omnibus('--version')).toEqual({ status: 0, output: '0.1.0' });
+  const help = await omnibus('-h');
+  expect(help.status).toBe(0);
+  expect(help.output).toContain('serve');
+  expect((await omnibus('serve', '--help')).output).toContain('--bus <address>');
+});
+
+it('an unknown option is an error with the nearest match', async () => {
+  const { status, output } = await omnibus('serve', '--lisen', '127.0.0.1:1');
+  expect(status).toBe(1);
+  expect(output).toContain('Did you mean --listen?');
+});
+
+it('check says what is good and everything that is wrong', async () => {
+  const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
+  expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 servers (a), 0 profiles` });
+  const bad = await configFile('lisen: x\nmcpServers:\n  a: { url: nonsense }\n');
+  const { status, output } = await omnibus('check', bad);
+  expect(status).toBe(78);
+  expect(output.split('\n')).toEqual([
+    `${bad}:1: lisen: unknown option; did you mean "listen"?`,
+    `${bad}:3: mcpServers.a.url: expected an http:// or https:// address, got "nonsense"`,
+  ]);
+});
+
+it('serve refuses what it cannot run with, in words', async () => {
+  expect(await omnibus('serve', '--config', join(folder, 'none.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
+  const file = await configFile('mcpServers: {}');
+  expect(await omnibus('serve', '-c', file, '--role', 'edge')).toMatchObject({ status: 78, output: expect.stringContaining('--bus nats://') as string });
+  expect(await omnibus('serve', '-c', file, '--listen', 'nowhere')).toMatchObject({ status: 78, output: expect.stringContaining('expected HOST:PORT') as string });
+  await using gateway = await startGateway('embedded', { mcpServers: {} });
+  const taken = new URL(gateway.url).host;
+  expect(await omnibus('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({ status: 1, output: expect.stringContaining(`${taken} is in use; choose another address with --listen`) as string });
+});
+
+it('a changed configuration is applied without touching servers that did not change; a broken one is not applied', async () => {
+  await using upstream = await Upstream.start();
+  const child = { command: 'node', args: [fixturePath('stdio-server')] };
+  await using gateway = await startGateway('embedded', { mcpServers: { child, going: { url: upstream.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.length === 5);
+  const pidOf = async (): Promise<string> => ((await client.callTool('child__pid')).last as Message & { result: { content: { text: string }[] } }).result.content[0]?.text ?? '';
+  const pid = await pidOf();
+
+  await gateway.configure({ mcpServers: { child, coming: { url: upstream.url } }, profiles: { one: { servers: ['coming'], prefix: 'always' } } });
+  await client.untilTools((names) => names.includes('coming__echo') && !names.includes('going__echo'));
+  expect(await pidOf()).toBe(pid);
+  using profile = await RawClient.open(`${gateway.url}/one`);
+  expect(await profile.toolNames()).toEqual(['coming__echo']);
+
+  await gateway.configure({ mcpServers: { child: { ...child, comand: 'x' } } });
+  await gateway.edge.line(/"msg":"the changed configuration is not applied"/);
+  expect(await pidOf()).toBe(pid);
+
+  await gateway.configure({ mcpServers: { child: { ...child, env: { NEW: '1' } }, coming: { url: upstream.url } } });
+  await gateway.edge.line(/the changed configuration is applied.*/);
+  await client.untilTools((names) => names.includes('child__echo'));
+});
+
+it('health, readiness and metrics are served on the admin port', async () => {
+  await using upstream = await Upstream.start();
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.length === 1);
+  await client.callTool('echo');
+  const admin = `http://${await gateway.admin(gateway.edge)}`;
+  expect(await (await fetch(`${admin}/healthz`)).text()).toBe('ok\n');
+  expect(await (await fetch(`${admin}/readyz`)).text()).toBe('ready\n');
+  expect((await fetch(`${admin}/nothing`)).status).toBe(404);
+  const metrics = await (await fetch(`${admin}/metrics`)).text();
+  for (const line of [
+    'omnibus_upstream_calls_total{server="up",result="result"} 1',
+    'omnibus_upstream_call_duration_seconds_count{server="up"} 1',
+    'omnibus_upstream_state{server="up",state="ready"} 1',
+    'omnibus_client_requests_total{method="tools/call"} 1',
+    'omnibus_sessions 1',
+    'omnibus_client_streams 1',
+    'omnibus_catalog_entries{server="up",kind="tools"} 1',
+  ]) expect(metrics).toContain(line);
+  expect(metrics).toContain('nodejs_eventloop_lag_seconds');
+});
+
+it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async () => {
+  await using running = startProcess('node', [
+    join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', join(root, 'deploy/examples/quickstart.yaml'), '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+  ], { EVERYTHING_PORT: '7413', npm_config_loglevel: 'silent' });
+  await running.line(/servers {3}4 of 4 up/);
+  for (const pattern of [/✓ everything +13 tools/, /✓ everything-http +13 tools/, /✓ files +14 tools/, /✓ memory +9 tools/, /claude mcp add --transport http omnibus http/, /~\/\.cursor\/mcp\.json/, /code --add-mcp/]) {
+    expect(running.output()).toMatch(pattern);
+  }
+  running.kill('SIGINT');
+  await new Promise((resolve) => {
+    running.child.once('exit', resolve);
+  });
+  expect(running.child.exitCode).toBe(0);
+});
