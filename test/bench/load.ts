@@ -1,0 +1,131 @@
+/** Many sessions, each with one call in flight at a time, as fast as they are answered. */
+import { Pool } from 'undici';
+
+export interface LoadOptions {
+  readonly url: string;
+  readonly sessions: number;
+  /** Public names of tools to call, taken in turn. */
+  readonly tools: readonly string[];
+}
+
+export interface LoadResult {
+  readonly calls: number;
+  readonly seconds: number;
+  /** Milliseconds, sorted. */
+  readonly latencies: Float64Array;
+}
+
+interface Session {
+  readonly headers: Record<string, string>;
+}
+
+const baseHeaders = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+
+/** Opened once and used for several rounds. */
+export class Load {
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #tools: readonly string[];
+  readonly #sessions: Session[] = [];
+  #count = 0;
+
+  private constructor({ url, tools, sessions }: LoadOptions) {
+    const { origin, pathname } = new URL(url);
+    this.#pool = new Pool(origin, { connections: sessions, bodyTimeout: 0, headersTimeout: 0 });
+    this.#path = pathname;
+    this.#tools = tools;
+  }
+
+  static async open(options: LoadOptions): Promise<Load> {
+    const load = new Load(options);
+    for (let session = 0; session < options.sessions; session += 1) await load.#openSession();
+    return load;
+  }
+
+  /** Resolves with the names of all tools of the endpoint, as a list shows them. */
+  static async toolNames(url: string): Promise<string[]> {
+    const load = await Load.open({ url, sessions: 1, tools: [] });
+    const names: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { body } = await load.#post((load.#sessions[0] as Session).headers, { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor === undefined ? {} : { cursor } });
+      const { result } = parseAnswer(body) as { result: { tools: { name: string }[]; nextCursor?: string } };
+      names.push(...result.tools.map(({ name }) => name));
+      cursor = result.nextCursor;
+    } while (cursor !== undefined);
+    await load.close();
+    return names;
+  }
+
+  /** @throws {Error} at the first wrong answer. */
+  run(durationMs: number): Promise<LoadResult> {
+    const startedAt = performance.now();
+    const latencies: number[] = [];
+    return new Promise((resolve, reject) => {
+      let open = this.#sessions.length;
+      const next = (session: Session): void => {
+        const sentAt = performance.now();
+        if (sentAt - startedAt >= durationMs) {
+          open -= 1;
+          if (open === 0) resolve({ calls: latencies.length, seconds: (sentAt - startedAt) / 1_000, latencies: Float64Array.from(latencies).sort() });
+          return;
+        }
+        this.#count += 1;
+        const id = this.#count;
+        const text = `hello ${id}`;
+        const name = this.#tools[id % this.#tools.length];
+        this.#dispatch(session.headers, `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"}}}`, (status, body) => {
+          if (status !== 200 || !body.includes(`"id":${id}`) || !body.includes(`"text":"${text}"`)) {
+            reject(new Error(`wrong answer to call ${id} of ${name}: HTTP ${status} ${body.slice(0, 300)}`));
+            return;
+          }
+          latencies.push(performance.now() - sentAt);
+          next(session);
+        }, reject);
+      };
+      for (const session of this.#sessions) next(session);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #openSession(): Promise<void> {
+    const { session } = await this.#post(baseHeaders, {
+      jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
+    });
+    const headers = session === undefined ? baseHeaders : { ...baseHeaders, 'mcp-session-id': session };
+    await this.#post(headers, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    this.#sessions.push({ headers });
+  }
+
+  #post(headers: Record<string, string>, message: object): Promise<{ readonly session: string | undefined; readonly body: string }> {
+    return new Promise((resolve, reject) => {
+      this.#dispatch(headers, JSON.stringify(message), (_status, body, session) => resolve({ session, body }), reject);
+    });
+  }
+
+  #dispatch(headers: Record<string, string>, body: string, done: (status: number, body: string, session: string | undefined) => void, failed: (error: Error) => void): void {
+    let status = 0;
+    let session: string | undefined;
+    let chunks = '';
+    this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, {
+      onRequestStart: () => undefined,
+      onResponseStart: (_controller, code, answerHeaders) => {
+        status = code;
+        const value = answerHeaders['mcp-session-id'];
+        if (typeof value === 'string') session = value;
+      },
+      onResponseData: (_controller, chunk) => {
+        chunks += chunk.toString();
+      },
+      onResponseEnd: () => done(status, chunks, session),
+      onResponseError: (_controller, error) => failed(error),
+    });
+  }
+}
+
+function parseAnswer(body: string): unknown {
+  return JSON.parse(body.startsWith('{') ? body : (/^data: (.+)$/m.exec(body)?.[1] ?? '{}'));
+}

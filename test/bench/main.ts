@@ -1,0 +1,85 @@
+/**
+ * `npm run bench [quick]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
+ * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
+ */
+import { Load, type LoadResult } from './load.ts';
+import { cpuSeconds, residentBytes } from './cpu.ts';
+import { startOmnibus, startThinProxy, startUpstream, stdioUpstream, type Measured } from './subjects.ts';
+import { report, type Row } from './report.ts';
+import { startRivals } from './rivals.ts';
+import { shapes } from '../support/gateway.ts';
+
+const isQuick = process.argv.includes('quick');
+const sessions = 64;
+const roundMs = isQuick ? 1_000 : 3_000;
+const rounds = isQuick ? 3 : 5;
+const warmUpMs = isQuick ? 1_000 : 3_000;
+
+interface Sample {
+  readonly cpuMicros: number;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+function sampleOf({ calls, seconds, latencies }: LoadResult, cpu: number): Sample {
+  const quantile = (q: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
+  return { cpuMicros: (cpu * 1e6) / calls, perSecond: calls / seconds, p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99) };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+/** Measures several beside each other, in alternating rounds. The first is what the ratios refer to. */
+async function compare(scenario: string, measured: readonly Measured[]): Promise<Row[]> {
+  const loads = await Promise.all(measured.map(async (each) => {
+    const tools = each === measured[0] ? ['tool-0'] : await Load.toolNames(each.url);
+    return Load.open({ url: each.url, sessions, tools });
+  }));
+  const samples: Sample[][] = measured.map(() => []);
+  for (let round = -1; round < rounds; round += 1) {
+    for (const [index, load] of loads.entries()) {
+      const { pids } = measured[index] as Measured;
+      const before = cpuSeconds(pids);
+      const result = await load.run(round < 0 ? warmUpMs : roundMs);
+      if (round >= 0) (samples[index] as Sample[]).push(sampleOf(result, cpuSeconds(pids) - before));
+    }
+  }
+  for (const load of loads) await load.close();
+  return measured.map(({ name, pids }, index): Row => {
+    const own = samples[index] as Sample[];
+    const of = (field: keyof Sample): number => median(own.map((sample) => sample[field]));
+    return {
+      scenario, name,
+      cpuMicros: of('cpuMicros'), perSecond: of('perSecond'), p50: of('p50'), p95: of('p95'), p99: of('p99'),
+      ratio: median(own.map(({ cpuMicros }, round) => cpuMicros / ((samples[0] as Sample[])[round] as Sample).cpuMicros)),
+      megabytes: residentBytes(pids) / 1e6,
+    };
+  });
+}
+
+const rows: Row[] = [];
+const sizes: readonly (readonly [servers: number, tools: number])[] = isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+for (const [servers, tools] of sizes) {
+  await using upstream = await startUpstream(tools / servers);
+  await using proxy = await startThinProxy(upstream.url);
+  const mcpServers = Object.fromEntries(Array.from({ length: servers }, (_, index) => [`s${index}`, { url: `${upstream.url}/${index}` }]));
+  await using stack = new AsyncDisposableStack();
+  const measured = [proxy];
+  for (const shape of shapes) measured.push(stack.use(await startOmnibus(shape, mcpServers)));
+  const found = await compare(`HTTP, ${servers} server${servers === 1 ? '' : 's'}, ${tools} tools`, measured);
+  rows.push(...found);
+  for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(2)}`);
+}
+if (!isQuick) {
+  await using upstream = await startUpstream(1);
+  await using proxy = await startThinProxy(upstream.url);
+  await using stack = new AsyncDisposableStack();
+  const measured = [proxy, stack.use(await startOmnibus('embedded', { up: stdioUpstream }))];
+  for (const rival of await startRivals(upstream.url)) measured.push(stack.use(rival));
+  rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
+}
+await report(rows, { isQuick, sessions, rounds, roundMs });

@@ -1,0 +1,54 @@
+/**
+ * The upstream of the benchmark: the cheapest MCP server over Streamable HTTP that speaks the real protocol, so that what is
+ * measured is what stands in front of it. `/mcp/<n>` is the n-th server, each with the same number of tools.
+ *
+ * Usage: node upstream.js TOOLS_PER_SERVER
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { JsonRpcRequest } from '@omnibus/protocol';
+
+const toolsPerServer = Number(process.argv[2] ?? 10);
+const schema = { type: 'object', properties: { text: { type: 'string', description: 'What to say back' } }, required: ['text'] };
+const tools = JSON.stringify(Array.from({ length: toolsPerServer }, (_, index) => ({ name: `tool-${index}`, description: `The tool number ${index} of this server, which answers with its text`, inputSchema: schema })));
+let sessions = 0;
+
+function resultOf({ method, params }: JsonRpcRequest): string {
+  switch (method) {
+    case 'initialize':
+      return `{"protocolVersion":${JSON.stringify(params?.['protocolVersion'])},"capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}`;
+    case 'tools/list':
+      return `{"tools":${tools}}`;
+    case 'tools/call':
+      return `{"content":[{"type":"text","text":${JSON.stringify((params?.['arguments'] as { text?: string } | undefined)?.text ?? '')}}]}`;
+    default:
+      return '{}';
+  }
+}
+
+const server = createServer((request, response) => {
+  if (request.method !== 'POST') {
+    request.resume();
+    response.writeHead(405, { 'content-length': 0 }).end();
+    return;
+  }
+  let body = '';
+  request.setEncoding('utf8');
+  request.on('data', (chunk: string) => {
+    body += chunk;
+  });
+  request.on('end', () => {
+    const message = JSON.parse(body) as JsonRpcRequest;
+    if (message.id === undefined) {
+      response.writeHead(202, { 'content-length': 0 }).end();
+      return;
+    }
+    const answer = `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${resultOf(message)}}`;
+    const session = message.method === 'initialize' ? { 'mcp-session-id': `bench-${sessions += 1}` } : {};
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer), ...session }).end(answer);
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`listening http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp\n`);
+});

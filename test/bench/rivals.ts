@@ -1,0 +1,5 @@
+import type { Measured } from './subjects.ts';
+
+export function startRivals(_upstream: string): Promise<Measured[]> {
+  return Promise.resolve([]);
+}

@@ -1,0 +1,42 @@
+/** What is measured: each way to stand between a client and the upstream, started and ready. */
+import { join } from 'node:path';
+import { startGateway, type Shape } from '../support/gateway.ts';
+import { root, startProcess, type RunningProcess } from '../support/processes.ts';
+
+export interface Measured {
+  readonly name: string;
+  readonly url: string;
+  /** The processes whose processor time is counted. NATS itself is not ours and is not counted. */
+  readonly pids: readonly number[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const program = (name: string): string => join(root, 'test/dist/bench/processes', `${name}.js`);
+
+async function startListening(name: string, args: readonly string[]): Promise<{ readonly running: RunningProcess; readonly url: string }> {
+  const running = startProcess('node', [program(name), ...args]);
+  const [, url] = (await running.line(/^listening (.+)$/)) as unknown as [string, string];
+  return { running, url };
+}
+
+export async function startUpstream(toolsPerServer: number): Promise<Measured> {
+  const { running, url } = await startListening('upstream', [String(toolsPerServer)]);
+  return { name: 'upstream', url, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+export async function startThinProxy(upstream: string): Promise<Measured> {
+  const { running, url } = await startListening('thin-proxy', [upstream]);
+  return { name: 'thin proxy', url, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Measured> {
+  const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
+  return {
+    name: shape === 'embedded' ? 'omnibus, one process' : 'omnibus, three processes over NATS',
+    url: gateway.url,
+    pids: gateway.processes.map(({ pid }) => pid),
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+export const stdioUpstream = { command: 'node', args: [program('stdio-upstream')] };
