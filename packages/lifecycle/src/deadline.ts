@@ -1,6 +1,8 @@
+import { Link, Ring } from '@omnibus/collections';
+
 /**
- * Deadlines for tens of thousands of calls on one timer. Deadlines are kept in buckets of one tick; extending one only
- * writes down the new time, and the old bucket moves it on when it comes due.
+ * Deadlines for tens of thousands of calls on one timer. Deadlines are kept in rings, one a tick; extending one only
+ * writes down the new time, and the old ring moves it on when it comes due.
  *
  * Invariants
  *  D1  A callback runs at most once, never before its time and at most one tick after it (plus event-loop delay).
@@ -13,13 +15,14 @@ export interface Deadline {
   cancel(): void;
 }
 
-class Entry implements Deadline {
+class Entry extends Link implements Deadline {
   dueAt: number;
-  bucket: Set<Entry> | undefined;
+  bucket: Ring<Entry> | undefined;
   readonly callback: () => void;
   readonly #now: () => number;
 
   constructor(dueAt: number, callback: () => void, now: () => number) {
+    super();
     this.dueAt = dueAt;
     this.callback = callback;
     this.#now = now;
@@ -30,7 +33,7 @@ class Entry implements Deadline {
   }
 
   cancel(): void {
-    this.bucket?.delete(this); // D2
+    this.bucket?.remove(this); // D2
     this.bucket = undefined;
   }
 }
@@ -47,7 +50,7 @@ export class DeadlineWheel {
   readonly #tickMs: number;
   readonly #now: () => number;
   readonly #onFault: (error: unknown) => void;
-  readonly #buckets = new Map<number, Set<Entry>>();
+  readonly #buckets = new Map<number, Ring<Entry>>();
   #timer: NodeJS.Timeout | undefined;
   /** Every bucket up to and including this tick has been emptied. */
   #doneTick: number;
@@ -78,7 +81,7 @@ export class DeadlineWheel {
       const bucket = this.#buckets.get(this.#doneTick);
       if (bucket === undefined) continue;
       this.#buckets.delete(this.#doneTick);
-      for (const entry of bucket) this.#settle(entry, now);
+      for (let entry = bucket.first; entry !== undefined; entry = bucket.first) this.#settle(entry, now);
     }
     if (this.#buckets.size === 0 && this.#timer !== undefined) {
       clearInterval(this.#timer);
@@ -87,11 +90,11 @@ export class DeadlineWheel {
   }
 
   #settle(entry: Entry, now: number): void {
+    entry.cancel();
     if (entry.dueAt > now) {
       this.#place(entry);
       return;
     }
-    entry.bucket = undefined;
     try {
       entry.callback();
     } catch (error) {
@@ -103,7 +106,7 @@ export class DeadlineWheel {
     const tick = Math.max(this.#doneTick + 1, Math.ceil(entry.dueAt / this.#tickMs)); // D1
     let bucket = this.#buckets.get(tick);
     if (bucket === undefined) {
-      bucket = new Set();
+      bucket = new Ring();
       this.#buckets.set(tick, bucket);
     }
     bucket.add(entry);

@@ -8,11 +8,12 @@
  *  A3  What a server announced is in the catalogue before anyone hears of it.
  */
 import { catalogBucket, subjects, type Bus, type KeyValue, type Subscription } from '@omnibus/bus';
+import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   changeKinds, changeNotifications, fault, listKinds, noAnnouncements, noLists,
   type CallCommand, type CatalogLists, type CatalogRecord, type ChangeKind, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type JsonObject, type JsonRpcId, type Limits, type ListKind, type LogLevel, type ServerName, type SessionKey,
+  type JsonObject, type Limits, type ListKind, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
@@ -36,13 +37,20 @@ export interface AdapterOptions {
   readonly metrics: Metrics;
 }
 
-interface Call {
+class Call extends Link {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
-  readonly arrivedAt: number;
+  readonly arrivedAt = performance.now();
   readonly limit: Deadline;
   /** Undefined while it waits for a place. */
-  running: { readonly id: JsonRpcId; readonly leave: () => void } | undefined;
+  running: { readonly id: number; readonly leave: () => void } | undefined;
+
+  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline) {
+    super();
+    this.command = command;
+    this.reply = reply;
+    this.limit = limit;
+  }
 }
 
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
@@ -55,7 +63,7 @@ export class Adapter {
   readonly #connection: UpstreamConnection;
   readonly #bulkhead: Bulkhead;
   readonly #meter: CallMeter;
-  readonly #calls = new Map<ExchangeId, Call>();
+  readonly #calls = new Ring<Call>();
   readonly #subscriptions = new Subscriptions();
   readonly #levels = new LogLevels();
   #catalog: KeyValue<CatalogRecord> | undefined;
@@ -145,11 +153,9 @@ export class Adapter {
       this.#meter.finished('fault', 0);
       return;
     }
-    const call: Call = {
-      command, reply, arrivedAt: performance.now(), running: undefined,
-      limit: wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed')),
-    };
-    this.#calls.set(command.exchange, call);
+    const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed'));
+    const call = new Call(command, reply, limit);
+    this.#calls.add(call);
     const isTaken = this.#bulkhead.run((leave) => this.#run(call, leave));
     if (!isTaken) {
       const { concurrency, maxWaiting } = this.#options.config;
@@ -159,7 +165,7 @@ export class Adapter {
 
   #run(call: Call, leave: () => void): void {
     const { command } = call;
-    if (!this.#calls.has(command.exchange)) {
+    if (!this.#calls.has(call)) {
       leave(); // A2: cancelled while it waited.
       return;
     }
@@ -195,7 +201,7 @@ export class Adapter {
   }
 
   #forget(call: Call, result: CallResult): void {
-    if (!this.#calls.delete(call.command.exchange)) return;
+    if (!this.#calls.remove(call)) return;
     call.limit.cancel();
     this.#meter.finished(result, (performance.now() - call.arrivedAt) / 1_000);
     if (this.#calls.size === 0) this.#onIdle?.();
@@ -215,7 +221,7 @@ export class Adapter {
   }
 
   #cancel(exchange: ExchangeId, reason: string): void {
-    const call = this.#calls.get(exchange);
+    const call = this.#calls.toArray().find(({ command }) => command.exchange === exchange);
     if (call === undefined) return;
     this.#forget(call, 'cancelled');
     if (call.running === undefined) return;

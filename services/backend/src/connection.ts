@@ -7,6 +7,7 @@
  *  C3  A request is sent a second time only when a 404 on our session proves that the first was not executed.
  *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
+import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   classify, fault, isObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
@@ -51,7 +52,8 @@ interface ConnectionObserver {
 }
 
 interface PendingRequest {
-  readonly message: JsonRpcRequest;
+  /** Set as soon as its id is known. */
+  message: JsonRpcRequest;
   readonly waiter: Waiter;
   /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
   progress: number;
@@ -66,8 +68,8 @@ const retiredTransportMs = 30_000;
 export class UpstreamConnection {
   readonly #options: ConnectionOptions;
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
-  readonly #pending = new Map<JsonRpcId, PendingRequest>();
-  #nextId = 1; // C1
+  /** By request id. */
+  readonly #pending = new SlotTable<PendingRequest>(); // C1
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void> = Promise.resolve();
@@ -122,23 +124,21 @@ export class UpstreamConnection {
    * Sends a request.
    * @returns its id, for `cancel`.
    */
-  request(method: string, params: JsonObject, waiter: Waiter, wantsProgress: boolean): JsonRpcId {
-    const id = this.#nextId;
-    this.#nextId += 1;
-    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: callParams(params, wantsProgress ? id : undefined) };
+  request(method: string, params: JsonObject, waiter: Waiter, wantsProgress: boolean): number {
     const isHandshake = method === 'initialize';
     const isHeld = !this.isReady && !isHandshake;
-    this.#pending.set(id, { message, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' });
+    const pending: PendingRequest = { message: undefined as unknown as JsonRpcRequest, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    const id = this.#pending.add(pending);
+    pending.message = { jsonrpc: '2.0', id, method, params: callParams(params, wantsProgress ? id : undefined) };
     if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
-    else if (!isHeld) this.#transport.request(message); // C4
+    else if (!isHeld) this.#transport.request(pending.message); // C4
     return id;
   }
 
   /** Tells the server to stop; whatever it still says about the request is dropped (2025-11-25 basic/utilities/cancellation). */
-  cancel(id: JsonRpcId, reason: string): void {
-    const pending = this.#pending.get(id);
+  cancel(id: number, reason: string): void {
+    const pending = this.#pending.take(id); // C2
     if (pending === undefined) return;
-    this.#pending.delete(id); // C2
     if (pending.state === 'held') return;
     this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
     this.#transport?.abandon(id);
@@ -221,7 +221,7 @@ export class UpstreamConnection {
     if (this.#wasReady) this.#options.metrics.upstreamRestarted(this.#options.server);
     this.#wasReady = true;
     this.#faultsInARow = 0;
-    for (const pending of this.#pending.values()) {
+    for (const [, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
       this.#transport?.request(pending.message);
@@ -238,7 +238,7 @@ export class UpstreamConnection {
   }
 
   #settleAll(problem: string): void {
-    for (const [id, { state }] of [...this.#pending]) {
+    for (const [id, { state }] of this.#pending.toArray()) {
       const reason = state === 'held' ? 'upstream.unavailable' : 'upstream.lost';
       this.#settle(id, { kind: 'fault', fault: fault(reason, `server "${this.#options.server}" is not available: ${problem}`, { server: this.#options.server }) });
     }
@@ -251,7 +251,7 @@ export class UpstreamConnection {
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
       this.#options.log.debug({ err: error }, 'closing the transport failed');
     });
-    const isReconnecting = [...this.#pending.values()].some(({ state }) => state === 'held');
+    const isReconnecting = this.#pending.toArray().some(([, { state }]) => state === 'held');
     // Requests sent in the same breath as the one that met the 404 are about to meet it too.
     if (isReconnecting && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
     else this.#closing = close();
@@ -308,7 +308,7 @@ export class UpstreamConnection {
     switch (method) {
       case 'notifications/progress': {
         const progress = readProgress(params);
-        const pending = progress === undefined ? undefined : this.#pending.get(progress.token as JsonRpcId);
+        const pending = typeof progress?.token !== 'number' ? undefined : this.#pending.get(progress.token);
         if (progress === undefined || pending === undefined || progress.progress <= pending.progress) {
           this.#options.metrics.dropped('upstream_late');
           return;
@@ -332,8 +332,13 @@ export class UpstreamConnection {
 
   /** The request a message belongs to: the one whose stream carried it, else the only one in flight, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
-    if (origin !== undefined) return this.#pending.get(origin);
-    return this.#pending.size === 1 ? this.#pending.values().next().value : undefined;
+    if (origin !== undefined) return this.#find(origin);
+    return this.#pending.size === 1 ? this.#pending.toArray()[0]?.[1] : undefined;
+  }
+
+  /** Our ids are numbers; a server that answers to anything else answers to nobody. */
+  #find(id: JsonRpcId): PendingRequest | undefined {
+    return typeof id === 'number' ? this.#pending.get(id) : undefined;
   }
 
   #answer({ id, method }: JsonRpcRequest): void {
@@ -344,7 +349,7 @@ export class UpstreamConnection {
 
   /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
   #requestFailed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
-    const pending = this.#pending.get(id);
+    const pending = this.#find(id);
     if (pending === undefined) return;
     if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize') {
       this.#holdForNewSession(pending, isCurrent);
@@ -384,12 +389,11 @@ export class UpstreamConnection {
   }
 
   #settle(id: JsonRpcId, outcome: Outcome): void {
-    const pending = this.#pending.get(id);
+    const pending = typeof id === 'number' ? this.#pending.take(id) : undefined; // C2
     if (pending === undefined) {
       this.#options.metrics.dropped('upstream_late');
       return;
     }
-    this.#pending.delete(id); // C2
     pending.waiter.settle(outcome);
   }
 }

@@ -21,7 +21,7 @@ import { PostStream } from './client-stream.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
 import { Exchange, type ExchangeOutcome, type TimeLimits } from './exchange/exchange.ts';
-import { ExchangeTable } from './exchange/table.ts';
+import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
 import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
@@ -368,9 +368,12 @@ export class Session {
     const { stream, progressToken, view } = call;
     const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
     if (call.method === 'resources/subscribe') this.#touched.add(server);
-    const exchange = nextExchangeId();
+    const open = new OpenRequest(call.id, (reason) => {
+      running.cancel(reason);
+      stream.leaveUnanswered(); // S2
+    });
     const running = new Exchange(bus, wheel, {
-      exchange, server, method: call.method, params, subject, limits: timeLimits(server, tool),
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: timeLimits(server, tool),
       context: { principal: this.caller.principal, session: this.key, wantsProgress: progressToken !== undefined },
     }, {
       progress: (event) => {
@@ -380,17 +383,12 @@ export class Session {
         if (this.#wantsLog(entry)) stream.send(logText(entry, this.#sourceName(view, server)));
       },
       settled: (outcome) => {
-        this.#exchanges.remove(exchange);
+        this.#exchanges.remove(open);
         settled(outcome);
         if (this.#exchanges.size === 0) this.#onIdle?.();
       },
     });
-    this.#exchanges.add(exchange, call.id, {
-      cancel: (reason) => {
-        running.cancel(reason);
-        stream.leaveUnanswered(); // S2
-      },
-    });
+    this.#exchanges.add(open);
   }
 
   #answerOutcome({ stream, id, method, view }: ForwardedCall, server: ServerName, outcome: ExchangeOutcome): void {

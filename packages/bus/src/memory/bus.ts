@@ -1,3 +1,4 @@
+import { Link, Ring } from '@omnibus/collections';
 import { BusError } from '../errors.ts';
 import type { Bucket, Bus, Handler, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
@@ -27,7 +28,7 @@ const maxUndelivered = 1_000_000;
 export class MemoryBus implements Bus {
   readonly #listeners = new Map<string, Listeners>();
   readonly #buckets = new Map<string, MemoryKeyValue<unknown>>();
-  readonly #requests = new Set<MemoryRequest>();
+  readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
   /** Messages sent and not yet handled; drained by one microtask at a time. */
   #queue: Delivery[] = [];
@@ -86,7 +87,7 @@ export class MemoryBus implements Bus {
   async drain(): Promise<void> {
     while (this.#queue.length > 0) await Promise.resolve();
     this.#closed = true;
-    for (const request of this.#requests) request.fail(new BusError('closed', 'the bus is closed'));
+    for (const request of this.#requests.toArray()) request.fail(new BusError('closed', 'the bus is closed'));
     this.#listeners.clear();
   }
 
@@ -150,11 +151,12 @@ function ignoreReply(): void {
   // A publish has nobody to answer to.
 }
 
-class MemoryRequest implements PendingRequest {
-  readonly #open: Set<MemoryRequest>;
+class MemoryRequest extends Link implements PendingRequest {
+  readonly #open: Ring<MemoryRequest>;
   readonly #observer: ReplyObserver<unknown>;
 
-  constructor(open: Set<MemoryRequest>, observer: ReplyObserver<unknown>) {
+  constructor(open: Ring<MemoryRequest>, observer: ReplyObserver<unknown>) {
+    super();
     this.#open = open;
     this.#observer = observer;
     open.add(this);
@@ -165,10 +167,10 @@ class MemoryRequest implements PendingRequest {
   }
 
   fail(error: BusError): void {
-    if (this.#open.delete(this)) this.#observer.failed(error);
+    if (this.#open.remove(this)) this.#observer.failed(error);
   }
 
   close(): void {
-    this.#open.delete(this);
+    this.#open.remove(this);
   }
 }

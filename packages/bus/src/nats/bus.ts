@@ -2,6 +2,7 @@
  * The bus between processes. All replies of a process come in over one inbox subscription and are told apart by a token,
  * which costs half of a subscription per request; a request to nobody comes back as NATS' own 503 on that inbox.
  */
+import { SlotTable } from '@omnibus/collections';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
@@ -33,8 +34,7 @@ class NatsBus implements Bus {
   readonly #onFault: OnFault;
   readonly #blobs: Blobs;
   readonly #inbox: string;
-  readonly #waiting = new Map<string, Waiting>();
-  #count = 0;
+  readonly #waiting = new SlotTable<Waiting>();
   #connected = true;
 
   constructor(connection: NatsConnection, onFault: OnFault) {
@@ -55,16 +55,14 @@ class NatsBus implements Bus {
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
-    this.#count += 1;
-    const token = this.#count.toString(36);
-    this.#waiting.set(token, { observer, tail: undefined });
+    const handle = this.#waiting.add({ observer, tail: undefined });
     try {
-      this.#send(to.name, payload, this.#inbox + token, false);
+      this.#send(to.name, payload, this.#inbox + handle.toString(36), false);
     } catch (error) {
-      this.#waiting.delete(token);
+      this.#waiting.take(handle);
       throw error;
     }
-    return { close: () => void this.#waiting.delete(token) };
+    return { close: () => void this.#waiting.take(handle) };
   }
 
   async subscribe<Request, Reply = never>(
@@ -99,8 +97,8 @@ class NatsBus implements Bus {
 
   async drain(): Promise<void> {
     if (!this.#connection.isClosed()) await this.#connection.drain();
-    for (const [token, waiting] of this.#waiting) {
-      this.#waiting.delete(token);
+    for (const [handle, waiting] of this.#waiting.toArray()) {
+      this.#waiting.take(handle);
       waiting.observer.failed(new BusError('closed', 'the bus is closed'));
     }
   }
@@ -125,16 +123,16 @@ class NatsBus implements Bus {
       this.#onFault('the inbox failed', error);
       return;
     }
-    const token = message.subject.slice(this.#inbox.length);
-    const waiting = this.#waiting.get(token);
+    const handle = Number.parseInt(message.subject.slice(this.#inbox.length), 36);
+    const waiting = this.#waiting.get(handle);
     if (waiting === undefined) return;
     if (message.data.length === 0 && message.headers?.code === noResponders) {
-      this.#waiting.delete(token);
+      this.#waiting.take(handle);
       waiting.observer.failed(new BusError('no-responders', 'nobody listens on that subject')); // B4
       return;
     }
     this.#receive(message, waiting, 'the inbox', (payload) => {
-      if (this.#waiting.has(token)) waiting.observer.reply(payload); // B5
+      if (this.#waiting.get(handle) === waiting) waiting.observer.reply(payload); // B5
     });
   }
 

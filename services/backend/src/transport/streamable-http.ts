@@ -6,6 +6,7 @@
  *  H1  Every request ends in exactly one of: its answer, `requestFailed`, `abandon`, `lost`.
  *  H2  Our session id goes to this server and nowhere else.
  */
+import { Link, Ring } from '@omnibus/collections';
 import { Pool } from 'undici';
 import { connect } from 'node:net';
 import { featuresOf, isObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
@@ -29,13 +30,18 @@ const maxResumptions = 5;
 const portProbeMs = 100;
 const deleteTimeoutMs = 2_000;
 
-interface OpenRequest {
-  reader: ResponseReader;
-  isAnswered: boolean;
+class OpenRequest extends Link {
+  readonly id: JsonRpcId;
+  reader: ResponseReader | undefined;
   lastEventId: string | undefined;
-  retryMs: number;
-  resumptions: number;
+  retryMs = defaultRetryMs;
+  resumptions = 0;
   timer: NodeJS.Timeout | undefined;
+
+  constructor(id: JsonRpcId) {
+    super();
+    this.id = id;
+  }
 }
 
 export class StreamableHttpTransport implements Transport {
@@ -43,7 +49,8 @@ export class StreamableHttpTransport implements Transport {
   readonly #observer: TransportObserver;
   readonly #pool: Pool;
   readonly #path: string;
-  readonly #open = new Map<JsonRpcId, OpenRequest>();
+  /** Requests without an answer yet. */
+  readonly #open = new Ring<OpenRequest>();
   #child: Child | undefined;
   #sessionId: string | undefined;
   #revision: Revision | undefined;
@@ -79,10 +86,11 @@ export class StreamableHttpTransport implements Transport {
   }
 
   request(message: JsonRpcRequest): void {
-    const open: OpenRequest = { reader: undefined as unknown as ResponseReader, isAnswered: false, lastEventId: undefined, retryMs: defaultRetryMs, resumptions: 0, timer: undefined };
-    open.reader = new ResponseReader(this.#requestObserver(message.id, open), this.#options.maxMessageBytes);
-    this.#open.set(message.id, open);
-    this.#dispatch('POST', JSON.stringify(message), undefined, open.reader);
+    const open = new OpenRequest(message.id);
+    const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
+    open.reader = reader;
+    this.#open.add(open);
+    this.#dispatch('POST', JSON.stringify(message), undefined, reader);
   }
 
   send(message: JsonRpcMessage): void {
@@ -91,8 +99,10 @@ export class StreamableHttpTransport implements Transport {
   }
 
   abandon(id: JsonRpcId): void {
-    const open = this.#take(id);
-    open?.reader.abort();
+    const open = this.#open.toArray().find((each) => each.id === id);
+    if (open === undefined) return;
+    this.#take(open);
+    open.reader?.abort();
   }
 
   initialized(revision: Revision): void {
@@ -106,26 +116,25 @@ export class StreamableHttpTransport implements Transport {
     this.#isClosed = true;
     clearTimeout(this.#standingTimer);
     this.#standing?.abort();
-    for (const id of [...this.#open.keys()]) this.abandon(id);
+    for (const { id } of this.#open.toArray()) this.abandon(id);
     await this.#deleteSession();
     await this.#pool.destroy();
     await this.#child?.stop();
   }
 
-  /** Undefined once the request is answered or given up: then nobody waits for it. */
-  #take(id: JsonRpcId): OpenRequest | undefined {
-    const open = this.#open.get(id);
-    if (open === undefined) return undefined;
-    this.#open.delete(id);
-    clearTimeout(open.timer);
-    return open;
+  /** @returns false once the request is answered or given up: then nobody waits for it. */
+  #take(open: OpenRequest): boolean {
+    if (!this.#open.remove(open)) return false;
+    if (open.timer !== undefined) clearTimeout(open.timer);
+    return true;
   }
 
-  #fail(id: JsonRpcId, failure: RequestFailure): void {
-    if (this.#take(id) !== undefined) this.#observer.requestFailed(id, failure); // H1
+  #fail(open: OpenRequest, failure: RequestFailure): void {
+    if (this.#take(open)) this.#observer.requestFailed(open.id, failure); // H1
   }
 
-  #requestObserver(id: JsonRpcId, open: OpenRequest): ResponseObserver {
+  #requestObserver(open: OpenRequest): ResponseObserver {
+    const { id } = open;
     return {
       started: (status, headers) => {
         const session = headers['mcp-session-id'];
@@ -135,15 +144,12 @@ export class StreamableHttpTransport implements Transport {
         }
       },
       message: (value) => {
-        if (isObject(value) && value['id'] === id && ('result' in value || 'error' in value)) {
-          open.isAnswered = true;
-          this.#take(id);
-        }
+        if (isObject(value) && value['id'] === id && ('result' in value || 'error' in value)) this.#take(open);
         this.#observer.message(value, id);
       },
       invalid: (problem) => {
         this.#observer.invalid(problem);
-        this.#fail(id, { kind: 'invalid', problem });
+        this.#fail(open, { kind: 'invalid', problem });
       },
       eventId: (eventId) => {
         open.lastEventId = eventId;
@@ -153,30 +159,30 @@ export class StreamableHttpTransport implements Transport {
         open.retryMs = Math.min(ms, maxRetryMs);
       },
       ended: (status, errorBody) => {
-        if (open.isAnswered || !this.#open.has(id)) return;
-        if (status === 404 && this.#sessionId !== undefined) this.#fail(id, { kind: 'session-gone', problem: 'the server has ended our session' });
-        else if (status >= 400) this.#fail(id, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}` });
-        else this.#resume(id, open, 'the server ended its answer without a result');
+        if (!this.#open.has(open)) return;
+        if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+        else if (status >= 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}` });
+        else this.#resume(open, 'the server ended its answer without a result');
       },
       failed: (error, isSent) => {
-        if (open.isAnswered || !this.#open.has(id)) return;
-        if (isSent) this.#resume(id, open, `the connection broke: ${error.message}`);
-        else this.#fail(id, { kind: 'not-sent', problem: `cannot connect: ${error.message}` });
+        if (!this.#open.has(open)) return;
+        if (isSent) this.#resume(open, `the connection broke: ${error.message}`);
+        else this.#fail(open, { kind: 'not-sent', problem: `cannot connect: ${error.message}` });
       },
     };
   }
 
   /** Continues a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
-  #resume(id: JsonRpcId, open: OpenRequest, problem: string): void {
+  #resume(open: OpenRequest, problem: string): void {
     if (open.lastEventId === undefined || open.resumptions >= maxResumptions || this.#isClosed) {
-      this.#fail(id, { kind: 'lost', problem });
+      this.#fail(open, { kind: 'lost', problem });
       return;
     }
     open.resumptions += 1;
     open.timer = setTimeout(() => {
-      const observer = this.#requestObserver(id, open);
-      open.reader = new ResponseReader(observer, this.#options.maxMessageBytes);
-      this.#dispatch('GET', undefined, open.lastEventId, open.reader);
+      const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
+      open.reader = reader;
+      this.#dispatch('GET', undefined, open.lastEventId, reader);
     }, open.retryMs);
   }
 

@@ -1,31 +1,34 @@
 /**
- * The exchanges of one session. The key is our own id: real clients send `id: 1` for every request and several at once,
- * so a client's id is only ever looked up to find what to cancel.
+ * The open requests of one session. A client's id is no key: real clients send `id: 1` for every request and several at
+ * once, so it is only ever looked at to find what to cancel.
  */
-import type { ExchangeId, JsonRpcId } from '@omnibus/protocol';
+import { Link, Ring } from '@omnibus/collections';
+import type { JsonRpcId } from '@omnibus/protocol';
 
-export interface Cancellable {
-  cancel(reason: string): void;
-}
-
-interface Entry {
+export class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
-  readonly exchange: Cancellable;
+  readonly cancel: (reason: string) => void;
+
+  constructor(clientId: JsonRpcId, cancel: (reason: string) => void) {
+    super();
+    this.clientId = clientId;
+    this.cancel = cancel;
+  }
 }
 
 export class ExchangeTable {
-  readonly #entries = new Map<ExchangeId, Entry>();
+  readonly #open = new Ring<OpenRequest>();
 
   get size(): number {
-    return this.#entries.size;
+    return this.#open.size;
   }
 
-  add(id: ExchangeId, clientId: JsonRpcId, exchange: Cancellable): void {
-    this.#entries.set(id, { clientId, exchange });
+  add(request: OpenRequest): void {
+    this.#open.add(request);
   }
 
-  remove(id: ExchangeId): void {
-    this.#entries.delete(id);
+  remove(request: OpenRequest): void {
+    this.#open.remove(request);
   }
 
   /**
@@ -33,18 +36,18 @@ export class ExchangeTable {
    * id, nobody knows which one is meant, and none is touched.
    */
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
-    const matches = [...this.#entries].filter(([, entry]) => entry.clientId === clientId);
-    if (matches.length !== 1) return matches.length === 0 ? 'unknown' : 'ambiguous';
-    const [[id, entry]] = matches as [[ExchangeId, Entry]];
-    this.#entries.delete(id);
-    entry.exchange.cancel(reason);
+    const [request, ...others] = this.#open.toArray().filter((open) => open.clientId === clientId);
+    if (request === undefined) return 'unknown';
+    if (others.length > 0) return 'ambiguous';
+    this.#open.remove(request);
+    request.cancel(reason);
     return 'cancelled';
   }
 
   cancelAll(reason: string): void {
-    for (const [id, { exchange }] of [...this.#entries]) {
-      this.#entries.delete(id);
-      exchange.cancel(reason);
+    for (const request of this.#open.toArray()) {
+      this.#open.remove(request);
+      request.cancel(reason);
     }
   }
 }

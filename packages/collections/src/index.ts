@@ -1,0 +1,2 @@
+export { Link, Ring } from './ring.ts';
+export { SlotTable } from './slot-table.ts';
