@@ -1,5 +1,5 @@
 /**
- * `npm run bench [quick]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
+ * `npm run bench [-- quick|rivals]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
  * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
@@ -10,6 +10,7 @@ import { startRivals } from './rivals.ts';
 import { shapes } from '../support/gateway.ts';
 
 const isQuick = process.argv.includes('quick');
+const onlyRivals = process.argv.includes('rivals');
 const sessions = 64;
 const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
@@ -62,7 +63,7 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 }
 
 const rows: Row[] = [];
-const sizes: readonly (readonly [servers: number, tools: number])[] = isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+const sizes: readonly (readonly [servers: number, tools: number])[] = onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);
@@ -79,7 +80,7 @@ if (!isQuick) {
   await using proxy = await startThinProxy(upstream.url);
   await using stack = new AsyncDisposableStack();
   const measured = [proxy, stack.use(await startOmnibus('embedded', { up: stdioUpstream }))];
-  for (const rival of await startRivals(upstream.url)) measured.push(stack.use(rival));
+  for (const rival of await startRivals()) measured.push(stack.use(rival));
   rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
 }
-await report(rows, { isQuick, sessions, rounds, roundMs });
+await report(rows, { isQuick: isQuick || onlyRivals, sessions, rounds, roundMs });

@@ -1,5 +1,61 @@
-import type { Measured } from './subjects.ts';
+/**
+ * The npm gateways that can carry the benchmark's traffic: Streamable HTTP clients in front of a stdio server. They are
+ * installed when the benchmark first needs them, into a folder git does not see. `mcp-hub` is not among them: it serves
+ * its clients over the HTTP+SSE transport of 2024-11-05 only.
+ */
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, startProcess } from '../support/processes.ts';
+import { stdioUpstream, type Measured } from './subjects.ts';
 
-export function startRivals(_upstream: string): Promise<Measured[]> {
-  return Promise.resolve([]);
+const packages = { 'mcp-proxy': '6.7.19', 'supergateway': '4.0.0' };
+const folder = join(root, 'test/bench/.work');
+const bin = (name: string): string => join(folder, 'node_modules/.bin', name);
+
+export async function startRivals(): Promise<Measured[]> {
+  if (!Object.keys(packages).every((name) => existsSync(bin(name)))) {
+    const specs = Object.entries(packages).map(([name, version]) => `${name}@${version}`);
+    const { status } = spawnSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '--silent', ...specs], { stdio: 'inherit' });
+    if (status !== 0) {
+      console.error('the other gateways could not be installed; they are left out');
+      return [];
+    }
+  }
+  const { command, args } = stdioUpstream;
+  return [
+    await start('mcp-proxy', (port) => ['--host', '127.0.0.1', '--port', port, '--server', 'stream', '--', command, ...args]),
+    await start('supergateway', (port) => ['--stdio', [command, ...args].join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--logLevel', 'none', '--port', port]),
+  ];
+}
+
+async function start(name: keyof typeof packages, args: (port: string) => readonly string[]): Promise<Measured> {
+  const port = String(await freePort());
+  const running = startProcess('node', [bin(name), ...args(port)]);
+  await untilListening(Number(port));
+  return { name: `${name} ${packages[name]}`, url: `http://127.0.0.1:${port}/mcp`, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** They have no common way to say that they listen, so the port is asked. */
+async function untilListening(port: number): Promise<void> {
+  for (;;) {
+    try {
+      await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'OPTIONS' });
+      return;
+    } catch {
+      await new Promise(setImmediate);
+    }
+  }
 }
