@@ -1,0 +1,105 @@
+/** The documents that are made from source, so that they cannot say something else. */
+import { subjectTable } from '@omnibus/bus';
+import { configJsonSchema } from '@omnibus/config';
+import { errorTable } from '@omnibus/protocol';
+import { Metrics } from '@omnibus/telemetry';
+
+const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+
+/** Path from the checkout and content of each. */
+export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/errors.md', errors()],
+    ['docs/config.md', config()],
+    ['docs/metrics.md', await metrics()],
+    ['docs/subjects.md', subjects()],
+    ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+  ]);
+}
+
+function errors(): string {
+  const rows = Object.entries(errorTable).map(([reason, { code, httpStatus, retry, meaning }]) => [`\`${reason}\``, String(code), String(httpStatus), retry, meaning]);
+  return `# Errors
+
+${generated('packages/protocol/src/errors.ts')}What the gateway itself answers when it refuses or fails. An error of a server is passed on with its own code. The JSON-RPC
+\`error.data\` of each carries \`reason\` and \`retry\`; \`server\` where one is concerned. The HTTP status applies while
+nothing has been answered yet.
+
+Retry: \`never\` the same request again; \`same\`: it was not executed and may be sent again; \`unknown-outcome\`: it may have
+been executed, so look before repeating.
+
+${table(['reason', 'code', 'HTTP', 'retry', 'meaning'], rows)}
+`;
+}
+
+function subjects(): string {
+  const rows = subjectTable.map((row) => [`\`omnibus.v1.${row.subject}\``, row.from, row.to, row.carries, row.answers]);
+  return `# Subjects
+
+${generated('packages/bus/src/subjects.ts')}Who says what to whom. Payloads are the types of those names in \`packages/protocol\`.
+
+${table(['subject', 'from', 'to', 'carries', 'answers'], rows)}
+
+The key-value bucket \`omnibus-catalog\` holds what each server offers (\`CatalogRecord\`, key: the server's name); its parts
+larger than one message are in \`omnibus-catalog-parts\`.
+`;
+}
+
+async function metrics(): Promise<string> {
+  const own = await new Metrics({ processMetrics: false }).registry.getMetricsAsJSON();
+  const rows = own.map(({ name, type, help }) => [`\`${name}\``, String(type), help]);
+  return `# Metrics
+
+${generated('packages/telemetry/src/metrics.ts')}Served at \`/metrics\` on the admin port, together with the usual ones of the process and of Node. Label values are configured
+server names, methods of the protocol and words of our own: never what a client chose.
+
+${table(['metric', 'type', 'meaning'], rows)}
+`;
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+}
+
+function config(): string {
+  return `# Configuration
+
+${generated('packages/config/src/schema.ts')}YAML or JSON. Any text may hold \`\${NAME}\` (environment), \`\${NAME:-default}\` or \`\${file:path}\`; \`$\${\` is a plain
+\`\${\`. Durations are \`500ms\`, \`30s\`, \`10m\`, \`1h\` or a number of milliseconds. A running gateway follows the file: servers
+that did not change are not touched. \`omnibus check FILE\` says everything that is wrong with one. For editors there is
+[omnibus.schema.json](omnibus.schema.json).
+
+${table(['option', 'takes', 'default', 'meaning'], options(configJsonSchema(), ''))}
+`;
+}
+
+function options(schema: Schema, prefix: string): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, option]) => {
+    const path = `${prefix}${name}`;
+    const own = option.description === undefined ? [] : [[`\`${path}\``, takes(option), defaultOf(option), option.description.replaceAll('|', '\\|')]];
+    const values = typeof option.additionalProperties === 'object' ? options(option.additionalProperties, `${path}.<name>.`) : [];
+    return [...own, ...options(option, `${path}.`), ...values];
+  });
+}
+
+function takes({ type, enum: choices, anyOf, items }: Schema): string {
+  if (choices !== undefined) return choices.map((choice) => `\`${String(choice)}\``).join(', ');
+  if (anyOf !== undefined) return 'duration';
+  if (type === 'array') return `list of ${items === undefined ? 'values' : takes(items)}`;
+  if (type === 'object') return 'map';
+  return type === 'string' ? 'text' : String(type ?? 'value');
+}
+
+function defaultOf({ default: value }: Schema): string {
+  if (value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)) return '';
+  return `\`${JSON.stringify(value).replaceAll('"', '')}\``;
+}
