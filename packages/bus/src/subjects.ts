@@ -6,13 +6,20 @@ import type {
 import { subject, type Subject } from './subject.ts';
 import type { Bucket } from './bus.ts';
 
+/** Asked for with every call; there are as many as configured servers. */
+const backends = new Map<ServerName, Subject<CallCommand, ExchangeEvent>>();
+
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
   sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
   /** What a client sends within a session, for the worker that owns it. */
   session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
   /** A call, for any adapter of the server (queue group `backend`). */
-  backend: (server: ServerName): Subject<CallCommand, ExchangeEvent> => subject('backend', server),
+  backend: (server: ServerName): Subject<CallCommand, ExchangeEvent> => {
+    const known = backends.get(server) ?? subject<CallCommand, ExchangeEvent>('backend', server);
+    backends.set(server, known);
+    return known;
+  },
   /** Cancellation and the like, for every adapter of the server. */
   backendControl: (server: ServerName): Subject<ControlCommand> => subject('backend-control', server),
   /** What servers say outside calls, for every session worker. */

@@ -15,6 +15,7 @@ import {
   type CallCommand, type CatalogLists, type CatalogRecord, type ChangeKind, type ControlCommand, type ExchangeEvent, type ExchangeId,
   type JsonObject, type Limits, type ListKind, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
+import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
 import { readList } from './catalog-reader.ts';
@@ -31,6 +32,7 @@ export interface AdapterOptions {
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly limits: Limits;
+  readonly dispatcher: Dispatcher;
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;

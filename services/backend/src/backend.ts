@@ -1,4 +1,5 @@
 /** All adapters of one process, kept in step with the configuration. */
+import { Agent } from 'undici';
 import type { Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -15,10 +16,14 @@ export interface BackendOptions {
   readonly metrics: Metrics;
 }
 
+const connectTimeoutMs = 10_000;
+
 export class Backend {
   readonly #options: BackendOptions;
   readonly #adapters = new Map<string, Adapter>();
   readonly #limits: Limits;
+  /** Time limits are each call's own, so the wire has none but for connecting. */
+  readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
   #config: Config;
 
   constructor(options: BackendOptions) {
@@ -54,6 +59,7 @@ export class Backend {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#adapters.keys()].map((name) => this.#remove(name, false)));
+    await this.#dispatcher.destroy();
   }
 
   async #add(name: string): Promise<void> {
@@ -61,7 +67,7 @@ export class Backend {
     if (config === undefined) return;
     const { bus, wheel, metrics, baseFolder, log } = this.#options;
     const server = parseServerName(name);
-    const adapter = new Adapter({ server, config, baseFolder, limits: this.#limits, bus, wheel, metrics, log: log.child({ server }) });
+    const adapter = new Adapter({ server, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, log: log.child({ server }) });
     this.#adapters.set(name, adapter);
     await adapter.start();
   }

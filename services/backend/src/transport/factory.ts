@@ -1,5 +1,6 @@
 /** Which transport a server's configuration asks for. */
 import { resolve } from 'node:path';
+import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { Limits } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -12,16 +13,17 @@ export interface TransportSource {
   readonly config: ServerConfig;
   readonly baseFolder: string;
   readonly limits: Limits;
+  readonly dispatcher: Dispatcher;
   readonly log: Logger;
 }
 
-export function transportFactory({ config, baseFolder, limits, log }: TransportSource): (observer: TransportObserver) => Transport {
+export function transportFactory({ config, baseFolder, limits, dispatcher, log }: TransportSource): (observer: TransportObserver) => Transport {
   const maxMessageBytes = limits.maxUpstreamMessageBytes;
   const child: ChildOptions | undefined = config.command === undefined ? undefined
     : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), log };
   const { url } = config;
   if (url !== undefined) {
-    return (observer) => new StreamableHttpTransport({ url, headers: config.headers, maxMessageBytes, child, openTimeoutMs: config.connectTimeout }, observer);
+    return (observer) => new StreamableHttpTransport({ url, headers: config.headers, dispatcher, maxMessageBytes, child, openTimeoutMs: config.connectTimeout }, observer);
   }
   return (observer) => new StdioTransport({ ...(child as ChildOptions), maxMessageBytes }, observer);
 }

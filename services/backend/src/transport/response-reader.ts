@@ -1,4 +1,9 @@
-/** Reads one HTTP response of a Streamable HTTP server: a JSON body or a stream of events. */
+/**
+ * Reads one HTTP response of a Streamable HTTP server: a JSON body or a stream of events.
+ *
+ * An idle connection of the pool remembers its last reader until its next request, so a reader that is done lets go of
+ * everything: else each idle connection would hold a whole call, up to the client's request, into the old generation.
+ */
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
@@ -18,11 +23,22 @@ export interface ResponseObserver {
   failed(error: Error, isSent: boolean): void;
 }
 
+/** Hears nothing; a base for observers of responses that matter little. */
+export const silentObserver: ResponseObserver = {
+  started: () => undefined,
+  message: () => undefined,
+  invalid: () => undefined,
+  eventId: () => undefined,
+  retry: () => undefined,
+  ended: () => undefined,
+  failed: () => undefined,
+};
+
 const keptErrorBody = 2_000;
 const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 export class ResponseReader implements Dispatcher.DispatchHandler {
-  readonly #observer: ResponseObserver;
+  #observer: ResponseObserver;
   readonly #maxBytes: number;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -41,6 +57,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   abort(): void {
     this.#isAborted = true;
     this.#controller?.abort(new Error('abandoned'));
+    this.#release();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -75,12 +92,21 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     if (this.#mode === 'json' && body.length > 0) this.#parse(body.toString('utf8'));
     this.#observer.ended(this.#status, this.#mode === 'error' ? body.toString('utf8').slice(0, keptErrorBody) : '');
+    this.#release();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#isAborted) return;
     const { code } = error as NodeJS.ErrnoException;
     this.#observer.failed(error, !(code !== undefined && notConnected.has(code)));
+    this.#release();
+  }
+
+  #release(): void {
+    this.#observer = silentObserver;
+    this.#controller = undefined;
+    this.#chunks = [];
+    this.#events = undefined;
   }
 
   #createParser(): EventSourceParser {

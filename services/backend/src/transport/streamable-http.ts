@@ -7,17 +7,19 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { connect } from 'node:net';
 import { featuresOf, isObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import { Child, type ChildOptions } from './child-process.ts';
-import { ResponseReader, type ResponseObserver } from './response-reader.ts';
+import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 
 export interface StreamableHttpOptions {
   readonly url: string;
   /** The operator's own headers; they win over nothing that the protocol sets. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Connections of the whole process, by origin: servers behind one address share them. */
+  readonly dispatcher: Dispatcher;
   readonly maxMessageBytes: number;
   /** A program that serves `url`, to be started first. */
   readonly child: ChildOptions | undefined;
@@ -47,7 +49,7 @@ class OpenRequest extends Link {
 export class StreamableHttpTransport implements Transport {
   readonly #options: StreamableHttpOptions;
   readonly #observer: TransportObserver;
-  readonly #pool: Pool;
+  readonly #origin: string;
   readonly #path: string;
   /** Requests without an answer yet. */
   readonly #open = new Ring<OpenRequest>();
@@ -64,7 +66,7 @@ export class StreamableHttpTransport implements Transport {
     this.#observer = observer;
     const url = new URL(options.url);
     this.#path = `${url.pathname}${url.search}`;
-    this.#pool = new Pool(url.origin, { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: options.openTimeoutMs } });
+    this.#origin = url.origin;
     this.#setHeaders();
   }
 
@@ -94,7 +96,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   send(message: JsonRpcMessage): void {
-    const reader = new ResponseReader({ ...silent, message: (value) => this.#observer.message(value, undefined) }, this.#options.maxMessageBytes);
+    const reader = new ResponseReader({ ...silentObserver, message: (value) => this.#observer.message(value, undefined) }, this.#options.maxMessageBytes);
     this.#dispatch('POST', JSON.stringify(message), undefined, reader);
   }
 
@@ -118,7 +120,6 @@ export class StreamableHttpTransport implements Transport {
     this.#standing?.abort();
     for (const { id } of this.#open.toArray()) this.abandon(id);
     await this.#deleteSession();
-    await this.#pool.destroy();
     await this.#child?.stop();
   }
 
@@ -194,7 +195,7 @@ export class StreamableHttpTransport implements Transport {
       this.#standingTimer = setTimeout(() => this.#listen(state.lastEventId, state.retryMs), state.retryMs);
     };
     this.#standing = new ResponseReader({
-      ...silent,
+      ...silentObserver,
       message: (value) => this.#observer.message(value, undefined),
       invalid: (problem) => this.#observer.invalid(problem),
       eventId: (id) => {
@@ -224,7 +225,7 @@ export class StreamableHttpTransport implements Transport {
   #dispatch(method: 'POST' | 'GET' | 'DELETE', body: string | undefined, lastEventId: string | undefined, reader: ResponseReader): void {
     const headers = method === 'POST' ? this.#headers
       : { ...this.#headers, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
-    this.#pool.dispatch({ method, path: this.#path, headers, body: body ?? null }, reader);
+    this.#options.dispatcher.dispatch({ origin: this.#origin, method, path: this.#path, headers, body: body ?? null }, reader);
   }
 
   #setHeaders(): void {
@@ -245,20 +246,10 @@ export class StreamableHttpTransport implements Transport {
         clearTimeout(timer);
         resolve();
       };
-      this.#dispatch('DELETE', undefined, undefined, new ResponseReader({ ...silent, ended: done, failed: done }, this.#options.maxMessageBytes));
+      this.#dispatch('DELETE', undefined, undefined, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.maxMessageBytes));
     });
   }
 }
-
-const silent: ResponseObserver = {
-  started: () => undefined,
-  message: () => undefined,
-  invalid: () => undefined,
-  eventId: () => undefined,
-  retry: () => undefined,
-  ended: () => undefined,
-  failed: () => undefined,
-};
 
 /** Tries once, and waits a little when nothing answers. */
 function isPortOpen(host: string, port: number): Promise<boolean> {

@@ -3,14 +3,15 @@
  * host, origin, path, method, media types, revision header, session header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, httpStatusOf, isRevision, sessionKey, toErrorObject,
+  anonymous, errorText, fault, httpStatusOf, isRevision, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
-  type SessionKey, type StreamId,
+  type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { SessionSubjects } from '../session-subjects.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, writeJson } from './post-answer.ts';
@@ -50,6 +51,7 @@ export class Pipeline {
   readonly #writerOptions: EventWriterOptions;
   readonly #counters: ReadonlyMap<string, { inc(): void }>;
   readonly #otherCounter: { inc(): void };
+  readonly #sessions = new SessionSubjects();
   #isDraining = false;
 
   constructor(options: PipelineOptions) {
@@ -142,7 +144,7 @@ export class Pipeline {
   #postSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
     const id = message.kind === 'request' ? message.message.id : undefined;
     if (message.kind === 'request') this.#count(message.message.method);
-    const session = sessionOf(arrival.request);
+    const session = this.#sessionOf(arrival.request);
     if (session === undefined) {
       if (message.kind === 'request' && message.message.method === 'initialize') this.#openSession(arrival, accepted, message.message);
       else this.#refuse(arrival.response, fault('session.missing'), id);
@@ -153,7 +155,7 @@ export class Pipeline {
   }
 
   #postBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
-    const session = sessionOf(arrival.request);
+    const session = this.#sessionOf(arrival.request);
     if (session === undefined) {
       this.#refuse(arrival.response, fault('session.missing'));
       return;
@@ -169,10 +171,10 @@ export class Pipeline {
   }
 
   /** Sends one command to the session's owner and writes what comes back. */
-  #command(response: ServerResponse, session: SessionKey, command: SessionCommand, answer: PostAnswer): void {
+  #command(response: ServerResponse, session: Subject<SessionCommand, StreamFrame>, command: SessionCommand, answer: PostAnswer): void {
     let pending: PendingRequest | undefined;
     try {
-      pending = this.#options.bus.request(subjects.session(session), command, {
+      pending = this.#options.bus.request(session, command, {
         reply: (frame) => {
           if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
           if (answer.frame(frame)) pending?.close();
@@ -231,7 +233,7 @@ export class Pipeline {
   }
 
   #get({ request, response, caller }: Arrival): void {
-    const session = sessionOf(request);
+    const session = this.#sessionOf(request);
     const problem = session === undefined ? fault('session.missing')
       : !readAccept(request.headers.accept).events ? fault('http.not_acceptable', 'a GET needs Accept: text/event-stream')
       : revisionProblem(request);
@@ -243,7 +245,7 @@ export class Pipeline {
     const stream = nextStreamId();
     let writer: EventWriter | undefined;
     try {
-      const pending = bus.request(subjects.session(session), { kind: 'attach', caller, stream }, {
+      const pending = bus.request(session, { kind: 'attach', caller, stream }, {
         reply: (frame) => {
           switch (frame.kind) {
             case 'attached':
@@ -269,7 +271,7 @@ export class Pipeline {
       });
       response.once('close', () => {
         pending.close();
-        if (writer !== undefined && bus.connected) bus.publish(subjects.session(session), { kind: 'detach', stream });
+        if (writer !== undefined && bus.connected) bus.publish(session, { kind: 'detach', stream });
       });
     } catch (error) {
       this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));
@@ -277,14 +279,14 @@ export class Pipeline {
   }
 
   #delete({ request, response, caller }: Arrival): void {
-    const session = sessionOf(request);
+    const session = this.#sessionOf(request);
     const problem = session === undefined ? fault('session.missing') : revisionProblem(request);
     if (problem !== undefined || session === undefined) {
       this.#refuse(response, problem ?? fault('session.missing'));
       return;
     }
     try {
-      const pending = this.#options.bus.request(subjects.session(session), { kind: 'delete', caller }, {
+      const pending = this.#options.bus.request(session, { kind: 'delete', caller }, {
         reply: (frame) => {
           pending.close();
           if (frame.kind === 'refused') this.#refuse(response, frame.fault);
@@ -311,15 +313,14 @@ export class Pipeline {
     }
   }
 
+  #sessionOf(request: IncomingMessage): Subject<SessionCommand, StreamFrame> | undefined {
+    const id = request.headers['mcp-session-id'];
+    return typeof id === 'string' ? this.#sessions.of(id) : undefined;
+  }
+
   #count(method: string): void {
     (this.#counters.get(method) ?? this.#otherCounter).inc();
   }
-}
-
-/** The key of the session a request names. Whether there is one is for its owner to say. */
-function sessionOf(request: IncomingMessage): SessionKey | undefined {
-  const id = request.headers['mcp-session-id'];
-  return typeof id === 'string' ? sessionKey(id) : undefined;
 }
 
 /** A revision nobody speaks is refused (2025-06-18 transports, Protocol Version Header); without the header it is 2025-03-26. */

@@ -53,7 +53,8 @@ export class Views {
   }
 
   #announceSoon(): void {
-    this.#announcement ??= this.#wheel.schedule(announceDelayMs, () => {
+    if (this.#announcement !== undefined) return;
+    this.#announcement = this.#wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
       for (const [endpoint, told] of [...this.#announced]) {
         const view = this.get(endpoint);

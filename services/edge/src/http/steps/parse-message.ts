@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { classify, fault, isDeeperThan, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
 
 export type ParsedBody =
@@ -6,13 +7,12 @@ export type ParsedBody =
   /** `id` is echoed when that much of the message was sound. */
   | { readonly kind: 'refused'; readonly fault: GatewayFault; readonly id: JsonRpcId | undefined };
 
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
 /** From bytes to JSON-RPC: -32700 for what is no JSON, -32600 for JSON that is no message. */
 export function parseMessage(body: Buffer, limits: Limits): ParsedBody {
   let value: unknown;
   try {
-    value = JSON.parse(decoder.decode(body));
+    if (!isUtf8(body)) return refuse(fault('message.not_json', 'the body is not UTF-8'));
+    value = JSON.parse(body.toString('utf8'));
   } catch {
     return refuse(fault('message.not_json'));
   }
