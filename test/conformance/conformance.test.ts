@@ -1,31 +1,56 @@
-/**
- * The official conformance suite against the gateway in front of our fixture. Scenarios expected to fail stand in
- * `expected-failures.yaml` with their reason; one that passes although it stands there fails the run.
- */
+/** The official conformance suite against the gateway in front of our fixture. Nothing is expected to fail. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startGateway, shapes } from '../support/gateway.ts';
-import { root, startFixture, startProcess } from '../support/processes.ts';
+import { startFixture, startProcess } from '../support/processes.ts';
 
-const suite = join(dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json')), 'dist', 'index.js');
+interface Check {
+  readonly id: string;
+  readonly status: string;
+  readonly errorMessage?: string;
+}
 
-it.each(shapes)('conformance 0.1.16 `server --suite all` passes through the gateway, %s', { timeout: 180_000 }, async (shape) => {
-  await using fixture = startFixture('conformance-server');
-  const [, upstream] = (await fixture.line(/^listening (.+)$/)) as unknown as [string, string];
-  await using gateway = await startGateway(shape, { mcpServers: { fixture: { url: upstream } } });
+const suiteOf = (name: string): string => join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'dist', 'index.js');
+
+/** Runs one suite and returns its exit status, what it printed and the checks of each scenario. */
+async function runSuite(name: string, url: string, args: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  const run = startProcess('node', [
-    suite, 'server', '--url', gateway.url, '--suite', 'all',
-    '--expected-failures', join(root, 'test/conformance/expected-failures.yaml'), '-o', folder,
-  ]);
+  const run = startProcess('node', [suiteOf(name), 'server', '--url', url, '-o', folder, ...args]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });
-  const scenarios = await readdir(folder);
+  const scenarios = new Map<string, Check[]>();
+  for (const scenario of await readdir(folder)) {
+    const checks = JSON.parse(await readFile(join(folder, scenario, 'checks.json'), 'utf8')) as Check[];
+    scenarios.set(scenario.replace(/^server-/, '').replace(/-\d{4}-\d{2}-\d{2}T.*$/, ''), checks);
+  }
   await rm(folder, { recursive: true });
-  expect(status, run.output()).toBe(0);
-  expect(scenarios.length).toBeGreaterThanOrEqual(30);
+  return { status, output: run.output(), scenarios };
+}
+
+describe.each(shapes)('through the gateway, %s,', (shape) => {
+  async function inFront(test: (url: string) => Promise<void>): Promise<void> {
+    await using fixture = startFixture('conformance-server');
+    const [, upstream] = (await fixture.line(/^listening (.+)$/)) as unknown as [string, string];
+    await using gateway = await startGateway(shape, { mcpServers: { fixture: { url: upstream } } });
+    await test(gateway.url);
+  }
+
+  it('conformance 0.1.16 `server --suite all` passes', { timeout: 180_000 }, () => inFront(async (url) => {
+    const { status, output, scenarios } = await runSuite('@modelcontextprotocol/conformance', url, ['--suite', 'all']);
+    expect(status, output).toBe(0);
+    expect(scenarios.size).toBeGreaterThanOrEqual(30);
+  }));
+
+  it('conformance 0.2.0-alpha.12 `server --requirements 2025-11-25` passes, session lifecycle included', { timeout: 180_000 }, () => inFront(async (url) => {
+    const { status, output, scenarios } = await runSuite('conformance-next', url, ['--requirements', '2025-11-25']);
+    expect(status, output).toBe(0);
+    expect(scenarios.size).toBeGreaterThanOrEqual(33);
+    for (const scenario of ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling']) {
+      expect(scenarios.get(scenario)?.filter((check) => check.status === 'FAILURE'), scenario).toEqual([]);
+    }
+  }));
 });

@@ -27,7 +27,8 @@ interface Page {
   readonly json: string;
 }
 
-interface Named extends NamedEntry {
+/** An entry with its route. */
+interface Named extends NamedEntry, Route {
   readonly server: ServerName;
   readonly entry: JsonObject;
   readonly isUp: boolean;
@@ -53,7 +54,11 @@ export class View {
     const isShown = toolFilter(definition.tools);
     const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
-    this.#tools = publicNames(named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)), prefixed, definition.rename);
+    const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
+      const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
+      return pinned === undefined ? tool : { ...tool, pinned };
+    });
+    this.#tools = publicNames(tools, prefixed, definition.rename);
     this.#prompts = publicNames(named('prompts'), prefixed, new Map());
     this.resources = new ResourceIndex(
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
@@ -79,11 +84,7 @@ export class View {
   }
 
   toolRoute(publicName: string): Route | undefined {
-    const tool = this.#tools.get(publicName);
-    if (tool === undefined) return undefined;
-    const { server, original } = tool;
-    const pinned = this.definition.pin.get(`${server}/${original}`);
-    return pinned === undefined ? { server, original } : { server, original, pinned };
+    return this.#tools.get(publicName);
   }
 
   promptRoute(publicName: string): Route | undefined {
@@ -142,10 +143,9 @@ export class View {
     return [...names].filter(([, { isUp }]) => isUp).map(([publicName, named]) => show(named, publicName));
   }
 
-  #publicTool({ server, original, entry }: Named, name: string): JsonObject {
+  #publicTool({ entry, pinned }: Named, name: string): JsonObject {
     // Task execution (2025-11-25) is not carried, so it is not promised.
     const { execution: _execution, ...tool } = entry as ToolEntry;
-    const pinned = this.definition.pin.get(`${server}/${original}`);
     return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
   }
 

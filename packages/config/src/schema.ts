@@ -47,6 +47,8 @@ const server = z.strictObject({
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
   maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
   connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
+  isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
+    .describe('Who shares a connection to the server. auto: callers that a server may ask nothing share one; others have one of their own, per session on stdio, per caller over HTTP.'),
   concurrency: count(128).describe('Requests the server works on at once.'),
   maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place; more are refused with "server busy".'),
   restart: z.strictObject({
@@ -79,6 +81,7 @@ const shape = z.strictObject({
   timeouts: z.strictObject({
     call: duration('60s').describe('Time without an answer or progress after which a call is given up.'),
     max: duration('10m').describe('Time after which a call is given up whatever happens.'),
+    human: duration('10m').describe('Time a client has to answer what a server asks of its user. A call does not age meanwhile.'),
     idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),

@@ -49,6 +49,8 @@ export const errorTable = {
   'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
   'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not MCP.'),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
+  'input.unattributed': row(-32603, 200, 'never', 'A server asked something of a client, and nothing tells of which. Set `isolation: session` for the server.'),
+  'input.timeout': row(-32603, 200, 'never', 'The client did not answer a server within timeouts.human.'),
   'gateway.unavailable': row(-32603, 503, 'same', 'No part of the gateway is there to take the request.'),
   'gateway.draining': row(-32603, 503, 'same', 'The gateway is stopping.'),
   'gateway.interrupted': row(-32603, 502, 'unknown-outcome', 'The part of the gateway that served the request is gone.'),

@@ -5,7 +5,7 @@
 import type { GatewayFault } from './errors.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey } from './ids.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
-import type { LogLevel } from './methods.ts';
+import type { InputMethod, LogLevel } from './methods.ts';
 
 /** Methods that are carried to one upstream server. Everything else is answered by the session itself. */
 export type ExchangeMethod =
@@ -20,6 +20,8 @@ export interface ExchangeContext {
   readonly principal: Principal;
   /** Reference counts of subscriptions are kept per session. */
   readonly session: SessionKey;
+  /** What the client declared that a server may ask of it; a server is told exactly this. */
+  readonly capabilities: JsonObject;
   /** The client asked for progress; tokens are each hop's own and do not travel. */
   readonly wantsProgress: boolean;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
@@ -38,13 +40,33 @@ export interface CallCommand {
 /** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
 export type ControlCommand =
   | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string }
+  /** The client's answer to an `input`. */
+  | { readonly kind: 'answer'; readonly exchange: ExchangeId; readonly input: InputKey; readonly answer: InputAnswer }
+  | { readonly kind: 'input-progress'; readonly exchange: ExchangeId; readonly input: InputKey; readonly params: JsonObject }
+  | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
   | { readonly kind: 'session-ended'; readonly session: SessionKey };
+
+/** One question of a server, unique within the adapter that relays it. */
+export type InputKey = number;
+
+export type InputAnswer = { readonly result: JsonObject } | { readonly error: JsonRpcErrorObject };
 
 /** `result`, `error` and `fault` end the exchange; nothing follows them. */
 export type ExchangeEvent =
   | { readonly kind: 'progress'; readonly progress: number; readonly total?: number; readonly message?: string }
   | { readonly kind: 'log'; readonly params: JsonObject }
+  /** The server needs something of the client before it can go on (sampling, elicitation, roots). */
+  | {
+      readonly kind: 'input';
+      readonly input: InputKey;
+      readonly method: InputMethod;
+      readonly params: JsonObject;
+      /** The question was asked on behalf of this exchange, which ended; its answer is still waited for, by this one. */
+      readonly movedFrom?: ExchangeId;
+    }
+  /** The server does not wait for that answer any more. */
+  | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
   | { readonly kind: 'result'; readonly result: JsonObject }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
@@ -52,4 +74,6 @@ export type ExchangeEvent =
 /** What a server says outside any call. Sent to every session worker. */
 export type ServerNotice =
   | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
-  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject };
+  /** `sessions`: those it may concern; undefined means all that asked for logs. */
+  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] | undefined }
+  | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly sessions: readonly SessionKey[] };

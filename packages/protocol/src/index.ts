@@ -10,11 +10,11 @@ export { defaultLimits } from './limits.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ServerNotice } from './exchange.ts';
+export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ServerNotice } from './exchange.ts';
 export type { Caller, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
-  capabilityOf, changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
+  capabilityOf, changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
 } from './methods.ts';
-export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
+export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
 export { noAnnouncements, noLists } from './catalog-record.ts';
 export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';

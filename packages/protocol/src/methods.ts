@@ -9,6 +9,17 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return typeof value === 'string' && (logLevels as readonly string[]).includes(value);
 }
 
+/** What a server may ask of a client. */
+const inputMethods = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
+export type InputMethod = (typeof inputMethods)[number];
+
+export function isInputMethod(method: string): method is InputMethod {
+  return (inputMethods as readonly string[]).includes(method);
+}
+
+/** The client capability each needs. */
+export const inputCapabilities = { 'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation', 'roots/list': 'roots' } as const;
+
 /** The four lists of a catalogue, by the last word of their method. */
 export const listKinds = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const;
 export type ListKind = (typeof listKinds)[number];

@@ -5,23 +5,23 @@
  * Invariants
  *  A1  Every call gets exactly one final event, unless it was cancelled; then none.
  *  A2  A call's place in the bulkhead is given back exactly once.
- *  A3  What a server announced is in the catalogue before anyone hears of it.
  */
-import { catalogBucket, subjects, type Bus, type KeyValue, type Subscription } from '@omnibus/bus';
+import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  changeKinds, changeNotifications, fault, listKinds, noAnnouncements, noLists,
-  type CallCommand, type CatalogLists, type CatalogRecord, type ChangeKind, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type JsonObject, type Limits, type ListKind, type LogLevel, type ServerName, type SessionKey,
+  changeKinds, changeNotifications, fault, isObject,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
+  type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type Limits, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
-import { readList } from './catalog-reader.ts';
-import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
+import { CatalogKeeper } from './catalog-keeper.ts';
+import { UpstreamConnection, type Outcome, type Question, type Waiter } from './connection.ts';
 import { setLevelParams } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
+import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { transportFactory } from './transport/factory.ts';
@@ -39,13 +39,27 @@ export interface AdapterOptions {
   readonly metrics: Metrics;
 }
 
+/** Where a call is: what it takes to cancel or answer it. */
+interface Running {
+  readonly connection: UpstreamConnection;
+  readonly id: number;
+  readonly leave: () => void;
+}
+
+/** What the server asked and the client has not answered. */
+interface OpenQuestion {
+  readonly question: Question;
+  readonly connection: UpstreamConnection;
+  readonly call: Call;
+}
+
 class Call extends Link {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
   readonly limit: Deadline;
   /** Undefined while it waits for a place. */
-  running: { readonly id: number; readonly leave: () => void } | undefined;
+  running: Running | undefined;
 
   constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline) {
     super();
@@ -57,23 +71,29 @@ class Call extends Link {
 
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
 const orphanGraceMs = 5_000;
-
-const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
+/** A connection of some callers' own is closed after this long without a call. */
+const instanceIdleMs = 10 * 60_000;
+/** Connections to one server besides the base. */
+const maxInstances = 500;
+/** Elicitations by URL whose completion may still be announced. */
+const maxElicitations = 1_000;
+/** URL elicitation required (2025-11-25, client/elicitation). */
+const urlElicitationRequired = -32_042;
 
 export class Adapter {
   readonly #options: AdapterOptions;
   readonly #connection: UpstreamConnection;
+  readonly #instances: Instances;
   readonly #bulkhead: Bulkhead;
   readonly #meter: CallMeter;
   readonly #calls = new Ring<Call>();
   readonly #subscriptions = new Subscriptions();
   readonly #levels = new LogLevels();
-  #catalog: KeyValue<CatalogRecord> | undefined;
-  #record: CatalogRecord;
+  readonly #questions = new Map<InputKey, OpenQuestion>();
+  readonly #elicitations = new Map<string, SessionKey>();
+  readonly #catalog: CatalogKeeper;
   #busSubscriptions: Subscription[] = [];
-  /** Lists to read again; emptied by the one reading that runs. */
-  #stale = new Set<ChangeKind>();
-  #isReading = false;
+  #nextInput = 0;
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -83,31 +103,55 @@ export class Adapter {
     const { server, config, wheel, log, metrics } = options;
     this.#bulkhead = new Bulkhead({ concurrency: config.concurrency, maxWaiting: config.maxWaiting });
     this.#meter = metrics.callMeter(server);
-    this.#record = { server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
+    this.#catalog = new CatalogKeeper({ server, limits: options.limits, log, metrics, connection: () => this.#connection });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
-    this.#connection = new UpstreamConnection({
+    const parts = {
       server, wheel, log, metrics,
-      createTransport: transportFactory(options),
-      isExclusive: config.command !== undefined,
       connectTimeoutMs: config.connectTimeout,
       backoff: { minMs: config.restart.minDelay, maxMs: config.restart.maxDelay },
+    };
+    this.#connection = new UpstreamConnection({
+      ...parts,
+      isBase: true,
+      capabilities: config.isolation === 'shared' ? everyCapability : {},
+      createTransport: transportFactory(options, true),
+      isExclusive: config.command !== undefined,
       observer: {
         ready: (introduction) => void this.#becomeReady(introduction),
         lost: (problem) => this.#becomeLost(problem),
         notification: (method, params) => this.#hear(method, params),
       },
     });
+    const isStdio = config.url === undefined;
+    this.#instances = new Instances({
+      isolation: config.isolation, isStdio, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
+      create: (capabilities, session) => {
+        const connection = new UpstreamConnection({
+          ...parts,
+          isBase: false,
+          capabilities,
+          createTransport: transportFactory(options, false),
+          isExclusive: isStdio,
+          observer: {
+            ready: () => this.#sendLevel(connection),
+            lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
+            notification: (method, params) => this.#hearInstance(method, params, session),
+          },
+        });
+        return connection;
+      },
+    });
   }
 
   get record(): CatalogRecord {
-    return this.#record;
+    return this.#catalog.record;
   }
 
   async start(): Promise<void> {
     const { bus, server } = this.#options;
-    this.#catalog = await bus.keyValue(catalogBucket);
+    this.#catalog.open(await bus.keyValue(catalogBucket));
     this.#busSubscriptions = [
       await bus.subscribe(subjects.backend(server), (command, reply) => this.#call(command, reply), { queue: 'backend' }),
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
@@ -122,9 +166,9 @@ export class Adapter {
   async stop(drainMs: number, isRemoved: boolean): Promise<void> {
     for (const subscription of this.#busSubscriptions) subscription.close();
     await this.#drained(drainMs);
-    await this.#connection.stop();
+    await Promise.all([this.#connection.stop(), this.#instances.stop()]);
     if (isRemoved) {
-      await this.#catalog?.delete(this.#options.server);
+      await this.#catalog.remove();
       this.#options.metrics.removeServer(this.#options.server);
     }
   }
@@ -150,18 +194,13 @@ export class Adapter {
 
   #call(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { server, wheel } = this.#options;
-    if (!this.#connection.isOpen) {
-      reply({ kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" is not available: ${this.#connection.problem}`, { server }) });
-      this.#meter.finished('fault', 0);
-      return;
-    }
     const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed'));
     const call = new Call(command, reply, limit);
     this.#calls.add(call);
     const isTaken = this.#bulkhead.run((leave) => this.#run(call, leave));
     if (!isTaken) {
       const { concurrency, maxWaiting } = this.#options.config;
-      this.#finish(call, { kind: 'fault', fault: fault('upstream.busy', `server "${server}" is busy: ${concurrency} requests run and ${maxWaiting} wait`, { server }) });
+      this.#finish(call, busy(server, `${concurrency} requests run and ${maxWaiting} wait`));
     }
   }
 
@@ -177,16 +216,94 @@ export class Adapter {
       this.#finish(call, { kind: 'result', result: {} });
       return;
     }
+    const isSubscription = counted === 'new';
+    const place = isSubscription ? { connection: this.#connection, done: () => undefined } : this.#instances.take(command.context);
+    if (place === undefined) {
+      leave();
+      this.#finish(call, busy(this.#options.server, `${maxInstances} connections for callers of their own are open`));
+      return;
+    }
+    const end = (): void => {
+      place.done();
+      leave();
+    };
     const waiter: Waiter = {
+      session: command.context.session,
+      ask: (question) => this.#ask(call, place.connection, question),
+      adopt: (question) => this.#adopt(call, place.connection, question),
+      withdraw: (id, reason) => this.#withdraw(call, id, reason),
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
       log: (params) => call.reply({ kind: 'log', params }),
       settle: (outcome) => {
-        leave(); // A2
+        end(); // A2
+        this.#rememberElicitations(outcome, command.context.session);
         if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptions.remove(command.params['uri'] as string, command.context.session);
         this.#finish(call, outcome);
       },
     };
-    call.running = { id: this.#connection.request(command.method, command.params, waiter, command.context.wantsProgress), leave };
+    const id = place.connection.request(command.method, command.params, waiter, command.context.wantsProgress);
+    call.running = { connection: place.connection, id, leave: end };
+  }
+
+  // --- what a server asks of a client --------------------------------------------------------------------------------
+
+  #ask(call: Call, connection: UpstreamConnection, question: Question): void {
+    this.#nextInput += 1;
+    this.#questions.set(this.#nextInput, { question, connection, call });
+    const { elicitationId } = question.params;
+    if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.command.context.session);
+    call.reply({ kind: 'input', input: this.#nextInput, method: question.method, params: question.params });
+  }
+
+  #adopt(call: Call, connection: UpstreamConnection, question: Question): void {
+    for (const [input, open] of this.#questions) {
+      if (open.connection !== connection || open.question !== question) continue;
+      this.#questions.set(input, { question, connection, call });
+      call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.call.command.exchange });
+    }
+  }
+
+  #withdraw(call: Call, id: JsonRpcId, reason: string): void {
+    for (const [input, open] of this.#questions) {
+      if (open.call !== call || open.question.id !== id) continue;
+      this.#questions.delete(input);
+      call.reply({ kind: 'input-withdrawn', input, reason });
+    }
+  }
+
+  #answer(exchange: ExchangeId, input: InputKey, answer: InputAnswer): void {
+    const open = this.#questions.get(input);
+    if (open?.call.command.exchange !== exchange) return;
+    this.#questions.delete(input);
+    open.connection.respond(open.question.id, answer);
+  }
+
+  #passInputProgress(exchange: ExchangeId, input: InputKey, params: JsonObject): void {
+    const open = this.#questions.get(input);
+    if (open?.call.command.exchange !== exchange) return;
+    const meta = open.question.params['_meta'];
+    const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
+    if (progressToken !== undefined) open.connection.notify('notifications/progress', { ...params, progressToken });
+  }
+
+  /** An error may ask for elicitations by URL too; their completion is announced like any other's. */
+  #rememberElicitations(outcome: Outcome, session: SessionKey): void {
+    if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
+    const { elicitations } = outcome.error.data;
+    if (!Array.isArray(elicitations)) return;
+    for (const elicitation of elicitations) {
+      if (isObject(elicitation) && typeof elicitation['elicitationId'] === 'string') this.#rememberElicitation(elicitation['elicitationId'], session);
+    }
+  }
+
+  #rememberElicitation(id: string, session: SessionKey): void {
+    this.#elicitations.delete(id);
+    this.#elicitations.set(id, session);
+    if (this.#elicitations.size > maxElicitations) this.#elicitations.delete(this.#elicitations.keys().next().value as string);
+  }
+
+  #find(exchange: ExchangeId): Call | undefined {
+    return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
   }
 
   /** `known`: the server needs not be told, since another session listens already or still does. */
@@ -204,6 +321,7 @@ export class Adapter {
 
   #forget(call: Call, result: CallResult): void {
     if (!this.#calls.remove(call)) return;
+    if (this.#questions.size > 0) for (const [input, open] of this.#questions) if (open.call === call) this.#questions.delete(input);
     call.limit.cancel();
     this.#meter.finished(result, (performance.now() - call.arrivedAt) / 1_000);
     if (this.#calls.size === 0) this.#onIdle?.();
@@ -214,6 +332,15 @@ export class Adapter {
       case 'cancel':
         this.#cancel(command.exchange, command.reason);
         return;
+      case 'answer':
+        this.#answer(command.exchange, command.input, command.answer);
+        return;
+      case 'input-progress':
+        this.#passInputProgress(command.exchange, command.input, command.params);
+        return;
+      case 'roots-changed':
+        for (const connection of this.#instances.of(command.session)) connection.notify('notifications/roots/list_changed');
+        return;
       case 'log-level':
         this.#setLevel(() => this.#levels.set(command.session, command.level));
         return;
@@ -223,15 +350,16 @@ export class Adapter {
   }
 
   #cancel(exchange: ExchangeId, reason: string): void {
-    const call = this.#calls.toArray().find(({ command }) => command.exchange === exchange);
+    const call = this.#find(exchange);
     if (call === undefined) return;
+    // The connection first: a question that is another call's has to move there before this call is forgotten.
+    call.running?.connection.cancel(call.running.id, reason);
     this.#forget(call, 'cancelled');
-    if (call.running === undefined) return;
-    this.#connection.cancel(call.running.id, reason);
-    call.running.leave(); // A2
+    call.running?.leave(); // A2
   }
 
   #forgetSession(session: SessionKey): void {
+    this.#instances.endSession(session);
     this.#setLevel(() => this.#levels.remove(session));
     for (const uri of this.#subscriptions.removeSession(session)) this.#tell('resources/unsubscribe', { uri });
   }
@@ -240,99 +368,73 @@ export class Adapter {
     const before = this.#levels.mostVerbose;
     change();
     const after = this.#levels.mostVerbose;
-    if (after !== undefined && after !== before) this.#sendLevel(after);
+    if (after === undefined || after === before) return;
+    this.#sendLevel(this.#connection);
+    for (const connection of this.#instances.all()) this.#sendLevel(connection);
   }
 
-  #sendLevel(level: LogLevel): void {
-    if ('logging' in this.#record.capabilities) this.#tell('logging/setLevel', setLevelParams(level));
+  #sendLevel(connection: UpstreamConnection): void {
+    const level = this.#levels.mostVerbose;
+    if (level !== undefined && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
   }
 
   /** A request whose answer changes nothing for us. */
-  #tell(method: string, params: JsonObject): void {
-    if (!this.#connection.isReady) return;
-    void this.#connection.ask(method, params).then((outcome) => {
+  #tell(method: string, params: JsonObject, connection = this.#connection): void {
+    if (!connection.isReady) return;
+    void connection.ask(method, params).then((outcome) => {
       if (outcome.kind !== 'result') this.#options.log.debug({ method, outcome }, 'the server did not take a setting');
     });
   }
 
-  // --- catalogue ---------------------------------------------------------------------------------------------------
+  // --- what the server says of its own accord ------------------------------------------------------------------------
 
-  async #becomeReady({ revision, capabilities, instructions }: ServerIntroduction): Promise<void> {
-    this.#record = { ...this.#record, revision, capabilities, ...(instructions === undefined ? {} : { instructions }) };
-    const level = this.#levels.mostVerbose;
-    if (level !== undefined) this.#sendLevel(level);
+  async #becomeReady(introduction: ServerIntroduction): Promise<void> {
+    await this.#catalog.introduce(introduction);
+    this.#sendLevel(this.#connection);
     for (const uri of this.#subscriptions.uris) this.#tell('resources/subscribe', { uri });
-    for (const kind of changeKinds) this.#stale.add(kind);
-    await this.#readStale();
     this.#settled();
   }
 
   #becomeLost(problem: string): void {
     this.#options.log.warn({ problem }, 'server lost');
-    void this.#publish({ ...this.#record, status: 'down', problem }).then(this.#settled);
+    void this.#catalog.lost(problem).then(this.#settled);
   }
 
   #hear(method: string, params: JsonObject | undefined): void {
     const { bus, server, metrics } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
-      this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: this.#record.announcements[kind] + 1 } };
-      this.#stale.add(kind);
-      void this.#readStale();
+      this.#catalog.announced(kind);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
       const sessions = this.#subscriptions.listeners(params['uri']);
       if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri: params['uri'], sessions });
     } else if (method === 'notifications/message' && params !== undefined) {
-      bus.publish(subjects.notices, { kind: 'log', server, params });
+      bus.publish(subjects.notices, { kind: 'log', server, params, sessions: undefined });
+    } else if (method === 'notifications/elicitation/complete') {
+      this.#announceCompletion(params);
     } else {
       metrics.dropped('notification_unknown');
     }
   }
 
-  /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. */
-  async #readStale(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    try {
-      while (this.#stale.size > 0 && this.#connection.isReady) {
-        const kinds = [...this.#stale];
-        this.#stale.clear();
-        const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]));
-        if (!this.#connection.isReady) return;
-        const { problem: _problem, ...record } = this.#record;
-        await this.#publish({ ...record, status: 'up', lists: { ...this.#record.lists, ...lists } }); // A3
-      }
-    } finally {
-      this.#isReading = false;
-    }
+  /** Lists and resources are the base connection's; the rest concerns the session whose connection it is. */
+  #hearInstance(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
+    const { bus, server } = this.#options;
+    if (method === 'notifications/elicitation/complete') this.#announceCompletion(params);
+    else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
   }
 
-  async #readLists(kinds: readonly ListKind[]): Promise<Partial<CatalogLists>> {
-    const { log, limits } = this.#options;
-    const { capabilities } = this.#record;
-    const readings = await Promise.all(kinds.map(async (kind) => {
-      if (!((kind === 'resourceTemplates' ? 'resources' : kind) in capabilities)) return [kind, []] as const;
-      const reading = await readList(kind, (method, params) => this.#connection.ask(method, params), limits);
-      if ('failed' in reading) {
-        log.warn({ problem: reading.failed }, 'a list of the server could not be read');
-        return undefined;
-      }
-      if (reading.problems.length > 0) log.warn({ problems: reading.problems.slice(0, 10), count: reading.problems.length }, 'entries of a list were left out');
-      return [kind, reading.entries] as const;
-    }));
-    return Object.fromEntries(readings.filter((reading) => reading !== undefined));
+  #announceCompletion(params: JsonObject | undefined): void {
+    const elicitationId = params?.['elicitationId'];
+    const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
+    if (session === undefined || typeof elicitationId !== 'string') return;
+    this.#elicitations.delete(elicitationId);
+    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, sessions: [session] });
   }
+}
 
-  /** Resolves when it is written, or cannot be. */
-  async #publish(record: CatalogRecord): Promise<void> {
-    this.#record = record;
-    for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
-    try {
-      await this.#catalog?.put(record.server, record);
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'the catalogue could not be written');
-    }
-  }
+function busy(server: ServerName, why: string): Outcome {
+  return { kind: 'fault', fault: fault('upstream.busy', `server "${server}" is busy: ${why}`, { server }) };
 }
 
 function resultOf(outcome: Outcome): CallResult {

@@ -10,7 +10,8 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
+  classify, fault, inputCapabilities, isInputMethod, isObject, toErrorObject, type GatewayFault, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -24,8 +25,22 @@ export type Outcome =
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
+/** Something the server asks of the client; answered with `respond`. */
+export interface Question {
+  readonly id: JsonRpcId;
+  readonly method: InputMethod;
+  readonly params: JsonObject;
+}
+
 /** Whoever waits for an answer of the server. */
 export interface Waiter {
+  /** The session the request is made for; undefined for the gateway's own. */
+  readonly session: SessionKey | undefined;
+  ask(question: Question): void;
+  /** Takes a question over from a request that ended, since nothing but the session told whose it was. */
+  adopt(question: Question): void;
+  /** The server does not wait for the answer any more. */
+  withdraw(id: JsonRpcId, reason: string): void;
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   settle(outcome: Outcome): void;
@@ -33,6 +48,10 @@ export interface Waiter {
 
 export interface ConnectionOptions {
   readonly server: ServerName;
+  /** What the server is told its client can do. */
+  readonly capabilities: JsonObject;
+  /** The one whose state stands for the server's in the metrics. */
+  readonly isBase: boolean;
   readonly createTransport: (observer: TransportObserver) => Transport;
   /** The transport's program or port belongs to it alone, so an old one must be gone before a new one opens. */
   readonly isExclusive: boolean;
@@ -61,6 +80,9 @@ interface PendingRequest {
   state: 'sent' | 'held' | 'resent';
 }
 
+/** Waits for the gateway itself: what a server says meanwhile concerns no client. */
+const gatewayWaiter = { session: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
+
 /** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
 const maxFaultsInARow = 5;
 const retiredTransportMs = 30_000;
@@ -70,6 +92,8 @@ export class UpstreamConnection {
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
   /** By request id. */
   readonly #pending = new SlotTable<PendingRequest>(); // C1
+  /** Questions of the server that are not answered yet, by its own ids. */
+  readonly #asked = new Map<JsonRpcId, { readonly question: Question; readonly waiter: Waiter; readonly isCertain: boolean }>();
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void> = Promise.resolve();
@@ -90,7 +114,7 @@ export class UpstreamConnection {
         scheduleRetry: ({ context }) => this.#scheduleRetry(context.failures),
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
-    this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
+    if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
   }
 
   /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
@@ -139,6 +163,7 @@ export class UpstreamConnection {
   cancel(id: number, reason: string): void {
     const pending = this.#pending.take(id); // C2
     if (pending === undefined) return;
+    this.#leaveQuestions(pending.waiter);
     if (pending.state === 'held') return;
     this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
     this.#transport?.abandon(id);
@@ -155,7 +180,7 @@ export class UpstreamConnection {
         this.cancel(id, 'timeout');
         resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${this.#options.connectTimeoutMs} ms`) });
       });
-      const id = this.request(method, params, { settle, progress: () => undefined, log: () => undefined }, false);
+      const id = this.request(method, params, { ...gatewayWaiter, settle }, false);
     });
   }
 
@@ -190,7 +215,7 @@ export class UpstreamConnection {
 
   #shakeHands(): void {
     const transport = this.#transport;
-    void this.ask('initialize', initializeParams()).then((outcome) => {
+    void this.ask('initialize', initializeParams(this.#options.capabilities)).then((outcome) => {
       if (this.#transport !== transport || transport === undefined) return;
       const problem = this.#acceptIntroduction(outcome);
       if (problem !== undefined) {
@@ -218,7 +243,7 @@ export class UpstreamConnection {
   }
 
   #announceReady(): void {
-    if (this.#wasReady) this.#options.metrics.upstreamRestarted(this.#options.server);
+    if (this.#wasReady && this.#options.isBase) this.#options.metrics.upstreamRestarted(this.#options.server);
     this.#wasReady = true;
     this.#faultsInARow = 0;
     for (const [, pending] of this.#pending.toArray()) {
@@ -246,6 +271,7 @@ export class UpstreamConnection {
 
   #closeTransport(): void {
     const transport = this.#transport;
+    this.#asked.clear();
     this.#transport = undefined;
     if (transport === undefined) return;
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
@@ -285,7 +311,7 @@ export class UpstreamConnection {
         this.#hearNotification(classified.message.method, classified.message.params, origin);
         return;
       case 'request':
-        this.#answer(classified.message);
+        this.#hearRequest(classified.message, origin);
         return;
       case 'invalid':
         this.#receiveInvalid(classified.id, classified.problem);
@@ -323,8 +349,13 @@ export class UpstreamConnection {
         else this.#options.observer.notification(method, params);
         return;
       }
-      case 'notifications/cancelled':
+      case 'notifications/cancelled': {
+        const id = params?.['requestId'] as JsonRpcId;
+        const reason = params?.['reason'];
+        this.#asked.get(id)?.waiter.withdraw(id, typeof reason === 'string' ? reason : 'the server withdrew its request');
+        this.#asked.delete(id);
         return;
+      }
       default:
         this.#options.observer.notification(method, params);
     }
@@ -341,10 +372,65 @@ export class UpstreamConnection {
     return typeof id === 'number' ? this.#pending.get(id) : undefined;
   }
 
-  #answer({ id, method }: JsonRpcRequest): void {
-    this.#transport?.send(method === 'ping'
-      ? { jsonrpc: '2.0', id, result: {} }
-      : { jsonrpc: '2.0', id, error: { code: -32601, message: `this client does not serve ${method}: it declared no capability for it` } });
+  /** Passes a question on to whom it concerns, or answers it when it concerns nobody. */
+  #hearRequest({ id, method, params = {} }: JsonRpcRequest, origin: JsonRpcId | undefined): void {
+    if (method === 'ping') {
+      this.respond(id, { result: {} });
+      return;
+    }
+    if (!isInputMethod(method) || !(inputCapabilities[method] in this.#options.capabilities)) {
+      this.respond(id, { error: { code: -32_601, message: `this client does not serve ${method}: it declared no capability for it` } });
+      return;
+    }
+    const waiter = this.#concerned(origin);
+    if (waiter !== undefined) {
+      const question: Question = { id, method, params };
+      this.#asked.set(id, { question, waiter, isCertain: origin !== undefined });
+      waiter.ask(question);
+    } else if (method === 'roots/list') {
+      // Servers look around right after the handshake, when no client's call is there to tell whose roots are meant.
+      this.respond(id, { result: { roots: [] } });
+    } else {
+      const unattributed = fault('input.unattributed', `nothing tells whose call of server "${this.#options.server}" needs ${method}; set "isolation: session" for it`);
+      this.#options.log.warn({ method }, unattributed.message);
+      this.respond(id, { error: toErrorObject(unattributed) });
+    }
+  }
+
+  /**
+   * Whose question it is: of the request whose stream carried it, else of the only one in flight, else of the latest when
+   * all in flight are one session's. Never a guess between sessions.
+   */
+  #concerned(origin: JsonRpcId | undefined): Waiter | undefined {
+    if (origin !== undefined) return this.#find(origin)?.waiter;
+    const waiters = this.#pending.toArray().map(([, { waiter }]) => waiter).filter(({ session }) => session !== undefined);
+    const last = waiters.at(-1);
+    return waiters.every(({ session }) => session === last?.session) ? last : undefined;
+  }
+
+  /** Answers a request of the server. One that it withdrew, or that was answered, is left alone. */
+  respond(id: JsonRpcId, answer: InputAnswer): void {
+    this.#asked.delete(id);
+    this.#transport?.send({ jsonrpc: '2.0', id, ...answer });
+  }
+
+  /** A call that is over needs no answer any more; a question that may be another call's of the session moves to that one. */
+  #leaveQuestions(ended: Waiter): void {
+    if (this.#asked.size === 0) return;
+    for (const [id, { question, waiter, isCertain }] of this.#asked) {
+      if (waiter !== ended) continue;
+      const heir = isCertain ? undefined : this.#concerned(undefined);
+      if (heir === undefined || heir.session !== ended.session) {
+        this.#asked.delete(id);
+      } else {
+        this.#asked.set(id, { question, waiter: heir, isCertain });
+        heir.adopt(question);
+      }
+    }
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    if (this.isReady) this.#transport?.send(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params });
   }
 
   /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
@@ -394,6 +480,7 @@ export class UpstreamConnection {
       this.#options.metrics.dropped('upstream_late');
       return;
     }
+    this.#leaveQuestions(pending.waiter);
     pending.waiter.settle(outcome);
   }
 }

@@ -10,17 +10,19 @@ import { subjects, type Bus } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
 import { startActor, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  errorText, fault, featuresOf, isJsonRpcId, isLogLevel, isObject, listKindOf, logLevels, negotiateRevision, paramsProblem, resultText,
-  toErrorObject, type Caller, type ChangeKind, type ErrorReason, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
+  errorText, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, listKindOf, logLevels, negotiateRevision, notificationText, paramsProblem, resultText,
+  toErrorObject, type Caller, type ChangeKind, type ErrorReason, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
   type JsonRpcNotification, type JsonRpcRequest, type Limits, type ListKind, type LogLevel, type PostedMessage, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type StreamFrame,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
+import { ClientRequests } from './client-requests.ts';
 import { PostStream } from './client-stream.ts';
+import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
-import { Exchange, type ExchangeOutcome, type TimeLimits } from './exchange/exchange.ts';
+import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
@@ -52,10 +54,13 @@ export class Session {
   readonly #host: SessionHost;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #exchanges = new ExchangeTable();
+  readonly #clientRequests = new ClientRequests();
   readonly #push: PushStreams;
   readonly #handedOut = new Map<string, ServerName>();
   /** Servers that keep something for this session: a subscription, a log level. */
   readonly #touched = new Set<ServerName>();
+  /** What servers may ask of this client. */
+  #capabilities: JsonObject = {};
   #logLevel: LogLevel | undefined;
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
@@ -89,7 +94,9 @@ export class Session {
   open(request: JsonRpcRequest, view: View): string {
     const { protocolVersion, capabilities } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
-    this.#actor.send({ type: 'client.initialize', revision, capabilities: isObject(capabilities) ? capabilities : {} });
+    const declared = isObject(capabilities) ? capabilities : {};
+    this.#capabilities = offeredCapabilities(declared);
+    this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
 
@@ -127,12 +134,16 @@ export class Session {
     switch (notice.kind) {
       case 'resource-updated':
         if (notice.sessions.includes(this.key)) {
-          this.#push.push(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: view.resources.publicUri(notice.server, notice.uri) } }));
+          this.#push.push(notificationText('notifications/resources/updated', { uri: view.resources.publicUri(notice.server, notice.uri) }));
         }
         return;
       case 'log':
         // What belongs to no call is only for those who asked for logs.
+        if (notice.sessions?.includes(this.key) === false) return;
         if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
+        return;
+      case 'elicitation-complete':
+        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', { elicitationId: notice.elicitationId }));
     }
   }
 
@@ -185,8 +196,7 @@ export class Session {
           this.#hearClient(posted.message);
           break;
         case 'response':
-          // No request of ours is open towards a client.
-          this.#host.metrics.dropped('response_unsolicited');
+          if (!this.#clientRequests.answer(posted.message)) this.#host.metrics.dropped('response_unsolicited');
       }
     }
     if (requests === 0) reply({ kind: 'accepted' });
@@ -205,7 +215,10 @@ export class Session {
         return;
       }
       case 'notifications/roots/list_changed':
+        for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'roots-changed', session: this.key });
+        return;
       case 'notifications/progress':
+        if (!this.#clientRequests.progress(params)) this.#host.metrics.dropped('notification_unknown');
         return;
       default:
         this.#host.metrics.dropped('notification_unknown');
@@ -300,21 +313,21 @@ export class Session {
         const name = params['name'] as string;
         const route = view.toolRoute(name);
         if (route === undefined) this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(name.slice(0, 100))}`);
-        else this.#start(call, route, toolParams(params, route), `tool ${JSON.stringify(name)}`, route.original);
+        else this.#start(call, route, toolParams(params, route), ['tool', name], route.original);
         return;
       }
       case 'prompts/get': {
         const name = params['name'] as string;
         const route = view.promptRoute(name);
         if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(name.slice(0, 100))}`);
-        else this.#start(call, route, { ...withoutToken(params), name: route.original }, `prompt ${JSON.stringify(name)}`);
+        else this.#start(call, route, { ...withoutToken(params), name: route.original }, ['prompt', name]);
         return;
       }
       case 'resources/read':
       case 'resources/subscribe':
       case 'resources/unsubscribe': {
         const uri = params['uri'] as string;
-        const subject = `resource ${JSON.stringify(uri.slice(0, 200))}`;
+        const subject: Subject = ['resource', uri];
         const withUri = (original: string): JsonObject => ({ ...withoutToken(params), uri: original });
         const route = view.resourceRoute(uri) ?? this.#handedOutRoute(uri);
         if (route !== undefined) this.#start(call, route, withUri(route.original), subject);
@@ -336,7 +349,7 @@ export class Session {
       this.#refuse(stream, id, isPrompt ? 'prompt.unknown' : 'resource.unknown', undefined, isPrompt ? undefined : { uri: named });
     } else if (view.serversWith('completions').includes(route.server)) {
       const original = isPrompt ? { ...ref, name: route.original } : { ...ref, uri: route.original };
-      this.#start(call, route, { ...withoutToken(params), ref: original }, `completion of ${JSON.stringify(named.slice(0, 100))}`);
+      this.#start(call, route, { ...withoutToken(params), ref: original }, ['completion of', named]);
     } else {
       stream.answer(resultText(id, '{"completion":{"values":[]}}'));
     }
@@ -347,12 +360,12 @@ export class Session {
     return server === undefined ? undefined : { server, original: uri };
   }
 
-  #start(call: ForwardedCall, { server }: Route, params: JsonObject, subject: string, tool?: string): void {
+  #start(call: ForwardedCall, { server }: Route, params: JsonObject, subject: Subject, tool?: string): void {
     this.#exchange(call, { server, params, subject, tool }, (outcome) => this.#answerOutcome(call, server, outcome));
   }
 
   /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
-  #probe(call: ForwardedCall, servers: readonly ServerName[], uri: string, params: JsonObject, subject: string): void {
+  #probe(call: ForwardedCall, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Subject): void {
     const [server, ...others] = servers;
     if (server === undefined) {
       this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
@@ -367,14 +380,15 @@ export class Session {
   #exchange(call: ForwardedCall, { server, params, subject, tool }: Destination, settled: (outcome: ExchangeOutcome) => void): void {
     const { stream, progressToken, view } = call;
     const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
-    if (call.method === 'resources/subscribe') this.#touched.add(server);
+    this.#touched.add(server);
     const open = new OpenRequest(call.id, (reason) => {
       running.cancel(reason);
+      this.#clientRequests.withdrawAll(running, reason);
       stream.leaveUnanswered(); // S2
     });
     const running = new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: timeLimits(server, tool),
-      context: { principal: this.caller.principal, session: this.key, wantsProgress: progressToken !== undefined },
+      context: { principal: this.caller.principal, session: this.key, capabilities: this.#capabilities, wantsProgress: progressToken !== undefined },
     }, {
       progress: (event) => {
         if (progressToken !== undefined) stream.send(progressText(progressToken, event)); // S1
@@ -382,13 +396,22 @@ export class Session {
       log: (entry) => {
         if (this.#wantsLog(entry)) stream.send(logText(entry, this.#sourceName(view, server)));
       },
+      input: (event) => this.#askClient(running, stream, event),
+      inputWithdrawn: (input, reason) => this.#clientRequests.withdraw(running, input, reason),
       settled: (outcome) => {
+        this.#clientRequests.withdrawAll(running, 'the call has ended');
         this.#exchanges.remove(open);
         settled(outcome);
         if (this.#exchanges.size === 0) this.#onIdle?.();
       },
     });
     this.#exchanges.add(open);
+  }
+
+  #askClient(asker: Exchange, stream: PostStream, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    if (movedFrom !== undefined && this.#clientRequests.move(movedFrom, input, asker)) return;
+    if (inputCapabilities[method] in this.#capabilities) this.#clientRequests.ask({ asker, input, stream }, method, params);
+    else asker.answerInput(input, { error: { code: -32_601, message: `the client declared no capability for ${method}` } });
   }
 
   #answerOutcome({ stream, id, method, view }: ForwardedCall, server: ServerName, outcome: ExchangeOutcome): void {
@@ -433,8 +456,7 @@ interface ForwardedCall {
 interface Destination {
   readonly server: ServerName;
   readonly params: JsonObject;
-  /** What the request is about, for people. */
-  readonly subject: string;
+  readonly subject: Subject;
   /** The tool's own name, for its time limits. */
   readonly tool: string | undefined;
 }

@@ -129,14 +129,15 @@ export class SessionWorker {
   readonly #timeLimitsCache = new Map<string, TimeLimits>();
 
   #timeLimits(server: ServerName, tool: string | undefined): TimeLimits {
-    const key = `${server}/${tool ?? ''}`;
+    const toolSettings = tool === undefined ? undefined : this.#config.mcpServers[server]?.tools[tool];
+    const key = toolSettings === undefined ? server : `${server}/${tool}`;
     const cached = this.#timeLimitsCache.get(key);
     if (cached !== undefined) return cached;
     const { timeouts, mcpServers } = this.#config;
     const serverSettings = mcpServers[server];
-    const toolSettings = tool === undefined ? undefined : serverSettings?.tools[tool];
     const limits = {
       callMs: toolSettings?.timeout ?? serverSettings?.timeout ?? timeouts.call,
+      humanMs: timeouts.human,
       maxMs: toolSettings?.maxTime ?? serverSettings?.maxTime ?? timeouts.max,
     };
     this.#timeLimitsCache.set(key, limits);

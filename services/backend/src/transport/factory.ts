@@ -17,13 +17,14 @@ export interface TransportSource {
   readonly log: Logger;
 }
 
-export function transportFactory({ config, baseFolder, limits, dispatcher, log }: TransportSource): (observer: TransportObserver) => Transport {
+/** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
+export function transportFactory({ config, baseFolder, limits, dispatcher, log }: TransportSource, isBase: boolean): (observer: TransportObserver) => Transport {
   const maxMessageBytes = limits.maxUpstreamMessageBytes;
   const child: ChildOptions | undefined = config.command === undefined ? undefined
     : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), log };
   const { url } = config;
   if (url !== undefined) {
-    return (observer) => new StreamableHttpTransport({ url, headers: config.headers, dispatcher, maxMessageBytes, child, openTimeoutMs: config.connectTimeout }, observer);
+    return (observer) => new StreamableHttpTransport({ url, headers: config.headers, dispatcher, maxMessageBytes, child: isBase ? child : undefined, openTimeoutMs: config.connectTimeout }, observer);
   }
   return (observer) => new StdioTransport({ ...(child as ChildOptions), maxMessageBytes }, observer);
 }

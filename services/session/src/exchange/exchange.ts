@@ -5,11 +5,12 @@
  * Invariants
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
+ *  E3  While a client is asked, the exchange does not age; the asking has a limit of its own.
  */
 import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcErrorObject,
+  fault, toErrorObject, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcErrorObject,
   type ServerName,
 } from '@omnibus/protocol';
 
@@ -21,23 +22,31 @@ export type ExchangeOutcome =
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
   log(params: JsonObject): void;
+  /** The server asks something of the client. Answer with `answerInput`. */
+  input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  /** The answer is not waited for any more. */
+  inputWithdrawn(input: InputKey, reason: string): void;
   settled(outcome: ExchangeOutcome): void;
 }
 
 export interface TimeLimits {
   /** Milliseconds without an answer or progress. */
   readonly callMs: number;
-  /** Milliseconds in all. */
+  /** Milliseconds in all, less those in which the client was asked. */
   readonly maxMs: number;
+  /** Milliseconds a client has to answer a server's question. */
+  readonly humanMs: number;
 }
+
+/** What a request is about, for people: "tool" and its name, "resource" and its URI. */
+export type Subject = readonly [noun: string, name: string];
 
 export interface ExchangeRequest {
   readonly exchange: ExchangeId;
   readonly server: ServerName;
   readonly method: ExchangeMethod;
   readonly params: JsonObject;
-  /** What the request is about, for people: a tool's name, a URI. */
-  readonly subject: string;
+  readonly subject: Subject;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
 }
@@ -46,20 +55,27 @@ export class Exchange {
   readonly #bus: Bus;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
-  readonly #startedAt = performance.now();
-  readonly #deadline: Deadline;
+  readonly #wheel: DeadlineWheel;
+  readonly #inputs = new Set<InputKey>();
+  /** When `maxMs` is over; moved by the time in which the client was asked. */
+  #endsAt: number;
+  /** Since when the client has been asked, while it is. */
+  #askedAt = 0;
+  #deadline: Deadline;
   #pending: PendingRequest | undefined;
   #isSettled = false;
 
   constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
     this.#bus = bus;
+    this.#wheel = wheel;
+    this.#endsAt = performance.now() + request.limits.maxMs;
     this.#request = request;
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
     const { exchange, method, params, context } = request;
     this.#pending = bus.request(
       subjects.backend(request.server),
-      { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: request.limits.maxMs } },
+      { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: request.limits.maxMs + request.limits.humanMs } },
       { reply: (event) => this.#hear(event), failed: (error) => this.#fail(error) },
     );
   }
@@ -74,15 +90,35 @@ export class Exchange {
     this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'cancel', exchange: this.id, reason });
   }
 
+  /** The client's answer to what the server asked. */
+  answerInput(input: InputKey, answer: InputAnswer): void {
+    if (this.#isSettled || !this.#inputs.delete(input)) return;
+    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', exchange: this.id, input, answer });
+    this.#resumeWhenAnswered();
+  }
+
+  passInputProgress(input: InputKey, params: JsonObject): void {
+    if (this.#isSettled || !this.#inputs.has(input)) return;
+    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'input-progress', exchange: this.id, input, params });
+  }
+
   #hear(event: ExchangeEvent): void {
     if (this.#isSettled) return; // E2
     switch (event.kind) {
       case 'progress':
-        this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#startedAt + this.#request.limits.maxMs - performance.now()));
+        if (this.#inputs.size === 0) this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
         this.#observer.progress(event);
         return;
       case 'log':
         this.#observer.log(event.params);
+        return;
+      case 'input':
+        this.#ask(event);
+        return;
+      case 'input-withdrawn':
+        if (!this.#inputs.delete(event.input)) return;
+        this.#observer.inputWithdrawn(event.input, event.reason);
+        this.#resumeWhenAnswered();
         return;
       case 'result':
       case 'error':
@@ -90,6 +126,33 @@ export class Exchange {
         this.#settle();
         this.#observer.settled(event);
     }
+  }
+
+  #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    if (this.#inputs.size === 0) {
+      this.#askedAt = performance.now();
+      this.#deadline.cancel(); // E3
+      this.#deadline = this.#wheel.schedule(this.#request.limits.humanMs, () => this.#giveUpAsking());
+    }
+    this.#inputs.add(event.input);
+    this.#observer.input(event);
+  }
+
+  #giveUpAsking(): void {
+    const seconds = this.#request.limits.humanMs / 1_000;
+    const unanswered = toErrorObject(fault('input.timeout', `the client did not answer within ${seconds} s`));
+    for (const input of [...this.#inputs]) {
+      this.#observer.inputWithdrawn(input, 'the time to answer is over');
+      this.answerInput(input, { error: unanswered });
+    }
+  }
+
+  #resumeWhenAnswered(): void {
+    if (this.#inputs.size > 0) return;
+    const now = performance.now();
+    this.#endsAt += now - this.#askedAt;
+    this.#deadline.cancel();
+    this.#deadline = this.#wheel.schedule(Math.min(this.#request.limits.callMs, this.#endsAt - now), () => this.#expire());
   }
 
   #fail(error: BusError): void {
@@ -107,9 +170,9 @@ export class Exchange {
     const { server, subject, limits, exchange } = this.#request;
     if (!this.#settle()) return;
     this.#bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the time limit has passed' });
-    const isMax = performance.now() - this.#startedAt >= limits.maxMs;
+    const isMax = performance.now() >= this.#endsAt;
     const limitMs = isMax ? limits.maxMs : limits.callMs;
-    const text = `server "${server}" did not answer ${subject} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
+    const text = `server "${server}" did not answer ${subject[0]} ${JSON.stringify(subject[1].slice(0, 200))} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
     this.#observer.settled({ kind: 'fault', fault: fault('upstream.timeout', text, { server, limitMs }) });
   }
 

@@ -8,9 +8,9 @@ export interface ServerIntroduction {
   readonly instructions: string | undefined;
 }
 
-/** We offer no client capability: what a server may ask of a client has no one to go to yet. */
-export function initializeParams(): JsonObject {
-  return { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo };
+/** @param capabilities what the clients on whose behalf the connection is opened declared. */
+export function initializeParams(capabilities: JsonObject): JsonObject {
+  return { protocolVersion: latestLegacyRevision, capabilities, clientInfo };
 }
 
 /** @throws {Error} that says, for a person, why we cannot talk to this server. */

@@ -1,0 +1,113 @@
+/**
+ * One server's entry in the catalogue, kept in step with the server.
+ *
+ * Invariant A3: what a server announced is in the catalogue before anyone hears of it.
+ */
+import type { KeyValue } from '@omnibus/bus';
+import {
+  changeKinds, listKinds, noAnnouncements, noLists,
+  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName,
+} from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { readList } from './catalog-reader.ts';
+import type { UpstreamConnection } from './connection.ts';
+import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
+
+export interface CatalogKeeperOptions {
+  readonly server: ServerName;
+  readonly connection: () => UpstreamConnection;
+  readonly limits: Limits;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
+
+export class CatalogKeeper {
+  readonly #options: CatalogKeeperOptions;
+  #catalog: KeyValue<CatalogRecord> | undefined;
+  #record: CatalogRecord;
+  /** Lists to read again; emptied by the one reading that runs. */
+  readonly #stale = new Set<ChangeKind>();
+  #isReading = false;
+
+  constructor(options: CatalogKeeperOptions) {
+    this.#options = options;
+    this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
+  }
+
+  get record(): CatalogRecord {
+    return this.#record;
+  }
+
+  open(catalog: KeyValue<CatalogRecord>): void {
+    this.#catalog = catalog;
+  }
+
+  /** Reads all lists of a server that has just introduced itself. Resolves when they are published. */
+  async introduce({ revision, capabilities, instructions }: ServerIntroduction): Promise<void> {
+    this.#record = { ...this.#record, revision, capabilities, ...(instructions === undefined ? {} : { instructions }) };
+    for (const kind of changeKinds) this.#stale.add(kind);
+    await this.#readStale();
+  }
+
+  /** The server has said that a list changed. */
+  announced(kind: ChangeKind): void {
+    this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: this.#record.announcements[kind] + 1 } };
+    this.#stale.add(kind);
+    void this.#readStale();
+  }
+
+  async lost(problem: string): Promise<void> {
+    await this.#publish({ ...this.#record, status: 'down', problem });
+  }
+
+  async remove(): Promise<void> {
+    await this.#catalog?.delete(this.#options.server);
+  }
+
+  /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. */
+  async #readStale(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      while (this.#stale.size > 0 && this.#options.connection().isReady) {
+        const kinds = [...this.#stale];
+        this.#stale.clear();
+        const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]));
+        if (!this.#options.connection().isReady) return;
+        const { problem: _problem, ...record } = this.#record;
+        await this.#publish({ ...record, status: 'up', lists: { ...this.#record.lists, ...lists } }); // A3
+      }
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  async #readLists(kinds: readonly ListKind[]): Promise<Partial<CatalogLists>> {
+    const { log, limits, connection } = this.#options;
+    const { capabilities } = this.#record;
+    const readings = await Promise.all(kinds.map(async (kind) => {
+      if (!((kind === 'resourceTemplates' ? 'resources' : kind) in capabilities)) return [kind, []] as const;
+      const reading = await readList(kind, (method, params) => connection().ask(method, params), limits);
+      if ('failed' in reading) {
+        log.warn({ problem: reading.failed }, 'a list of the server could not be read');
+        return undefined;
+      }
+      if (reading.problems.length > 0) log.warn({ problems: reading.problems.slice(0, 10), count: reading.problems.length }, 'entries of a list were left out');
+      return [kind, reading.entries] as const;
+    }));
+    return Object.fromEntries(readings.filter((reading) => reading !== undefined));
+  }
+
+  /** Resolves when it is written, or cannot be. */
+  async #publish(record: CatalogRecord): Promise<void> {
+    this.#record = record;
+    for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
+    try {
+      await this.#catalog?.put(record.server, record);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the catalogue could not be written');
+    }
+  }
+}
