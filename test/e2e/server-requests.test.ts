@@ -59,7 +59,10 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
 
   it('is refused, with the setting that helps, when a shared server does not say whose call it is about', async () => {
     const [one, two] = [await openClient(gateway.url, 'one'), await openClient(gateway.url, 'two')];
-    const waiting = one.callTool({ name: 'shared__wait', arguments: {} });
+    let waiting: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((resolve) => {
+      waiting = one.callTool({ name: 'shared__wait', arguments: {} }, undefined, { onprogress: () => resolve() });
+    });
     expect(await ask(two, 'shared__elicit')).toContain('set \\"isolation: session\\" for it');
     await two.callTool({ name: 'shared__release', arguments: {} });
     await waiting;
