@@ -50,6 +50,18 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(await client.callTool('a__echo', { x: 1 }, undefined, 'one')).toMatchObject({ status: 200, type: 'application/json', last: { id: 'one', result: text('{"x":1}') } });
   });
 
+  it('is answered as a stream when the answer takes longer than a moment, so that nobody in between gives up', async () => {
+    const arrived = a.calls.values.length + 1;
+    const response = await fetch(gateway.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-session-id': client.session as string },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a__slow' } }),
+    });
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    ((await a.calls.until(arrived)).at(-1) as Call).answer(text('at last'));
+    expect(await response.text()).toContain('at last');
+  });
+
   it('is answered as a stream when something else comes first: progress under the client\'s own token, and never going back', async () => {
     const answer = await client.callTool('a__chatty', {}, { progressToken: 'mine' }, 7);
     expect(answer.type).toBe('text/event-stream');

@@ -97,6 +97,19 @@ it('ends with its children when it is stopped, and gives them no secrets of its 
   expect(gateway.edge.child.exitCode).toBe(0);
 });
 
+it('leaves no process behind when it is killed itself, not even one that ignores everything', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-orphans-'));
+  const journal = join(folder, 'pids');
+  await using gateway = await startGateway('embedded', { mcpServers: { stubborn: { command: 'node', args: [fixturePath('stubborn-server'), journal] } } });
+  await untilLines(journal, 2);
+  const pids = (await readFile(journal, 'utf8')).trim().split('\n').map(Number);
+  expect(pids.map(isAlive)).toEqual([true, true]);
+  gateway.edge.kill('SIGKILL');
+  // The processes are nobody's children any more, so nothing tells when they end but asking.
+  while (pids.some(isAlive)) await new Promise(setImmediate);
+  await rm(folder, { recursive: true });
+});
+
 it('lets a running call finish when it is stopped, and refuses new sessions', async () => {
   await using upstream = await Upstream.start({ tools: [tool('slow')], onCall: () => undefined });
   const gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });

@@ -5,6 +5,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import type { Logger } from '@omnibus/telemetry';
+import { guardGroup, releaseGroup } from './reaper.ts';
 
 export interface ChildOptions {
   readonly command: string;
@@ -32,6 +33,8 @@ export class Child {
       return value === undefined ? [] : [[name, value]];
     }));
     this.process = spawn(command, args, { cwd, env: { ...inherited, ...env }, stdio: 'pipe', detached: true });
+    const { pid } = this.process;
+    if (pid !== undefined) guardGroup(pid);
     this.process.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
       log.debug({ stderr: text.trimEnd() }, 'server wrote to stderr');
@@ -46,6 +49,7 @@ export class Child {
       this.process.once('exit', (code, signal) => {
         this.#hasEnded = true;
         this.#signalGroup('SIGKILL');
+        if (pid !== undefined) releaseGroup(pid);
         const last = this.#stderrTail.trim().split('\n').slice(-3).join(' | ');
         resolve(`the process ended with ${signal ?? `exit code ${code}`}${last === '' ? '' : `; its last words: ${last}`}`);
       });
