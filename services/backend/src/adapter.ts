@@ -18,11 +18,12 @@ import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
 import { CatalogKeeper } from './catalog-keeper.ts';
-import { UpstreamConnection, type Outcome, type Question, type Waiter } from './connection.ts';
+import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
 import { setLevelParams } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
+import type { Question } from './questions.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { transportFactory } from './transport/factory.ts';
 

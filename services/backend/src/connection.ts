@@ -10,14 +10,14 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, inputCapabilities, isInputMethod, isObject, toErrorObject, type GatewayFault, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
-  type SessionKey,
+  classify, fault, isObject, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
 import { connectionMachine } from './machine.ts';
+import { Questions, type Asked } from './questions.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
 
 export type Outcome =
@@ -25,22 +25,8 @@ export type Outcome =
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
-/** Something the server asks of the client; answered with `respond`. */
-export interface Question {
-  readonly id: JsonRpcId;
-  readonly method: InputMethod;
-  readonly params: JsonObject;
-}
-
 /** Whoever waits for an answer of the server. */
-export interface Waiter {
-  /** The session the request is made for; undefined for the gateway's own. */
-  readonly session: SessionKey | undefined;
-  ask(question: Question): void;
-  /** Takes a question over from a request that ended, since nothing but the session told whose it was. */
-  adopt(question: Question): void;
-  /** The server does not wait for the answer any more. */
-  withdraw(id: JsonRpcId, reason: string): void;
+export interface Waiter extends Asked {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   settle(outcome: Outcome): void;
@@ -92,8 +78,7 @@ export class UpstreamConnection {
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
   /** By request id. */
   readonly #pending = new SlotTable<PendingRequest>(); // C1
-  /** Questions of the server that are not answered yet, by its own ids. */
-  readonly #asked = new Map<JsonRpcId, { readonly question: Question; readonly waiter: Waiter; readonly isCertain: boolean }>();
+  readonly #questions: Questions;
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void> = Promise.resolve();
@@ -104,6 +89,13 @@ export class UpstreamConnection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#questions = new Questions({
+      server: options.server,
+      capabilities: options.capabilities,
+      log: options.log,
+      send: (message) => this.#transport?.send(message),
+      inFlight: () => this.#pending.toArray().map(([, { waiter }]) => waiter),
+    });
     this.#actor = startActor(connectionMachine.provide({
       actions: {
         openTransport: () => this.#openTransport(),
@@ -163,7 +155,7 @@ export class UpstreamConnection {
   cancel(id: number, reason: string): void {
     const pending = this.#pending.take(id); // C2
     if (pending === undefined) return;
-    this.#leaveQuestions(pending.waiter);
+    this.#questions.leave(pending.waiter);
     if (pending.state === 'held') return;
     this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
     this.#transport?.abandon(id);
@@ -271,7 +263,7 @@ export class UpstreamConnection {
 
   #closeTransport(): void {
     const transport = this.#transport;
-    this.#asked.clear();
+    this.#questions.clear();
     this.#transport = undefined;
     if (transport === undefined) return;
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
@@ -311,7 +303,7 @@ export class UpstreamConnection {
         this.#hearNotification(classified.message.method, classified.message.params, origin);
         return;
       case 'request':
-        this.#hearRequest(classified.message, origin);
+        this.#questions.hear(classified.message, origin === undefined ? undefined : (this.#find(origin)?.waiter ?? null));
         return;
       case 'invalid':
         this.#receiveInvalid(classified.id, classified.problem);
@@ -352,8 +344,7 @@ export class UpstreamConnection {
       case 'notifications/cancelled': {
         const id = params?.['requestId'] as JsonRpcId;
         const reason = params?.['reason'];
-        this.#asked.get(id)?.waiter.withdraw(id, typeof reason === 'string' ? reason : 'the server withdrew its request');
-        this.#asked.delete(id);
+        this.#questions.withdraw(id, typeof reason === 'string' ? reason : 'the server withdrew its request');
         return;
       }
       default:
@@ -372,61 +363,9 @@ export class UpstreamConnection {
     return typeof id === 'number' ? this.#pending.get(id) : undefined;
   }
 
-  /** Passes a question on to whom it concerns, or answers it when it concerns nobody. */
-  #hearRequest({ id, method, params = {} }: JsonRpcRequest, origin: JsonRpcId | undefined): void {
-    if (method === 'ping') {
-      this.respond(id, { result: {} });
-      return;
-    }
-    if (!isInputMethod(method) || !(inputCapabilities[method] in this.#options.capabilities)) {
-      this.respond(id, { error: { code: -32_601, message: `this client does not serve ${method}: it declared no capability for it` } });
-      return;
-    }
-    const waiter = this.#concerned(origin);
-    if (waiter !== undefined) {
-      const question: Question = { id, method, params };
-      this.#asked.set(id, { question, waiter, isCertain: origin !== undefined });
-      waiter.ask(question);
-    } else if (method === 'roots/list') {
-      // Servers look around right after the handshake, when no client's call is there to tell whose roots are meant.
-      this.respond(id, { result: { roots: [] } });
-    } else {
-      const unattributed = fault('input.unattributed', `nothing tells whose call of server "${this.#options.server}" needs ${method}; set "isolation: session" for it`);
-      this.#options.log.warn({ method }, unattributed.message);
-      this.respond(id, { error: toErrorObject(unattributed) });
-    }
-  }
-
-  /**
-   * Whose question it is: of the request whose stream carried it, else of the only one in flight, else of the latest when
-   * all in flight are one session's. Never a guess between sessions.
-   */
-  #concerned(origin: JsonRpcId | undefined): Waiter | undefined {
-    if (origin !== undefined) return this.#find(origin)?.waiter;
-    const waiters = this.#pending.toArray().map(([, { waiter }]) => waiter).filter(({ session }) => session !== undefined);
-    const last = waiters.at(-1);
-    return waiters.every(({ session }) => session === last?.session) ? last : undefined;
-  }
-
-  /** Answers a request of the server. One that it withdrew, or that was answered, is left alone. */
+  /** Answers a request of the server. */
   respond(id: JsonRpcId, answer: InputAnswer): void {
-    this.#asked.delete(id);
-    this.#transport?.send({ jsonrpc: '2.0', id, ...answer });
-  }
-
-  /** A call that is over needs no answer any more; a question that may be another call's of the session moves to that one. */
-  #leaveQuestions(ended: Waiter): void {
-    if (this.#asked.size === 0) return;
-    for (const [id, { question, waiter, isCertain }] of this.#asked) {
-      if (waiter !== ended) continue;
-      const heir = isCertain ? undefined : this.#concerned(undefined);
-      if (heir === undefined || heir.session !== ended.session) {
-        this.#asked.delete(id);
-      } else {
-        this.#asked.set(id, { question, waiter: heir, isCertain });
-        heir.adopt(question);
-      }
-    }
+    this.#questions.respond(id, answer);
   }
 
   notify(method: string, params?: JsonObject): void {
@@ -480,7 +419,7 @@ export class UpstreamConnection {
       this.#options.metrics.dropped('upstream_late');
       return;
     }
-    this.#leaveQuestions(pending.waiter);
+    this.#questions.leave(pending.waiter);
     pending.waiter.settle(outcome);
   }
 }

@@ -64,7 +64,7 @@ export class SessionWorker {
       await bus.subscribe(subjects.notices, (notice) => {
         for (const { session } of this.#sessions.values()) session.hear(notice);
       }),
-      await bus.subscribe(subjects.sessionOpen, (command, reply) => void this.#open(command, reply), { queue: 'session' }),
+      await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
     this.#sweepLater();
   }
@@ -82,7 +82,7 @@ export class SessionWorker {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.drain(this.#config.timeouts.drain)));
   }
 
-  async #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): Promise<void> {
+  #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
     const problem = this.#openProblem(caller);
     if (problem !== undefined) {
       this.#options.metrics.refused(problem.reason);
@@ -104,9 +104,18 @@ export class SessionWorker {
     this.#sessions.set(session.key, held);
     this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
     const text = session.open(request, view);
-    held.subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer));
-    this.#options.metrics.sessionsOpened.inc();
-    reply({ kind: 'opened', session: id, text });
+    this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer)).then(
+      (subscription) => {
+        held.subscription = subscription;
+        this.#options.metrics.sessionsOpened.inc();
+        reply({ kind: 'opened', session: id, text });
+      },
+      (error: unknown) => {
+        this.#forget(session);
+        this.#options.log.error({ err: error }, 'a session could not be opened');
+        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+      },
+    );
   }
 
   #openProblem({ principal }: Caller): GatewayFault | undefined {

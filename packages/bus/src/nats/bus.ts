@@ -72,7 +72,12 @@ class NatsBus implements Bus {
     const lane: Lane = { tail: undefined };
     const hear = (message: Msg): void => {
       const reply = (payload: Reply): void => {
-        if (message.reply !== undefined && message.reply !== '') this.#send(message.reply, payload, undefined, false);
+        if (message.reply === undefined || message.reply === '') return;
+        try {
+          this.#send(message.reply, payload, undefined, false);
+        } catch (error) {
+          this.#onFault(`an answer on ${to.name} could not be sent`, error);
+        }
       };
       this.#receive(message, lane, to.name, (payload) => handler(payload as Request, reply));
     };

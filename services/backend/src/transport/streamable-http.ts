@@ -162,6 +162,7 @@ export class StreamableHttpTransport implements Transport {
       ended: (status, errorBody) => {
         if (!this.#open.has(open)) return;
         if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+        else if (status >= 300 && status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
         else if (status >= 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}` });
         else this.#resume(open, 'the server ended its answer without a result');
       },

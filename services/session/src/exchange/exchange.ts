@@ -73,11 +73,16 @@ export class Exchange {
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
     const { exchange, method, params, context } = request;
-    this.#pending = bus.request(
-      subjects.backend(request.server),
-      { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: request.limits.maxMs + request.limits.humanMs } },
-      { reply: (event) => this.#hear(event), failed: (error) => this.#fail(error) },
-    );
+    try {
+      this.#pending = bus.request(
+        subjects.backend(request.server),
+        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: request.limits.maxMs + request.limits.humanMs } },
+        { reply: (event) => this.#hear(event), failed: (error) => this.#fail(error) },
+      );
+    } catch (error) {
+      // The bus is closing or cannot carry it; the owner hears of it like of any failure, once it knows the exchange.
+      queueMicrotask(() => this.#fail(error as BusError));
+    }
   }
 
   get id(): ExchangeId {

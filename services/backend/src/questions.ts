@@ -1,0 +1,127 @@
+/**
+ * What a server asks of its client over one connection, until it is answered, withdrawn or nobody's any more.
+ *
+ * Invariants
+ *  Q1  A question concerns the request whose stream carried it; else the only request in flight; else, when all in flight
+ *      are one session's, the latest of them. Never a guess between sessions: then it is refused.
+ *  Q2  A question attributed by session only outlives its request while the session has another in flight.
+ *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
+ */
+import {
+  fault, inputCapabilities, isInputMethod, toErrorObject,
+  type InputAnswer, type InputMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest, type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+
+/** Something the server asks of the client; answered with `respond`. */
+export interface Question {
+  readonly id: JsonRpcId;
+  readonly method: InputMethod;
+  readonly params: JsonObject;
+}
+
+/** Whose questions are whose: the part of a request's waiter that is asked. */
+export interface Asked {
+  /** The session the request is made for; undefined for the gateway's own. */
+  readonly session: SessionKey | undefined;
+  ask(question: Question): void;
+  /** Takes a question over from a request that ended, since nothing but the session told whose it was. */
+  adopt(question: Question): void;
+  /** The server does not wait for the answer any more. */
+  withdraw(id: JsonRpcId, reason: string): void;
+}
+
+export interface QuestionsOptions {
+  readonly server: ServerName;
+  /** What the server was told its client can do. */
+  readonly capabilities: JsonObject;
+  readonly send: (message: { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & InputAnswer) => void;
+  /** Of the requests in flight, oldest first. */
+  readonly inFlight: () => readonly Asked[];
+  readonly log: Logger;
+}
+
+interface OpenQuestion {
+  readonly question: Question;
+  readonly asked: Asked;
+  /** The stream told whose it is. */
+  readonly isCertain: boolean;
+}
+
+/** Questions one connection may have open; a server that asks on is refused. */
+const maxOpen = 100;
+
+const methodNotFound = -32_601;
+
+export class Questions {
+  readonly #options: QuestionsOptions;
+  readonly #open = new Map<JsonRpcId, OpenQuestion>();
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  /** @param origin the request whose stream carried the question, where the wire tells. `null`: one that is not in flight. */
+  hear({ id, method, params = {} }: JsonRpcRequest, origin: Asked | null | undefined): void {
+    const { capabilities, server, log } = this.#options;
+    if (method === 'ping') {
+      this.respond(id, { result: {} });
+      return;
+    }
+    if (!isInputMethod(method) || !(inputCapabilities[method] in capabilities)) {
+      this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${method}: it declared no capability for it` } });
+      return;
+    }
+    const asked = origin === undefined ? this.#concerned() : (origin ?? undefined);
+    if (asked !== undefined && this.#open.size < maxOpen) {
+      const question: Question = { id, method, params };
+      this.#open.set(id, { question, asked, isCertain: origin !== undefined });
+      asked.ask(question);
+    } else if (method === 'roots/list') {
+      // Servers look around right after the handshake, when no client's call is there to tell whose roots are meant.
+      this.respond(id, { result: { roots: [] } });
+    } else {
+      const refusal = fault('input.unattributed', asked === undefined
+        ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it`
+        : `server "${server}" has ${maxOpen} questions open already`);
+      log.warn({ method }, refusal.message);
+      this.respond(id, { error: toErrorObject(refusal) });
+    }
+  }
+
+  respond(id: JsonRpcId, answer: InputAnswer): void {
+    this.#open.delete(id); // Q3
+    this.#options.send({ jsonrpc: '2.0', id, ...answer });
+  }
+
+  withdraw(id: JsonRpcId, reason: string): void {
+    const open = this.#open.get(id);
+    this.#open.delete(id);
+    open?.asked.withdraw(id, reason);
+  }
+
+  /** A request is over. Call it when the request is out of flight and before anyone hears of its end. */
+  leave(ended: Asked): void {
+    if (this.#open.size === 0) return;
+    for (const [id, { question, asked, isCertain }] of this.#open) {
+      if (asked !== ended) continue;
+      const heir = isCertain ? undefined : this.#concerned();
+      if (heir === undefined || heir.session !== ended.session) {
+        this.#open.delete(id);
+      } else {
+        this.#open.set(id, { question, asked: heir, isCertain }); // Q2
+        heir.adopt(question);
+      }
+    }
+  }
+
+  clear(): void {
+    this.#open.clear();
+  }
+
+  #concerned(): Asked | undefined {
+    const candidates = this.#options.inFlight().filter(({ session }) => session !== undefined);
+    const latest = candidates.at(-1);
+    return candidates.every(({ session }) => session === latest?.session) ? latest : undefined; // Q1
+  }
+}
