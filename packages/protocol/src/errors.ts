@@ -36,6 +36,7 @@ export const errorTable = {
   'session.limit': row(-32603, 503, 'same', 'The worker or this caller has as many sessions as limits allow.'),
   'session.busy': row(-32603, 503, 'same', 'The session has limits.maxInFlightPerSession requests waiting.'),
   'stream.limit': row(-32603, 409, 'same', 'The session has limits.maxStreamsPerSession streams open.'),
+  'stream.unknown': row(-32600, 400, 'never', 'Last-Event-ID names no event of this session that is still kept.'),
   'revision.unsupported': row(-32600, 400, 'never', 'MCP-Protocol-Version names a revision this endpoint does not speak.'),
   'host.forbidden': row(-32600, 403, 'never', 'The Host header is not on the allow-list (DNS rebinding protection).'),
   'origin.forbidden': row(-32600, 403, 'never', 'The Origin header is not on the allow-list.'),

@@ -11,7 +11,7 @@ export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ServerNotice } from './exchange.ts';
-export type { Caller, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
+export type { Caller, EventPosition, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
   capabilityOf, changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
 } from './methods.ts';

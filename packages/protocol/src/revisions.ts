@@ -10,13 +10,15 @@ export interface RevisionFeatures {
   readonly batching: boolean;
   /** `MCP-Protocol-Version` is sent on every request after `initialize` (2025-06-18, Protocol Version Header). */
   readonly versionHeader: boolean;
+  /** A stream begins with an event that has an id and no data (2025-11-25, Sending Messages); it breaks older clients. */
+  readonly primingEvent: boolean;
 }
 
 const features: Record<Revision, RevisionFeatures> = {
-  '2024-11-05': { batching: false, versionHeader: false },
-  '2025-03-26': { batching: true, versionHeader: false },
-  '2025-06-18': { batching: false, versionHeader: true },
-  '2025-11-25': { batching: false, versionHeader: true },
+  '2024-11-05': { batching: false, versionHeader: false, primingEvent: false },
+  '2025-03-26': { batching: true, versionHeader: false, primingEvent: false },
+  '2025-06-18': { batching: false, versionHeader: true, primingEvent: false },
+  '2025-11-25': { batching: false, versionHeader: true, primingEvent: true },
 };
 
 export function featuresOf(revision: Revision): RevisionFeatures {

@@ -26,12 +26,20 @@ export type PostedMessage =
   | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
   | { readonly kind: 'response'; readonly message: JsonRpcResponse };
 
+/** An event a client has seen: what its `id` says. */
+export interface EventPosition {
+  readonly stream: StreamId;
+  readonly sequence: number;
+}
+
 /** What the client put into one HTTP request with a session id, for the session's owner. */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[] }
-  | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId }
-  | { readonly kind: 'detach'; readonly stream: StreamId }
+  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage }
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[] }
+  /** A GET. With `after`, the client comes back to a stream it lost (`Last-Event-ID`). */
+  | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
+  /** The connection that read a stream is gone; `reader` is the `stream` of the command it came with. */
+  | { readonly kind: 'detach'; readonly stream: StreamId; readonly reader: StreamId }
   | { readonly kind: 'delete'; readonly caller: Caller };
 
 /**
@@ -40,9 +48,9 @@ export type SessionCommand =
  * comes before it.
  */
 export type StreamFrame =
-  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly last: boolean }
+  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly sequence: number; readonly last: boolean }
   /** The stream is attached; sent once, before any message, in answer to `attach`. */
-  | { readonly kind: 'attached' }
+  | { readonly kind: 'attached'; readonly stream: StreamId }
   /** Nothing to answer: notifications and responses (HTTP 202), a deleted session (HTTP 204). */
   | { readonly kind: 'accepted' }
   /** The stream ends without a further message. */

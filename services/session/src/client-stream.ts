@@ -1,24 +1,31 @@
 /** Where the messages to one HTTP request of the client go. */
-import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
+import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type StreamId } from '@omnibus/protocol';
+import { ResumableStream, type Reply } from './resumable-stream.ts';
+import type { StreamTable } from './stream-table.ts';
 
 /** The answer to one POST. Closed by the answer to the last request in it. */
 export class PostStream {
-  readonly #reply: (frame: StreamFrame) => void;
+  readonly #stream: ResumableStream;
+  readonly #table: StreamTable;
   #openRequests: number;
 
-  constructor(reply: (frame: StreamFrame) => void, requests: number) {
-    this.#reply = reply;
+  constructor(id: StreamId, reply: Reply, requests: number, table: StreamTable) {
+    this.#stream = new ResumableStream(id, reply);
+    this.#table = table;
     this.#openRequests = requests;
+    if (requests > 0) table.add(this.#stream);
   }
 
   /** Something that belongs to a request of this POST and comes before its answer. */
   send(text: string): void {
-    this.#reply({ kind: 'message', text, isAnswer: false, last: false });
+    this.#stream.send(text, false, false);
   }
 
   answer(text: string): void {
     this.#openRequests -= 1;
-    this.#reply({ kind: 'message', text, isAnswer: true, last: this.#openRequests === 0 });
+    const isLast = this.#openRequests === 0;
+    this.#stream.send(text, true, isLast);
+    if (isLast) this.#table.ended(this.#stream);
   }
 
   answerFault(id: JsonRpcId, gatewayFault: GatewayFault): void {
@@ -28,6 +35,8 @@ export class PostStream {
   /** A request that was cancelled gets no answer (2025-11-25 basic/utilities/cancellation). */
   leaveUnanswered(): void {
     this.#openRequests -= 1;
-    if (this.#openRequests === 0) this.#reply({ kind: 'end' });
+    if (this.#openRequests > 0) return;
+    this.#stream.end();
+    this.#table.ended(this.#stream);
   }
 }

@@ -2,15 +2,17 @@
  * The GET streams of one session, and what waits for the first of them. Each message goes to exactly one stream
  * (2025-03-26 transports, Multiple Connections).
  */
-import { changeNotifications, notificationText, type ChangeKind, type StreamFrame, type StreamId } from '@omnibus/protocol';
-
-type Reply = (frame: StreamFrame) => void;
+import { changeNotifications, notificationText, type ChangeKind, type EventPosition, type StreamId } from '@omnibus/protocol';
+import { ResumableStream, type Reply } from './resumable-stream.ts';
 
 /** Messages other than list changes that wait for a stream; the oldest go first. */
 const maxWaiting = 256;
+/** Streams whose reader is gone and may come back. */
+const maxGone = 4;
 
 export class PushStreams {
-  readonly #streams = new Map<StreamId, Reply>();
+  readonly #streams = new Map<StreamId, ResumableStream>();
+  #gone: ResumableStream[] = [];
   /** Lists that changed and of which the client was not told: telling once is enough. */
   readonly #changed = new Set<ChangeKind>();
   readonly #waiting: string[] = [];
@@ -25,14 +27,30 @@ export class PushStreams {
     return this.#streams.size;
   }
 
-  attach(stream: StreamId, reply: Reply): void {
-    reply({ kind: 'attached' });
-    this.#streams.set(stream, reply);
+  attach(id: StreamId, reply: Reply): void {
+    reply({ kind: 'attached', stream: id });
+    this.#streams.set(id, new ResumableStream(id, reply));
     this.#flush();
   }
 
-  detach(stream: StreamId): void {
-    this.#streams.delete(stream);
+  /** @returns false when there is no such stream, or what follows is not kept any more. */
+  resume({ stream: id, sequence }: EventPosition, reader: StreamId, reply: Reply): boolean {
+    const stream = this.#streams.get(id) ?? this.#gone.find((each) => each.id === id);
+    if (stream?.resume(sequence, reader, reply) !== true) return false;
+    this.#gone = this.#gone.filter((each) => each !== stream);
+    this.#streams.set(id, stream);
+    this.#flush();
+    return true;
+  }
+
+  /** @returns false when it is none of these streams. */
+  detach(id: StreamId, reader: StreamId): boolean {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return false;
+    if (!stream.detach(reader)) return true;
+    this.#streams.delete(id);
+    this.#gone = [...this.#gone.slice(1 - maxGone), stream];
+    return true;
   }
 
   /** Before the client has confirmed the handshake it is told nothing. */
@@ -56,16 +74,15 @@ export class PushStreams {
   }
 
   endAll(): void {
-    for (const reply of this.#streams.values()) reply({ kind: 'end' });
+    for (const stream of this.#streams.values()) stream.end();
     this.#streams.clear();
   }
 
   #flush(): void {
     const first = this.#streams.values().next();
     if (first.done === true || !this.#isClientReady) return;
-    const send = (text: string): void => first.value({ kind: 'message', text, isAnswer: false, last: false });
-    for (const kind of this.#changed) send(notificationText(changeNotifications[kind]));
+    for (const kind of this.#changed) first.value.send(notificationText(changeNotifications[kind]), false, false);
     this.#changed.clear();
-    for (const text of this.#waiting.splice(0)) send(text);
+    for (const text of this.#waiting.splice(0)) first.value.send(text, false, false);
   }
 }

@@ -11,9 +11,9 @@ import type { Route, View } from '@omnibus/catalog';
 import { startActor, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, listKindOf, logLevels, negotiateRevision, notificationText, paramsProblem, resultText,
-  toErrorObject, type Caller, type ChangeKind, type ErrorReason, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
+  toErrorObject, type Caller, type ChangeKind, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
   type JsonRpcNotification, type JsonRpcRequest, type Limits, type ListKind, type LogLevel, type PostedMessage, type ServerName, type ServerNotice,
-  type SessionCommand, type SessionKey, type StreamFrame,
+  type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -26,6 +26,8 @@ import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from '.
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
+import type { Reply } from './resumable-stream.ts';
+import { StreamTable } from './stream-table.ts';
 import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 
 /** What a session needs of its worker. */
@@ -42,8 +44,6 @@ export interface SessionHost {
   readonly released: (session: Session) => void;
 }
 
-type Reply = (frame: StreamFrame) => void;
-
 /** URIs a session remembers because a result handed them out; the oldest are forgotten. */
 const maxHandedOut = 1_000;
 const invalidCursor = Symbol('invalid cursor');
@@ -55,6 +55,7 @@ export class Session {
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #exchanges = new ExchangeTable();
   readonly #clientRequests = new ClientRequests();
+  readonly #posts = new StreamTable();
   readonly #push: PushStreams;
   readonly #handedOut = new Map<string, ServerName>();
   /** Servers that keep something for this session: a subscription, a log level. */
@@ -103,7 +104,7 @@ export class Session {
   receive(command: SessionCommand, reply: Reply): void {
     this.#lastActivityAt = performance.now();
     if (command.kind === 'detach') {
-      this.#push.detach(command.stream);
+      if (!this.#push.detach(command.stream, command.reader)) this.#posts.find(command.stream)?.detach(command.reader);
       return;
     }
     if (command.caller.principal !== this.caller.principal || command.caller.endpoint !== this.caller.endpoint) {
@@ -112,14 +113,15 @@ export class Session {
     }
     switch (command.kind) {
       case 'post':
-        this.#receivePost([command.message], reply);
+        this.#receivePost(command.stream, [command.message], reply);
         return;
       case 'batch':
-        if (this.#hasBatching()) this.#receivePost(command.messages, reply);
+        if (this.#hasBatching()) this.#receivePost(command.stream, command.messages, reply);
         else reply({ kind: 'refused', fault: fault('batch.unsupported') });
         return;
       case 'attach':
-        if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
+        if (command.after !== undefined) this.#resume(command.after, command.stream, reply);
+        else if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
         else this.#push.attach(command.stream, reply);
         return;
       case 'delete':
@@ -184,9 +186,15 @@ export class Session {
 
   // --- what a POST brings --------------------------------------------------------------------------------------------
 
-  #receivePost(messages: readonly PostedMessage[], reply: Reply): void {
+  /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
+  #resume(after: EventPosition, reader: StreamId, reply: Reply): void {
+    const isResumed = this.#push.resume(after, reader, reply) || this.#posts.find(after.stream)?.resume(after.sequence, reader, reply) === true;
+    if (!isResumed) reply({ kind: 'refused', fault: fault('stream.unknown') });
+  }
+
+  #receivePost(id: StreamId, messages: readonly PostedMessage[], reply: Reply): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
-    const stream = new PostStream(reply, requests);
+    const stream = new PostStream(id, reply, requests, this.#posts);
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':

@@ -1,6 +1,7 @@
 /** Writes one event stream: framing, keep-alive, and an end for clients that stop reading. */
 import type { ServerResponse } from 'node:http';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { EventPosition, StreamId } from '@omnibus/protocol';
 
 /** Proxies cut streams that are silent, the strictest after half a minute. */
 const keepAliveMs = 20_000;
@@ -11,24 +12,38 @@ export interface EventWriterOptions {
   readonly onSlowReader: () => void;
 }
 
+/** Which stream the events belong to. */
+export interface EventStream {
+  readonly id: StreamId;
+  /** Begin with an event that has an id and no data, so that a client can come back before the first message. */
+  readonly isPrimed: boolean;
+}
+
 export class EventWriter {
   readonly #response: ServerResponse;
+  readonly #stream: EventStream;
   readonly #options: EventWriterOptions;
   #keepAlive: Deadline;
 
   /** Sends the headers; from here on the answer is a stream. */
-  constructor(response: ServerResponse, options: EventWriterOptions) {
+  constructor(response: ServerResponse, stream: EventStream, options: EventWriterOptions) {
     this.#response = response;
+    this.#stream = stream;
     this.#options = options;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
-    response.flushHeaders();
+    if (stream.isPrimed) this.#write(`id: ${stream.id}.0\ndata: \n\n`);
+    else response.flushHeaders();
     this.#keepAlive = this.#scheduleKeepAlive();
     response.once('close', () => this.#keepAlive.cancel());
   }
 
-  /** @param text one serialised JSON-RPC message, without line breaks. */
-  message(text: string): void {
-    this.#write(`event: message\ndata: ${text}\n\n`);
+  /**
+   * @param text one serialised JSON-RPC message, without line breaks.
+   * @param sequence its number in the stream; undefined for what nobody can come back to.
+   */
+  message(text: string, sequence: number | undefined): void {
+    const id = sequence === undefined ? '' : `id: ${this.#stream.id}.${sequence}\n`;
+    this.#write(`${id}event: message\ndata: ${text}\n\n`);
   }
 
   end(): void {
@@ -50,4 +65,13 @@ export class EventWriter {
       this.#keepAlive = this.#scheduleKeepAlive();
     });
   }
+}
+
+const eventId = /^([A-Za-z0-9_-]{1,64})\.(\d{1,9})$/;
+
+/** What a `Last-Event-ID` names. `unknown`: it is none of ours. */
+export function readEventId(header: string | string[] | undefined): EventPosition | 'unknown' | undefined {
+  if (header === undefined || header === '') return undefined;
+  const match = typeof header === 'string' ? eventId.exec(header) : null;
+  return match === null ? 'unknown' : { stream: match[1] as StreamId, sequence: Number(match[2]) };
 }

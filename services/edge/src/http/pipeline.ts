@@ -6,14 +6,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, httpStatusOf, isRevision, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isRevision, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { SessionSubjects } from '../session-subjects.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
-import { EventWriter, type EventWriterOptions } from './event-writer.ts';
+import { EventWriter, readEventId, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, writeJson } from './post-answer.ts';
 import { checkHost } from './steps/check-host.ts';
 import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
@@ -39,6 +39,8 @@ interface Arrival {
   readonly response: ServerResponse;
   readonly caller: Caller;
 }
+
+type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
 /** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
 const countedMethods = [
@@ -150,8 +152,9 @@ export class Pipeline {
       else this.#refuse(arrival.response, fault('session.missing'), id);
       return;
     }
-    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, requestId: id, batchRequests: undefined });
-    this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, message }, answer);
+    const stream = this.#newStream(arrival.request);
+    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, stream, requestId: id, batchRequests: undefined });
+    this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message }, answer);
   }
 
   #postBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
@@ -166,12 +169,13 @@ export class Pipeline {
       requests += 1;
       this.#count(message.message.method);
     }
-    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, requestId: undefined, batchRequests: requests });
-    this.#command(arrival.response, session, { kind: 'batch', caller: arrival.caller, messages }, answer);
+    const stream = this.#newStream(arrival.request);
+    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, stream, requestId: undefined, batchRequests: requests });
+    this.#command(arrival.response, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages }, answer);
   }
 
   /** Sends one command to the session's owner and writes what comes back. */
-  #command(response: ServerResponse, session: Subject<SessionCommand, StreamFrame>, command: SessionCommand, answer: PostAnswer): void {
+  #command(response: ServerResponse, session: Subject<SessionCommand, StreamFrame>, command: PostCommand, answer: PostAnswer): void {
     let pending: PendingRequest | undefined;
     try {
       pending = this.#options.bus.request(session, command, {
@@ -190,6 +194,7 @@ export class Pipeline {
       if (response.writableFinished) return;
       answer.abandon();
       pending.close();
+      if (this.#options.bus.connected) this.#options.bus.publish(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
@@ -226,8 +231,8 @@ export class Pipeline {
           return;
         }
         response.setHeader('mcp-session-id', reply.session);
-        const writer = new EventWriter(response, this.#writerOptions);
-        writer.message(reply.text);
+        const writer = new EventWriter(response, this.#newStream(response.req), this.#writerOptions);
+        writer.message(reply.text, 1);
         writer.end();
     }
   }
@@ -241,20 +246,26 @@ export class Pipeline {
       this.#refuse(response, problem ?? fault('session.missing'));
       return;
     }
-    const { bus, metrics, nextStreamId } = this.#options;
-    const stream = nextStreamId();
+    const { bus, metrics } = this.#options;
+    const after = readEventId(request.headers['last-event-id']);
+    if (after === 'unknown') {
+      this.#refuse(response, fault('stream.unknown'));
+      return;
+    }
+    const { id: stream, isPrimed } = this.#newStream(request);
     let writer: EventWriter | undefined;
     try {
-      const pending = bus.request(session, { kind: 'attach', caller, stream }, {
+      const pending = bus.request(session, { kind: 'attach', caller, stream, after }, {
         reply: (frame) => {
           switch (frame.kind) {
             case 'attached':
-              writer = new EventWriter(response, this.#writerOptions);
+              writer = new EventWriter(response, { id: frame.stream, isPrimed: isPrimed && after === undefined }, this.#writerOptions);
               metrics.streams.inc();
               response.once('close', () => metrics.streams.dec());
               return;
             case 'message':
-              writer?.message(frame.text);
+              writer?.message(frame.text, frame.sequence);
+              if (frame.last) response.end();
               return;
             case 'end':
             case 'accepted':
@@ -271,7 +282,7 @@ export class Pipeline {
       });
       response.once('close', () => {
         pending.close();
-        if (writer !== undefined && bus.connected) bus.publish(session, { kind: 'detach', stream });
+        if (writer !== undefined && bus.connected) bus.publish(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
       });
     } catch (error) {
       this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));
@@ -311,6 +322,12 @@ export class Pipeline {
         this.#options.log.error({ err: error }, 'the bus failed');
         return fault('gateway.unavailable', error.message);
     }
+  }
+
+  /** The stream a request opens if it is answered by one. */
+  #newStream(request: IncomingMessage): EventStream {
+    const revision = request.headers['mcp-protocol-version'];
+    return { id: this.#options.nextStreamId(), isPrimed: isRevision(revision) && featuresOf(revision).primingEvent };
   }
 
   #sessionOf(request: IncomingMessage): Subject<SessionCommand, StreamFrame> | undefined {

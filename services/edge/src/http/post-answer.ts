@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Deadline } from '@omnibus/lifecycle';
 import { errorText, httpStatusOf, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
-import { EventWriter, type EventWriterOptions } from './event-writer.ts';
+import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
 
 /** After this long without an answer the headers go out, so that nobody in between gives up. */
@@ -15,14 +15,20 @@ const switchToStreamMs = 1_000;
 
 export interface PostAnswerOptions extends EventWriterOptions {
   readonly accepted: Accepted;
+  readonly stream: EventStream;
   /** The id of the only request in the POST, for an error that ends it. */
   readonly requestId: JsonRpcId | undefined;
   /** Requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
   readonly batchRequests: number | undefined;
 }
 
+interface Answer {
+  readonly text: string;
+  readonly sequence: number;
+}
+
 type State =
-  | { readonly kind: 'waiting'; readonly timer: Deadline | undefined; readonly answers: string[] }
+  | { readonly kind: 'waiting'; readonly timer: Deadline | undefined; readonly answers: Answer[] }
   | { readonly kind: 'streaming'; readonly writer: EventWriter }
   | { readonly kind: 'done' };
 
@@ -42,7 +48,7 @@ export class PostAnswer {
   frame(frame: StreamFrame): boolean {
     switch (frame.kind) {
       case 'message':
-        this.#message(frame.text, frame.isAnswer, frame.last);
+        this.#message(frame);
         return frame.last;
       case 'accepted':
         this.#finish(() => this.#response.writeHead(202, { 'content-length': 0 }).end());
@@ -61,7 +67,7 @@ export class PostAnswer {
   fail(gatewayFault: GatewayFault): void {
     const text = errorText(this.#options.requestId, toErrorObject(gatewayFault));
     if (this.#state.kind === 'streaming') {
-      this.#state.writer.message(text);
+      this.#state.writer.message(text, undefined);
       this.#end();
     } else {
       this.#finish(() => writeJson(this.#response, httpStatusOf(gatewayFault.reason), text));
@@ -73,26 +79,26 @@ export class PostAnswer {
     this.#finish(() => undefined);
   }
 
-  #message(text: string, isAnswer: boolean, last: boolean): void {
+  #message({ text, isAnswer, sequence, last }: Extract<StreamFrame, { kind: 'message' }>): void {
     const { accepted, batchRequests } = this.#options;
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchRequests === undefined) {
         this.#finish(() => writeJson(this.#response, 200, text));
         return;
       }
-      this.#state.answers.push(text);
+      this.#state.answers.push({ text, sequence });
       if (last) this.#endBatch(this.#state.answers);
       return;
     }
     // A client that takes no stream hears only answers.
     if (!accepted.events && !isAnswer) return;
     const writer = this.#stream();
-    writer?.message(text);
+    writer?.message(text, sequence);
     if (last) this.#end();
   }
 
-  #endBatch(answers: readonly string[]): void {
-    this.#finish(() => writeJson(this.#response, 200, `[${answers.join(',')}]`));
+  #endBatch(answers: readonly Answer[]): void {
+    this.#finish(() => writeJson(this.#response, 200, `[${answers.map(({ text }) => text).join(',')}]`));
   }
 
   #end(): void {
@@ -117,9 +123,9 @@ export class PostAnswer {
     if (this.#state.kind === 'streaming') return this.#state.writer;
     const { answers, timer } = this.#state;
     timer?.cancel();
-    const writer = new EventWriter(this.#response, this.#options);
+    const writer = new EventWriter(this.#response, this.#options.stream, this.#options);
     this.#state = { kind: 'streaming', writer };
-    for (const answer of answers) writer.message(answer);
+    for (const { text, sequence } of answers) writer.message(text, sequence);
     return writer;
   }
 

@@ -1,0 +1,104 @@
+/**
+ * One stream of messages to a client, numbered from 1, that a client may come back to (2025-11-25 transports, Resumability
+ * and Redelivery). What was sent is kept, within bounds, whether or not it could be delivered: a dead connection looks alive
+ * until the network says otherwise.
+ *
+ * Invariants
+ *  T1  A sequence number is given once, and what is replayed carries the number it was first sent with.
+ *  T2  A stream has one reader; a new one takes over, and the old one is ended.
+ *  T3  Kept bytes and events are bounded; a reader that asks for what was dropped is refused rather than given a gap.
+ */
+import { Link } from '@omnibus/collections';
+import type { StreamFrame, StreamId } from '@omnibus/protocol';
+
+export type Reply = (frame: StreamFrame) => void;
+
+interface SentEvent {
+  readonly sequence: number;
+  readonly text: string;
+  readonly isAnswer: boolean;
+}
+
+/** After this long the edge opens the stream, with an id the client may come back with. */
+const switchToStreamMs = 1_000;
+const maxKeptEvents = 256;
+const maxKeptCharacters = 4 * 1024 * 1024;
+
+export class ResumableStream extends Link {
+  readonly id: StreamId;
+  #reply: Reply | undefined;
+  /** Which connection reads it: the late news that an old one is gone must not end the new one. */
+  #reader: StreamId;
+  readonly #openedAt = performance.now();
+  #sequence = 0;
+  #kept: SentEvent[] = [];
+  #keptCharacters = 0;
+  #isComplete = false;
+  #wasDetached = false;
+
+  constructor(id: StreamId, reply: Reply) {
+    super();
+    this.id = id;
+    this.#reply = reply;
+    this.#reader = id;
+  }
+
+  /** Whether the client can have seen an event id, or was gone: only then can it come back. */
+  get isWorthKeeping(): boolean {
+    return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= switchToStreamMs;
+  }
+
+  send(text: string, isAnswer: boolean, last: boolean): void {
+    this.#sequence += 1;
+    const sequence = this.#sequence;
+    if (last) this.#isComplete = true;
+    // The one message of a call that was answered at once goes out as a JSON body, to which nobody comes back.
+    if (!last || this.isWorthKeeping) this.#keep({ sequence, text, isAnswer });
+    this.#reply?.({ kind: 'message', text, isAnswer, sequence, last });
+  }
+
+  /** Ends it without a further message. */
+  end(): void {
+    this.#isComplete = true;
+    this.#reply?.({ kind: 'end' });
+    this.#reply = undefined;
+  }
+
+  /**
+   * A reader is gone; what is sent from now on waits for another.
+   * @returns false when another one has taken over already.
+   */
+  detach(reader: StreamId): boolean {
+    if (reader !== this.#reader) return false;
+    this.#reply = undefined;
+    this.#wasDetached = true;
+    return true;
+  }
+
+  /**
+   * A reader comes back for what follows `after`.
+   * @returns false when that is not kept any more, or was never sent.
+   */
+  resume(after: number, reader: StreamId, reply: Reply): boolean {
+    const oldest = this.#kept[0]?.sequence ?? this.#sequence + 1;
+    if (after > this.#sequence || after < oldest - 1) return false; // T3
+    this.#reply?.({ kind: 'end' }); // T2
+    this.#reply = reply;
+    this.#reader = reader;
+    this.#wasDetached = true;
+    reply({ kind: 'attached', stream: this.id });
+    for (const { sequence, text, isAnswer } of this.#kept) {
+      if (sequence > after) reply({ kind: 'message', text, isAnswer, sequence, last: false }); // T1
+    }
+    if (this.#isComplete) this.end();
+    return true;
+  }
+
+  #keep(event: SentEvent): void {
+    this.#kept.push(event);
+    this.#keptCharacters += event.text.length;
+    while (this.#kept.length > maxKeptEvents || (this.#keptCharacters > maxKeptCharacters && this.#kept.length > 1)) {
+      this.#keptCharacters -= (this.#kept.shift() as SentEvent).text.length; // T3
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/** The POST streams of one session that a client may come back to: those still open, and for a while those that ended. */
+import { Ring } from '@omnibus/collections';
+import type { StreamId } from '@omnibus/protocol';
+import type { ResumableStream } from './resumable-stream.ts';
+
+const maxEnded = 32;
+const keepEndedMs = 5 * 60_000;
+
+export class StreamTable {
+  readonly #open = new Ring<ResumableStream>();
+  #ended: { readonly stream: ResumableStream; readonly at: number }[] = [];
+
+  add(stream: ResumableStream): void {
+    this.#open.add(stream);
+  }
+
+  /** The stream has said its last word. */
+  ended(stream: ResumableStream): void {
+    this.#open.remove(stream);
+    if (!stream.isWorthKeeping) return;
+    const now = performance.now();
+    this.#ended = [...this.#ended.filter(({ at }) => now - at < keepEndedMs).slice(1 - maxEnded), { stream, at: now }];
+  }
+
+  find(id: StreamId): ResumableStream | undefined {
+    return this.#open.toArray().find((stream) => stream.id === id) ?? this.#ended.find(({ stream }) => stream.id === id)?.stream;
+  }
+}
