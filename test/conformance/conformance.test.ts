@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { startGateway, shapes } from '../support/gateway.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { startFixture, startProcess } from '../support/processes.ts';
 
 interface Check {
@@ -43,6 +44,12 @@ describe.each(shapes)('through the gateway, %s,', (shape) => {
     const { status, output, scenarios } = await runSuite('@modelcontextprotocol/conformance', url, ['--suite', 'all']);
     expect(status, output).toBe(0);
     expect(scenarios.size).toBeGreaterThanOrEqual(30);
+  }));
+
+  it('a stream that the server closes before it answers is resumed without the client noticing', () => inFront(async (url) => {
+    using client = await RawClient.open(url);
+    await client.untilTools((names) => names.includes('test_reconnection'));
+    expect((await client.callTool('test_reconnection')).last.result).toEqual({ content: [{ type: 'text', text: 'Reconnection test completed' }] });
   }));
 
   it('conformance 0.2.0-alpha.12 `server --requirements 2025-11-25` passes, session lifecycle included', { timeout: 180_000 }, () => inFront(async (url) => {

@@ -4,16 +4,35 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as StdioOne } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { fixturePath, root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 const info = { name: 'test', version: '1.0.0' };
 const bin = (name: string): string => join(root, 'node_modules/.bin', name);
 const textOf = (result: object): string => ((result as { readonly content?: unknown }).content as { text: string }[])[0]?.text ?? '';
+
+it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, questions included', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-stdio-'));
+  const file = join(folder, 'omnibus.json');
+  await writeFile(file, JSON.stringify({ mcpServers: { asking: { command: 'node', args: [fixturePath('asking-server')] } } }));
+  const client = new ClientOne(info, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'yes' } }));
+  const transport = new StdioOne({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--config', file] });
+  await client.connect(transport);
+  const { pid } = transport;
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('elicit');
+  expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('yes');
+  await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toThrow('unknown tool');
+  await client.close();
+  expect(() => process.kill(pid as number, 0)).toThrow();
+  await rm(folder, { recursive: true });
+});
 
 describe.each(shapes)('through one endpoint to four servers, %s', (shape) => {
   let gateway: GatewayUnderTest;

@@ -1,1 +1,2 @@
 export { Edge } from './edge.ts';
+export { StdioIngress } from './stdio/ingress.ts';

@@ -3,14 +3,14 @@ import type { CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 
-export function banner(endpoint: string, adminAddress: string, records: readonly CatalogRecord[]): string {
+export function banner(endpoint: string, adminAddress: string | undefined, records: readonly CatalogRecord[]): string {
   const width = Math.max(0, ...records.map(({ server }) => server.length));
   const rows = records.map((record) => `    ${record.status === 'up' ? '✓' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`);
   const vscode = JSON.stringify({ name: clientName, type: 'http', url: endpoint });
   return [
     '',
     `  Omnibus   ${endpoint}`,
-    `  admin     http://${adminAddress}/metrics`,
+    `  admin     http://${adminAddress ?? ''}/metrics`,
     '',
     `  servers   ${records.filter(({ status }) => status === 'up').length} of ${records.length} up`,
     ...rows,

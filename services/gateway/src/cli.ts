@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { ServeOptions } from './commands/serve.ts';
+import type { StdioOptions } from './commands/stdio.ts';
 
 const version = '0.1.0';
 
@@ -21,6 +22,15 @@ export function createProgram(): Command {
     .action(async (options: ServeOptions) => {
       const { serve } = await import('./commands/serve.ts');
       await serve(options);
+    });
+
+  program.command('stdio')
+    .description('serve one client on stdin and stdout, for desktop clients that start their servers')
+    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
+    .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+    .action(async (options: StdioOptions) => {
+      const { serveStdio } = await import('./commands/stdio.ts');
+      await serveStdio(options);
     });
 
   program.command('check')

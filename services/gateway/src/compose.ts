@@ -15,13 +15,17 @@ export interface GatewayOptions {
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly role: Role;
+  /** False for a gateway without ports of its own, whose one client is served by other means. */
+  readonly isServing: boolean;
   readonly log: Logger;
 }
 
 export interface Gateway {
+  readonly bus: Bus;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
-  readonly adminAddress: string;
+  /** `host:port`; undefined when not serving. */
+  readonly adminAddress: string | undefined;
   /** Of the servers this process is connected to. */
   records(): readonly CatalogRecord[];
   /** Resolves when every server is up or has failed its first attempt. */
@@ -33,7 +37,7 @@ export interface Gateway {
 /** Time to find a NATS that may be starting beside us. */
 const natsTimeoutMs = 30_000;
 
-export async function startGateway({ config, baseFolder, role, log }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
   const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
@@ -43,7 +47,7 @@ export async function startGateway({ config, baseFolder, role, log }: GatewayOpt
   const parts = { bus, wheel, metrics, config };
   const backend = has('backend') ? new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) }) : undefined;
   const sessions = has('session') ? new SessionWorker({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
-  const edge = has('edge') ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
+  const edge = has('edge') && isServing ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
 
   let isSettled = backend === undefined;
   let isStopping = false;
@@ -54,10 +58,10 @@ export async function startGateway({ config, baseFolder, role, log }: GatewayOpt
   ];
 
   let endpoint: string | undefined;
-  let admin: AdminServer;
+  let admin: AdminServer | undefined;
   try {
     const { hostname, port } = new URL(`http://${config.admin}`);
-    admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady });
+    if (isServing) admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
@@ -71,8 +75,9 @@ export async function startGateway({ config, baseFolder, role, log }: GatewayOpt
   });
 
   return {
+    bus,
     endpoint,
-    adminAddress: admin.address,
+    adminAddress: admin?.address,
     records: () => backend?.records ?? [],
     settled: () => settled,
     async apply(changed) {
@@ -86,7 +91,7 @@ export async function startGateway({ config, baseFolder, role, log }: GatewayOpt
       await edge?.stop();
       await backend?.stop();
       await bus.drain();
-      await admin.close();
+      await admin?.close();
     },
   };
 }

@@ -11,6 +11,7 @@ import {
   type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { parseMessage } from '../parse-message.ts';
 import { SessionSubjects } from '../session-subjects.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventWriter, readEventId, type EventStream, type EventWriterOptions } from './event-writer.ts';
@@ -18,7 +19,6 @@ import { PostAnswer, writeJson } from './post-answer.ts';
 import { checkHost } from './steps/check-host.ts';
 import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
 import { findEndpoint } from './steps/find-endpoint.ts';
-import { parseMessage } from './steps/parse-message.ts';
 import { isJsonMediaType, readAccept, type Accepted } from './steps/read-accept.ts';
 import { readBody } from './steps/read-body.ts';
 

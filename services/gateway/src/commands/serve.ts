@@ -3,7 +3,7 @@ import { stopOnSignal } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
-import { applyOverrides, defaultFiles, exitConfig, findConfigFile, readSettings, type Overrides } from './settings.ts';
+import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
   readonly config?: string;
@@ -14,17 +14,9 @@ export interface ServeOptions extends Overrides {
 const stopSlackMs = 10_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const file = findConfigFile(options.config);
-  if (file === undefined) {
-    fail([`no configuration: give one with --config FILE, or make one of ${defaultFiles.join(', ')} here`]);
-    return;
-  }
-  const settings = readSettings(file, options);
-  if ('problems' in settings) {
-    fail(settings.problems);
-    return;
-  }
-  const { config, baseFolder } = settings;
+  const settings = findSettings(options.config, options);
+  if (settings === undefined) return;
+  const { config, file, baseFolder } = settings;
   if (options.role !== 'all' && config.bus === 'memory') {
     fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
     return;
@@ -32,7 +24,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const log = createLogger(config.log);
   let gateway: Gateway;
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, log });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
@@ -73,9 +65,4 @@ function followConfig(file: string, started: Config, overrides: Overrides, gatew
       }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
     },
   });
-}
-
-function fail(problems: readonly string[]): void {
-  process.stderr.write(`${problems.map((problem) => `omnibus: ${problem}`).join('\n')}\n`);
-  process.exitCode = exitConfig;
 }

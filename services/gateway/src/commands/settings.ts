@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { formatProblem, loadConfig, readConfigFile, type Config } from '@omnibus/config';
 
 /** What the configuration file is called when `--config` does not say. */
-export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
+const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
 
 /** BSD `sysexits.h`: the configuration is wrong. */
 export const exitConfig = 78;
@@ -23,7 +23,7 @@ interface Settings {
 
 export type SettingsResult = Settings | { readonly problems: readonly string[] };
 
-export function findConfigFile(given: string | undefined): string | undefined {
+function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
@@ -32,6 +32,25 @@ export function readSettings(file: string, overrides: Overrides): SettingsResult
   if ('problems' in result) return { problems: result.problems.map(formatProblem) };
   const applied = applyOverrides(result.config, overrides);
   return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)) };
+}
+
+/**
+ * The settings a command runs with. When there are none, says why and sets the exit status.
+ * @returns undefined then.
+ */
+export function findSettings(given: string | undefined, overrides: Overrides): Settings | undefined {
+  const file = findConfigFile(given);
+  const settings = file === undefined
+    ? { problems: [`no configuration: give one with --config FILE, or make one of ${defaultFiles.join(', ')} here`] }
+    : readSettings(file, overrides);
+  if (!('problems' in settings)) return settings;
+  fail(settings.problems);
+  return undefined;
+}
+
+export function fail(problems: readonly string[]): void {
+  process.stderr.write(`${problems.map((problem) => `omnibus: ${problem}`).join('\n')}\n`);
+  process.exitCode = exitConfig;
 }
 
 /** Options and environment variables are checked by the rules of the file. */
