@@ -12,13 +12,19 @@ export interface RevisionFeatures {
   readonly versionHeader: boolean;
   /** A stream begins with an event that has an id and no data (2025-11-25, Sending Messages); it breaks older clients. */
   readonly primingEvent: boolean;
+  /** Content of type `audio` (2025-03-26). */
+  readonly audioContent: boolean;
+  /** Content of type `resource_link`, and structured content of tools (2025-06-18). */
+  readonly resourceLinks: boolean;
+  /** Elicitation by URL and with lists, titles and defaults; sampling with several blocks and tools (2025-11-25). */
+  readonly richQuestions: boolean;
 }
 
 const features: Record<Revision, RevisionFeatures> = {
-  '2024-11-05': { batching: false, versionHeader: false, primingEvent: false },
-  '2025-03-26': { batching: true, versionHeader: false, primingEvent: false },
-  '2025-06-18': { batching: false, versionHeader: true, primingEvent: false },
-  '2025-11-25': { batching: false, versionHeader: true, primingEvent: true },
+  '2024-11-05': { batching: false, versionHeader: false, primingEvent: false, audioContent: false, resourceLinks: false, richQuestions: false },
+  '2025-03-26': { batching: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false },
+  '2025-06-18': { batching: false, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false },
+  '2025-11-25': { batching: false, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true },
 };
 
 export function featuresOf(revision: Revision): RevisionFeatures {

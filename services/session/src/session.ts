@@ -10,15 +10,16 @@ import { subjects, type Bus } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
 import { startActor, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  errorText, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, listKindOf, logLevels, negotiateRevision, notificationText, paramsProblem, resultText,
+  errorText, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, paramsProblem, resultText,
   toErrorObject, type Caller, type ChangeKind, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
-  type JsonRpcNotification, type JsonRpcRequest, type Limits, type ListKind, type LogLevel, type PostedMessage, type ServerName, type ServerNotice,
+  type JsonRpcNotification, type JsonRpcRequest, type Limits, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import { ClientRequests } from './client-requests.ts';
 import { PostStream } from './client-stream.ts';
+import { downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
 import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
@@ -116,7 +117,7 @@ export class Session {
         this.#receivePost(command.stream, [command.message], reply);
         return;
       case 'batch':
-        if (this.#hasBatching()) this.#receivePost(command.stream, command.messages, reply);
+        if (featuresOf(this.#revision).batching) this.#receivePost(command.stream, command.messages, reply);
         else reply({ kind: 'refused', fault: fault('batch.unsupported') });
         return;
       case 'attach':
@@ -179,9 +180,9 @@ export class Session {
     this.#host.released(this);
   }
 
-  #hasBatching(): boolean {
-    const { revision } = this.#actor.getSnapshot().context;
-    return revision !== undefined && featuresOf(revision).batching;
+  /** The client's; the latest until it has said. */
+  get #revision(): Revision {
+    return this.#actor.getSnapshot().context.revision ?? latestLegacyRevision;
   }
 
   // --- what a POST brings --------------------------------------------------------------------------------------------
@@ -418,8 +419,14 @@ export class Session {
 
   #askClient(asker: Exchange, stream: PostStream, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
     if (movedFrom !== undefined && this.#clientRequests.move(movedFrom, input, asker)) return;
-    if (inputCapabilities[method] in this.#capabilities) this.#clientRequests.ask({ asker, input, stream }, method, params);
-    else asker.answerInput(input, { error: { code: -32_601, message: `the client declared no capability for ${method}` } });
+    const refuse = (code: number, message: string): void => asker.answerInput(input, { error: { code, message } });
+    if (!(inputCapabilities[method] in this.#capabilities)) {
+      refuse(-32_601, `the client declared no capability for ${method}`);
+      return;
+    }
+    const question = downLevelQuestion(method, params, this.#revision);
+    if ('problem' in question) refuse(-32_602, question.problem);
+    else this.#clientRequests.ask({ asker, input, stream }, method, question.params);
   }
 
   #answerOutcome({ stream, id, method, view }: ForwardedCall, server: ServerName, outcome: ExchangeOutcome): void {
@@ -428,7 +435,7 @@ export class Session {
       case 'result': {
         if (method === 'tools/call') this.#rememberLinks(server, outcome.result);
         const result = mapUri === undefined ? outcome.result : mapResultUris(method, outcome.result, mapUri);
-        stream.answer(resultText(id, JSON.stringify(result)));
+        stream.answer(resultText(id, JSON.stringify(downLevelResult(method, result, this.#revision))));
         return;
       }
       case 'error': {
