@@ -16,6 +16,7 @@ export interface ChildOptions {
 }
 
 const graceMs = 2_000;
+const lastWordsMs = 500;
 const stderrTailLength = 2_000;
 /** What a program needs to run at all. Everything else in our environment, secrets included, stays ours. */
 const inheritedVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
@@ -50,8 +51,13 @@ export class Child {
         this.#hasEnded = true;
         this.#signalGroup('SIGKILL');
         if (pid !== undefined) releaseGroup(pid);
-        const last = this.#stderrTail.trim().split('\n').slice(-3).join(' | ');
-        resolve(`the process ended with ${signal ?? `exit code ${code}`}${last === '' ? '' : `; its last words: ${last}`}`);
+        // Its last words may still be in the pipe; what it left running may hold the pipe open.
+        const tell = (): void => {
+          const last = this.#stderrTail.trim().split('\n').slice(-3).join(' | ');
+          resolve(`the process ended with ${signal ?? `exit code ${code}`}${last === '' ? '' : `; its last words: ${last}`}`);
+        };
+        this.process.once('close', tell);
+        setTimeout(tell, lastWordsMs).unref();
       });
     });
   }
