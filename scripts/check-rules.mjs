@@ -3,10 +3,10 @@
  * Prints every violation and fails when there is one.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
-  .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/'));
+  .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
 
 /** `only`: files the rule looks at; `except`: where the thing belongs. */
 const rules = [

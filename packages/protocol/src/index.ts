@@ -6,7 +6,8 @@ export type {
 } from './json-rpc.ts';
 export { featuresOf, isRevision, latestLegacyRevision, legacyRevisions, negotiateRevision } from './revisions.ts';
 export type { Revision } from './revisions.ts';
-export { defaultLimits } from './limits.ts';
+export { defaultLimits, streamAfterMs } from './limits.ts';
+export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';

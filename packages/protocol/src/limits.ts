@@ -26,4 +26,7 @@ export const defaultLimits = {
   maxCatalogPages: 1_000,
 } as const;
 
+/** A POST that is not answered within this many milliseconds is answered by a stream (ours: long before anyone in between gives up). */
+export const streamAfterMs = 1_000;
+
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };

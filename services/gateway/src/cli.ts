@@ -1,8 +1,7 @@
+import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
 import type { ServeOptions } from './commands/serve.ts';
 import type { StdioOptions } from './commands/stdio.ts';
-
-const version = '0.1.0';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
 export function createProgram(): Command {

@@ -9,7 +9,7 @@
  *  T3  Kept bytes and events are bounded; a reader that asks for what was dropped is refused rather than given a gap.
  */
 import { Link } from '@omnibus/collections';
-import type { StreamFrame, StreamId } from '@omnibus/protocol';
+import { streamAfterMs, type StreamFrame, type StreamId } from '@omnibus/protocol';
 
 export type Reply = (frame: StreamFrame) => void;
 
@@ -19,8 +19,8 @@ interface SentEvent {
   readonly isAnswer: boolean;
 }
 
-/** After this long the edge opens the stream, with an id the client may come back with. */
-const switchToStreamMs = 1_000;
+/** From here on the edge may have opened the stream, with an id to come back with; its clock started before ours. */
+const keepAfterMs = streamAfterMs / 2;
 const maxKeptEvents = 256;
 const maxKeptCharacters = 4 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ export class ResumableStream extends Link {
 
   /** Whether the client can have seen an event id, or was gone: only then can it come back. */
   get isWorthKeeping(): boolean {
-    return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= switchToStreamMs;
+    return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= keepAfterMs;
   }
 
   send(text: string, isAnswer: boolean, last: boolean): void {

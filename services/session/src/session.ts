@@ -59,7 +59,7 @@ export class Session {
   readonly #posts = new StreamTable();
   readonly #push: PushStreams;
   readonly #handedOut = new Map<string, ServerName>();
-  /** Servers that keep something for this session: a subscription, a log level. */
+  /** Servers this session reached, which may keep something for it: a connection, a subscription, a log level. */
   readonly #touched = new Set<ServerName>();
   /** What servers may ask of this client. */
   #capabilities: JsonObject = {};

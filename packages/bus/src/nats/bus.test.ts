@@ -1,5 +1,5 @@
-import { afterAll } from 'vitest';
-import { busContract } from '../testing/contract.ts';
+import { afterAll, expect, it } from 'vitest';
+import { busContract, Heard } from '../testing/contract.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
 
@@ -18,4 +18,15 @@ busContract('the NATS bus', async (onFault) => {
       await far.drain();
     },
   };
+});
+
+it('a NATS bus closes in order when its server is gone', async () => {
+  const gone = await startNatsServer();
+  const faults = new Heard<string>();
+  const bus = await openNatsBus({ servers: gone.url, clientName: 'left', connectTimeoutMs: 5_000 }, (what) => faults.add(what));
+  await gone[Symbol.asyncDispose]();
+  await faults.until(1);
+  expect(bus.connected).toBe(false);
+  await bus.drain();
+  expect(faults.values).toEqual(['the connection to NATS is lost; reconnecting']);
 });

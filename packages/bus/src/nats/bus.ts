@@ -101,7 +101,9 @@ class NatsBus implements Bus {
   }
 
   async drain(): Promise<void> {
-    if (!this.#connection.isClosed()) await this.#connection.drain();
+    // Without a server there is nothing to drain to, and a drain would fail.
+    if (this.connected) await this.#connection.drain();
+    else await this.#connection.close();
     for (const [handle, waiting] of this.#waiting.toArray()) {
       this.#waiting.take(handle);
       waiting.observer.failed(new BusError('closed', 'the bus is closed'));

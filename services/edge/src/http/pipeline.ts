@@ -189,7 +189,7 @@ export class Pipeline {
       answer.fail(this.#faultOf(error as BusError, 'session.unknown'));
       return;
     }
-    // Going away does not cancel (transports, Sending Messages): the work goes on, its answer has no reader.
+    // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
     response.once('close', () => {
       if (response.writableFinished) return;
       answer.abandon();

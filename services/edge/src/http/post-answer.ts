@@ -6,12 +6,9 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Deadline } from '@omnibus/lifecycle';
-import { errorText, httpStatusOf, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
+import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
-
-/** After this long without an answer the headers go out, so that nobody in between gives up. */
-const switchToStreamMs = 1_000;
 
 export interface PostAnswerOptions extends EventWriterOptions {
   readonly accepted: Accepted;
@@ -40,7 +37,7 @@ export class PostAnswer {
   constructor(response: ServerResponse, options: PostAnswerOptions) {
     this.#response = response;
     this.#options = options;
-    const timer = options.accepted.events ? options.wheel.schedule(switchToStreamMs, () => this.#stream()) : undefined;
+    const timer = options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
   }
 

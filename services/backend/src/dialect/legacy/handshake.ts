@@ -1,6 +1,6 @@
 /** Opening a session with a server of a legacy revision (lifecycle, Initialization). */
 import { isObject, isRevision, latestLegacyRevision, type JsonObject, type Revision } from '@omnibus/protocol';
-import { clientInfo } from '../../version.ts';
+import { clientInfo } from '../../client-info.ts';
 
 export interface ServerIntroduction {
   readonly revision: Revision;

@@ -1,8 +1,8 @@
 /** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
-import type { JsonObject, Revision } from '@omnibus/protocol';
+import { version, type JsonObject, type Revision } from '@omnibus/protocol';
 
-const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version: '0.1.0' } as const;
+const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
 export function initializeResult(revision: Revision, view: View): JsonObject {
   const instructions = view.instructions();
