@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
+  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
   StreamFrame,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -14,6 +14,8 @@ export const subjects = {
   sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
   /** What a client sends within a session, for the worker that owns it. */
   session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
+  /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
+  edgeInbox: (key: SessionKey): Subject<InboxPost, InboxReply> => subject('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
   backend: (server: ServerName): Subject<CallCommand, ExchangeEvent> => {
     const known = backends.get(server) ?? subject<CallCommand, ExchangeEvent>('backend', server);
@@ -29,10 +31,14 @@ export const subjects = {
 /** What each server offers; key: the server's name. */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog' };
 
+/** Secrets the processes of one gateway share; key: what the secret is for. */
+export const secretsBucket: Bucket<string> = { name: 'omnibus-secrets' };
+
 /** The rows of `docs/subjects.md`. */
 export const subjectTable = [
   { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },
   { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
+  { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },
   { subject: 'notices', from: 'backend', to: 'every session worker', carries: 'ServerNotice', answers: 'nothing' },

@@ -9,7 +9,8 @@
  */
 import { hash } from 'node:crypto';
 import {
-  changeKinds, type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type ToolEntry,
+  changeKinds, featuresOf, isObject, servesTasks,
+  type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
 } from '@omnibus/protocol';
 import { publicNames, type NamedEntry } from './names.ts';
 import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
@@ -21,6 +22,8 @@ export interface Route {
   readonly original: string;
   /** Arguments the operator fixed; they replace the client's. */
   readonly pinned?: JsonObject;
+  /** Of a tool: whether it runs as a task. */
+  readonly taskSupport?: TaskSupport;
 }
 
 interface Page {
@@ -56,7 +59,8 @@ export class View {
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
       const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      return pinned === undefined ? tool : { ...tool, pinned };
+      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry) };
+      return pinned === undefined ? withSupport : { ...withSupport, pinned };
     });
     this.#tools = publicNames(tools, prefixed, definition.rename);
     this.#prompts = publicNames(named('prompts'), prefixed, new Map());
@@ -110,6 +114,16 @@ export class View {
     return this.records.filter(({ capabilities }) => capability in capabilities).map(({ server }) => server);
   }
 
+  canComplete(server: ServerName): boolean {
+    const record = this.record(server);
+    return record !== undefined && ('completions' in record.capabilities || (record.revision !== undefined && !featuresOf(record.revision).completionCapability));
+  }
+
+  /** Servers that take calls as tasks, in the endpoint's order. */
+  taskServers(): readonly ServerName[] {
+    return this.records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server);
+  }
+
   /** What the servers say about themselves, each under its name, and which of them cannot be used now. */
   instructions(): string | undefined {
     const parts = this.records.flatMap(({ server, status, problem, instructions }) => {
@@ -143,9 +157,16 @@ export class View {
     return [...names].filter(([, { isUp }]) => isUp).map(([publicName, named]) => show(named, publicName));
   }
 
-  #publicTool({ entry, pinned }: Named, name: string): JsonObject {
-    // Task execution (2025-11-25) is not carried, so it is not promised.
-    const { execution: _execution, ...tool } = entry as ToolEntry;
+  /** What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks). */
+  #taskSupport(server: ServerName, { execution }: JsonObject): TaskSupport {
+    const support = isObject(execution) ? execution['taskSupport'] : undefined;
+    const isServed = (support === 'optional' || support === 'required') && servesTasks(this.record(server)?.capabilities ?? {});
+    return isServed ? support : 'forbidden';
+  }
+
+  #publicTool({ entry, pinned, taskSupport }: Named, name: string): JsonObject {
+    const { execution, ...plain } = entry as ToolEntry;
+    const tool = taskSupport === 'forbidden' ? plain : { ...plain, execution };
     return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
   }
 

@@ -35,13 +35,13 @@ export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'galler
 
 const server = z.strictObject({
   description: z.string().optional().describe('For people.'),
-  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp']).optional()
-    .describe('How to talk to the server. Follows from `url` or `command` when left out.'),
+  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse']).optional()
+    .describe('How to talk to the server. Follows from `url` or `command` when left out: with `url`, Streamable HTTP, or HTTP+SSE (`sse`) with a server that knows nothing newer.'),
   command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
   env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
   cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
-  url: httpUrl.optional().describe('Address of a Streamable HTTP server. With `command`, the program is started first and serves this address.'),
+  url: httpUrl.optional().describe('Address of a server over HTTP. With `command`, the program is started first and serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
   disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
@@ -82,6 +82,7 @@ const shape = z.strictObject({
     call: duration('60s').describe('Time without an answer or progress after which a call is given up.'),
     max: duration('10m').describe('Time after which a call is given up whatever happens.'),
     human: duration('10m').describe('Time a client has to answer what a server asks of its user. A call does not age meanwhile.'),
+    task: duration('1h').describe('Time a client may wait for the result of a task (2025-11-25) in one request.'),
     idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),
@@ -121,6 +122,7 @@ export const configSchema = shape.superRefine((config, context) => {
     if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
     if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
+    if (settings.type === 'sse' && settings.command !== undefined) problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
   }
   for (const [profileName, settings] of Object.entries(config.profiles)) {

@@ -30,6 +30,8 @@ export const errorTable = {
   'tool.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a tool of that name.'),
   'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
   'resource.unknown': row(-32002, 200, 'never', 'No server behind this endpoint knows that resource.'),
+  'task.unsupported': row(-32601, 200, 'never', 'The tool does not run as a task.'),
+  'task.unknown': row(-32602, 200, 'never', 'There is no such task, or it has expired.'),
   'session.missing': row(-32600, 400, 'never', 'The request needs the Mcp-Session-Id that initialize answered with.'),
   'session.unknown': row(-32600, 404, 'never', 'There is no such session, or it has ended. Initialize again.'),
   'session.initialized': row(-32600, 400, 'never', 'This session has been initialized already.'),

@@ -14,7 +14,11 @@ export type ExchangeMethod =
   | 'resources/read'
   | 'resources/subscribe'
   | 'resources/unsubscribe'
-  | 'completion/complete';
+  | 'completion/complete'
+  | TaskMethod;
+
+/** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
+export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list';
 
 export interface ExchangeContext {
   readonly principal: Principal;
@@ -52,9 +56,16 @@ export type InputKey = number;
 
 export type InputAnswer = { readonly result: JsonObject } | { readonly error: JsonRpcErrorObject };
 
+export interface ProgressEvent {
+  readonly kind: 'progress';
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
 /** `result`, `error` and `fault` end the exchange; nothing follows them. */
 export type ExchangeEvent =
-  | { readonly kind: 'progress'; readonly progress: number; readonly total?: number; readonly message?: string }
+  | ProgressEvent
   | { readonly kind: 'log'; readonly params: JsonObject }
   /** The server needs something of the client before it can go on (sampling, elicitation, roots). */
   | {
@@ -76,4 +87,8 @@ export type ServerNotice =
   | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
   /** `sessions`: those it may concern; undefined means all that asked for logs. */
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] | undefined }
+  /** `task` is the server's own task object, under the server's own id. */
+  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly sessions: readonly SessionKey[] }
+  /** The call that created the task has been answered; its progress token lives as long as the task. */
+  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly sessions: readonly SessionKey[] };

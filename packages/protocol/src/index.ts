@@ -11,11 +11,13 @@ export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ServerNotice } from './exchange.ts';
-export type { Caller, EventPosition, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
+export type { CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
+export type { Caller, EventPosition, InboxPost, InboxReply, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
-  capabilityOf, changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
+  changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
 export { noAnnouncements, noLists } from './catalog-record.ts';
 export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
+export type { TaskSupport } from './tasks.ts';

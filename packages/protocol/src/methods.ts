@@ -46,16 +46,6 @@ export const changeNotifications = {
 export type ChangeKind = keyof typeof changeNotifications;
 export const changeKinds = Object.keys(changeNotifications) as ChangeKind[];
 
-/** The capability a server must have for a method to make sense towards it. */
-export const capabilityOf: Record<ExchangeMethod, string> = {
-  'tools/call': 'tools',
-  'prompts/get': 'prompts',
-  'resources/read': 'resources',
-  'resources/subscribe': 'resources',
-  'resources/unsubscribe': 'resources',
-  'completion/complete': 'completions',
-};
-
 /** Says what is wrong with the parameters of a request that goes to an upstream, or undefined when they fit. */
 export function paramsProblem(method: ExchangeMethod, params: JsonObject | undefined): string | undefined {
   switch (method) {
@@ -63,11 +53,18 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'prompts/get':
       if (typeof params?.['name'] !== 'string') return 'params.name must be a string';
       if (params['arguments'] !== undefined && !isObject(params['arguments'])) return 'params.arguments must be an object';
+      if (method === 'tools/call' && params['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
       return undefined;
     case 'resources/read':
     case 'resources/subscribe':
     case 'resources/unsubscribe':
       return typeof params?.['uri'] === 'string' ? undefined : 'params.uri must be a string';
+    case 'tasks/get':
+    case 'tasks/result':
+    case 'tasks/cancel':
+      return typeof params?.['taskId'] === 'string' ? undefined : 'params.taskId must be a string';
+    case 'tasks/list':
+      return undefined;
     case 'completion/complete': {
       const ref = params?.['ref'];
       const argument = params?.['argument'];

@@ -8,6 +8,8 @@ export const latestLegacyRevision: Revision = '2025-11-25';
 export interface RevisionFeatures {
   /** JSON-RPC arrays are accepted (only 2025-03-26, basic, Batching). */
   readonly batching: boolean;
+  /** Completion is a capability (2025-03-26); before, a server may have it without saying so. */
+  readonly completionCapability: boolean;
   /** `MCP-Protocol-Version` is sent on every request after `initialize` (2025-06-18, Protocol Version Header). */
   readonly versionHeader: boolean;
   /** A stream begins with an event that has an id and no data (2025-11-25, Sending Messages); it breaks older clients. */
@@ -18,13 +20,15 @@ export interface RevisionFeatures {
   readonly resourceLinks: boolean;
   /** Elicitation by URL and with lists, titles and defaults; sampling with several blocks and tools (2025-11-25). */
   readonly richQuestions: boolean;
+  /** A call may be made a task, whose result is fetched later (only 2025-11-25, basic/utilities/tasks). */
+  readonly tasks: boolean;
 }
 
 const features: Record<Revision, RevisionFeatures> = {
-  '2024-11-05': { batching: false, versionHeader: false, primingEvent: false, audioContent: false, resourceLinks: false, richQuestions: false },
-  '2025-03-26': { batching: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false },
-  '2025-06-18': { batching: false, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false },
-  '2025-11-25': { batching: false, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true },
+  '2024-11-05': { batching: false, completionCapability: false, versionHeader: false, primingEvent: false, audioContent: false, resourceLinks: false, richQuestions: false, tasks: false },
+  '2025-03-26': { batching: true, completionCapability: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false, tasks: false },
+  '2025-06-18': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false, tasks: false },
+  '2025-11-25': { batching: false, completionCapability: true, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true, tasks: true },
 };
 
 export function featuresOf(revision: Revision): RevisionFeatures {

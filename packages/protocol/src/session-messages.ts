@@ -56,3 +56,10 @@ export type StreamFrame =
   /** The stream ends without a further message. */
   | { readonly kind: 'end' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
+
+/** What a client of HTTP+SSE posted, on its way to the edge that holds its stream. */
+export type InboxPost =
+  | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[] };
+
+export type InboxReply = { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly fault: GatewayFault };

@@ -10,7 +10,7 @@ import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/b
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  changeKinds, changeNotifications, fault, isObject,
+  anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
   type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type Limits, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -19,13 +19,14 @@ import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
 import { CatalogKeeper } from './catalog-keeper.ts';
 import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
-import { setLevelParams } from './dialect/legacy/messages.ts';
+import { setLevelParams, type Progress } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
 import type { Question } from './questions.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { transportFactory } from './transport/factory.ts';
+import { Tasks } from './tasks.ts';
+import { TransportFactory } from './transport/factory.ts';
 
 export interface AdapterOptions {
   readonly server: ServerName;
@@ -90,6 +91,7 @@ export class Adapter {
   readonly #calls = new Ring<Call>();
   readonly #subscriptions = new Subscriptions();
   readonly #levels = new LogLevels();
+  readonly #tasks = new Tasks();
   readonly #questions = new Map<InputKey, OpenQuestion>();
   readonly #elicitations = new Map<string, SessionKey>();
   readonly #catalog: CatalogKeeper;
@@ -108,6 +110,7 @@ export class Adapter {
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
+    const transports = new TransportFactory(options);
     const parts = {
       server, wheel, log, metrics,
       connectTimeoutMs: config.connectTimeout,
@@ -117,28 +120,30 @@ export class Adapter {
       ...parts,
       isBase: true,
       capabilities: config.isolation === 'shared' ? everyCapability : {},
-      createTransport: transportFactory(options, true),
+      createTransport: (observer) => transports.create(observer, true),
       isExclusive: config.command !== undefined,
       observer: {
         ready: (introduction) => void this.#becomeReady(introduction),
         lost: (problem) => this.#becomeLost(problem),
         notification: (method, params) => this.#hear(method, params),
+        strayProgress: (progress) => this.#hearTaskProgress(this.#connection, progress),
       },
     });
-    const isStdio = config.url === undefined;
     this.#instances = new Instances({
-      isolation: config.isolation, isStdio, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
+      isolation: config.isolation, isSingleStream: () => transports.isSingleStream, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
+      isNeeded: (connection) => this.#tasks.areRunningOn(connection),
       create: (capabilities, session) => {
         const connection = new UpstreamConnection({
           ...parts,
           isBase: false,
           capabilities,
-          createTransport: transportFactory(options, false),
-          isExclusive: isStdio,
+          createTransport: (observer) => transports.create(observer, false),
+          isExclusive: config.url === undefined,
           observer: {
             ready: () => this.#sendLevel(connection),
             lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
-            notification: (method, params) => this.#hearInstance(method, params, session),
+            notification: (method, params) => this.#hearInstance(connection, method, params, session),
+            strayProgress: (progress) => this.#hearTaskProgress(connection, progress),
           },
         });
         return connection;
@@ -218,7 +223,8 @@ export class Adapter {
       return;
     }
     const isSubscription = counted === 'new';
-    const place = isSubscription ? { connection: this.#connection, done: () => undefined } : this.#instances.take(command.context);
+    const fixed = isSubscription ? this.#connection : this.#taskConnection(command);
+    const place = fixed === undefined ? this.#instances.take(command.context) : { connection: fixed, done: () => undefined };
     if (place === undefined) {
       leave();
       this.#finish(call, busy(this.#options.server, `${maxInstances} connections for callers of their own are open`));
@@ -228,22 +234,75 @@ export class Adapter {
       place.done();
       leave();
     };
+    const { taskId } = command.params;
     const waiter: Waiter = {
       session: command.context.session,
+      task: typeof taskId === 'string' ? taskId : undefined,
       ask: (question) => this.#ask(call, place.connection, question),
       adopt: (question) => this.#adopt(call, place.connection, question),
       withdraw: (id, reason) => this.#withdraw(call, id, reason),
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
       log: (params) => call.reply({ kind: 'log', params }),
-      settle: (outcome) => {
+      settle: (outcome, requestId) => {
         end(); // A2
         this.#rememberElicitations(outcome, command.context.session);
         if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptions.remove(command.params['uri'] as string, command.context.session);
-        this.#finish(call, outcome);
+        this.#finish(call, this.#noteTask(command, place.connection, requestId, outcome));
       },
     };
     const id = place.connection.request(command.method, command.params, waiter, command.context.wantsProgress);
     call.running = { connection: place.connection, id, leave: end };
+  }
+
+  // --- tasks ---------------------------------------------------------------------------------------------------------
+
+  #taskConnection({ params: { taskId }, context }: CallCommand): UpstreamConnection | undefined {
+    return typeof taskId === 'string' ? this.#tasks.connectionOf(taskId, context) : undefined;
+  }
+
+  /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
+  #noteTask({ method, params, context }: CallCommand, connection: UpstreamConnection, requestId: number, outcome: Outcome): Outcome {
+    if (outcome.kind !== 'result') return outcome;
+    const { result } = outcome;
+    switch (method) {
+      case 'tools/call': {
+        const task = createdTask(result);
+        if (task !== undefined) for (const said of this.#tasks.created(connection, requestId, context, task)) this.#announceTask(connection, said);
+        return outcome;
+      }
+      case 'tasks/get':
+      case 'tasks/cancel':
+        if (isEnded(result)) this.#tasks.ended(connection, result['taskId']);
+        return outcome;
+      case 'tasks/result':
+        this.#tasks.ended(connection, params['taskId']);
+        return outcome;
+      case 'tasks/list': {
+        const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
+        const isIdentified = context.principal !== anonymous;
+        return { kind: 'result', result: { ...result, tasks: tasks.filter(({ taskId }) => this.#tasks.isVisible(connection, taskId, context, isIdentified)) } };
+      }
+      case 'prompts/get':
+      case 'resources/read':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+      case 'completion/complete':
+        return outcome;
+    }
+  }
+
+  #announceTask(connection: UpstreamConnection, task: JsonObject): void {
+    const session = this.#tasks.status(connection, task);
+    const { bus, server } = this.#options;
+    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, sessions: [session] });
+  }
+
+  #hearTaskProgress(connection: UpstreamConnection, { token, ...progress }: Progress): boolean {
+    const task = this.#tasks.byToken(connection, token);
+    if (task === undefined) return false;
+    const { bus, server } = this.#options;
+    bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    return true;
   }
 
   // --- what a server asks of a client --------------------------------------------------------------------------------
@@ -411,6 +470,8 @@ export class Adapter {
       if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri: params['uri'], sessions });
     } else if (method === 'notifications/message' && params !== undefined) {
       bus.publish(subjects.notices, { kind: 'log', server, params, sessions: undefined });
+    } else if (method === 'notifications/tasks/status' && params !== undefined) {
+      this.#announceTask(this.#connection, params);
     } else if (method === 'notifications/elicitation/complete') {
       this.#announceCompletion(params);
     } else {
@@ -419,9 +480,10 @@ export class Adapter {
   }
 
   /** Lists and resources are the base connection's; the rest concerns the session whose connection it is. */
-  #hearInstance(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
+  #hearInstance(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
     const { bus, server } = this.#options;
     if (method === 'notifications/elicitation/complete') this.#announceCompletion(params);
+    else if (method === 'notifications/tasks/status' && params !== undefined) this.#announceTask(connection, params);
     else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
   }
 

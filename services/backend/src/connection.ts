@@ -29,7 +29,8 @@ export type Outcome =
 export interface Waiter extends Asked {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
-  settle(outcome: Outcome): void;
+  /** @param id of the request: it may settle before `request` has returned it. */
+  settle(outcome: Outcome, id: number): void;
 }
 
 export interface ConnectionOptions {
@@ -54,6 +55,8 @@ interface ConnectionObserver {
   lost(problem: string): void;
   /** A notification that is neither progress nor a log message of a request in flight. */
   notification(method: string, params: JsonObject | undefined): void;
+  /** Progress of no request in flight. @returns false when it means nothing to anybody. */
+  strayProgress(progress: Progress): boolean;
 }
 
 interface PendingRequest {
@@ -67,7 +70,7 @@ interface PendingRequest {
 }
 
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
-const gatewayWaiter = { session: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
+const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
 /** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
 const maxFaultsInARow = 5;
@@ -327,6 +330,7 @@ export class UpstreamConnection {
       case 'notifications/progress': {
         const progress = readProgress(params);
         const pending = typeof progress?.token !== 'number' ? undefined : this.#pending.get(progress.token);
+        if (pending === undefined && progress !== undefined && this.#options.observer.strayProgress(progress)) return;
         if (progress === undefined || pending === undefined || progress.progress <= pending.progress) {
           this.#options.metrics.dropped('upstream_late');
           return;
@@ -415,11 +419,11 @@ export class UpstreamConnection {
 
   #settle(id: JsonRpcId, outcome: Outcome): void {
     const pending = typeof id === 'number' ? this.#pending.take(id) : undefined; // C2
-    if (pending === undefined) {
+    if (pending === undefined || typeof id !== 'number') {
       this.#options.metrics.dropped('upstream_late');
       return;
     }
     this.#questions.leave(pending.waiter);
-    pending.waiter.settle(outcome);
+    pending.waiter.settle(outcome, id);
   }
 }

@@ -1,1 +1,3 @@
 export { Backend } from './backend.ts';
+export { StreamableHttpTransport } from './transport/streamable-http.ts';
+export type { RequestFailure } from './transport/transport.ts';

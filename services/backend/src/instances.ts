@@ -16,14 +16,16 @@ export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface InstancesOptions {
   readonly isolation: Isolation;
-  /** On stdio nothing tells which call a question belongs to. */
-  readonly isStdio: boolean;
+  /** Nothing tells which call a question belongs to. */
+  readonly isSingleStream: () => boolean;
   readonly base: UpstreamConnection;
   /** @param session whose it is, when it is one session's alone. */
   readonly create: (capabilities: JsonObject, session: SessionKey | undefined) => UpstreamConnection;
   readonly wheel: DeadlineWheel;
   readonly idleMs: number;
   readonly maxInstances: number;
+  /** Something still runs over it although no call does. */
+  readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
 interface Instance {
@@ -75,10 +77,10 @@ export class Instances {
   }
 
   #isolationOf(capabilities: JsonObject): Exclude<Isolation, 'auto'> {
-    const { isolation, isStdio } = this.#options;
+    const { isolation, isSingleStream } = this.#options;
     if (isolation !== 'auto') return isolation;
     if (Object.keys(capabilities).length === 0) return 'shared';
-    return isStdio ? 'session' : 'principal';
+    return isSingleStream() ? 'session' : 'principal';
   }
 
   all(): UpstreamConnection[] {
@@ -91,7 +93,9 @@ export class Instances {
   }
 
   endSession(session: SessionKey): void {
-    for (const [key, instance] of this.#instances) if (instance.session === session) void this.#close(key, instance);
+    for (const [key, instance] of this.#instances) {
+      if (instance.session === session && !this.#options.isNeeded(instance.connection)) void this.#close(key, instance);
+    }
   }
 
   async stop(): Promise<void> {
@@ -99,10 +103,10 @@ export class Instances {
   }
 
   #closeWhenIdle(key: string, instance: Instance): void {
-    const { wheel, idleMs } = this.#options;
+    const { wheel, idleMs, isNeeded } = this.#options;
     wheel.schedule(idleMs, () => {
       if (this.#instances.get(key) !== instance) return;
-      if (instance.calls === 0 && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(key, instance); // I2
+      if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(key, instance); // I2
       else this.#closeWhenIdle(key, instance);
     });
   }

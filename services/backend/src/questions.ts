@@ -2,13 +2,13 @@
  * What a server asks of its client over one connection, until it is answered, withdrawn or nobody's any more.
  *
  * Invariants
- *  Q1  A question concerns the request whose stream carried it; else the only request in flight; else, when all in flight
+ *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else the only request in flight; else, when all in flight
  *      are one session's, the latest of them. Never a guess between sessions: then it is refused.
  *  Q2  A question attributed by session only outlives its request while the session has another in flight.
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
 import {
-  fault, inputCapabilities, isInputMethod, toErrorObject,
+  fault, inputCapabilities, isInputMethod, relatedTaskOf, toErrorObject,
   type InputAnswer, type InputMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -24,6 +24,8 @@ export interface Question {
 export interface Asked {
   /** The session the request is made for; undefined for the gateway's own. */
   readonly session: SessionKey | undefined;
+  /** The task the request is about, when it is about one. */
+  readonly task: string | undefined;
   ask(question: Question): void;
   /** Takes a question over from a request that ended, since nothing but the session told whose it was. */
   adopt(question: Question): void;
@@ -72,7 +74,7 @@ export class Questions {
       this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${method}: it declared no capability for it` } });
       return;
     }
-    const asked = origin === undefined ? this.#concerned() : (origin ?? undefined);
+    const asked = origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : (origin ?? undefined);
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
       this.#open.set(id, { question, asked, isCertain: origin !== undefined });
@@ -117,6 +119,12 @@ export class Questions {
 
   clear(): void {
     this.#open.clear();
+  }
+
+  /** What a server needs for a task, it asks of the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
+  #waitingForTask(params: JsonObject): Asked | undefined {
+    const task = relatedTaskOf(params);
+    return task === undefined ? undefined : this.#options.inFlight().find((asked) => asked.task === task);
   }
 
   #concerned(): Asked | undefined {

@@ -1,2 +1,2 @@
 export { Edge } from './edge.ts';
-export { StdioIngress } from './stdio/ingress.ts';
+export { serveStdioClient } from './stdio/ingress.ts';

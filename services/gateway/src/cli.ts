@@ -27,6 +27,8 @@ export function createProgram(): Command {
     .description('serve one client on stdin and stdout, for desktop clients that start their servers')
     .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+    .option('--connect <url>', 'join a gateway that runs already, instead of starting the servers: http://127.0.0.1:7300/mcp')
+    .option('-H, --header <line...>', 'with --connect: an HTTP header to send, "Name: value"')
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);

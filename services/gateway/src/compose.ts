@@ -46,7 +46,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
 
   const parts = { bus, wheel, metrics, config };
   const backend = has('backend') ? new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) }) : undefined;
-  const sessions = has('session') ? new SessionWorker({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
+  const sessions = has('session') ? await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
   const edge = has('edge') && isServing ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
 
   let isSettled = backend === undefined;

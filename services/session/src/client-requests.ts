@@ -25,7 +25,13 @@ interface OpenQuestion {
 
 export class ClientRequests {
   readonly #open = new Map<number, OpenQuestion>();
+  readonly #originalMention: (result: JsonObject) => JsonObject;
   #nextId = 0;
+
+  /** @param originalMention gives what an answer mentions its original id. */
+  constructor(originalMention: (result: JsonObject) => JsonObject) {
+    this.#originalMention = originalMention;
+  }
 
   ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
     this.#nextId += 1;
@@ -54,7 +60,7 @@ export class ClientRequests {
     const question = typeof id === 'number' ? this.#open.get(id) : undefined;
     if (question === undefined) return false;
     this.#open.delete(id as number); // R2
-    if (result !== undefined) question.asker.answerInput(question.input, { result });
+    if (result !== undefined) question.asker.answerInput(question.input, { result: this.#originalMention(result) });
     else if (error !== undefined) question.asker.answerInput(question.input, { error });
     return true;
   }

@@ -6,47 +6,30 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
  */
-import { subjects, type Bus } from '@omnibus/bus';
-import type { Route, View } from '@omnibus/catalog';
-import { startActor, type DeadlineWheel } from '@omnibus/lifecycle';
+import { subjects } from '@omnibus/bus';
+import type { View } from '@omnibus/catalog';
+import { startActor } from '@omnibus/lifecycle';
 import {
-  errorText, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, paramsProblem, resultText,
-  toErrorObject, type Caller, type ChangeKind, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId,
-  type JsonRpcNotification, type JsonRpcRequest, type Limits, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
+  fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
+  type Caller, type ChangeKind, type EventPosition, type ErrorReason, type ExchangeEvent, type JsonObject, type JsonRpcId,
+  type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import { ClientRequests } from './client-requests.ts';
 import { PostStream } from './client-stream.ts';
-import { downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
+import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
 import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
-import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
-import { ExchangeTable, OpenRequest } from './exchange/table.ts';
+import type { Exchange } from './exchange/exchange.ts';
+import { Forwarding, type ForwardedCall, type Party } from './forwarding.ts';
+import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
 import type { Reply } from './resumable-stream.ts';
 import { StreamTable } from './stream-table.ts';
-import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 
-/** What a session needs of its worker. */
-export interface SessionHost {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly limits: Limits;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly nextExchangeId: () => ExchangeId;
-  /** Undefined when the endpoint has left the configuration. */
-  readonly view: (caller: Caller) => View | undefined;
-  readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
-  readonly released: (session: Session) => void;
-}
-
-/** URIs a session remembers because a result handed them out; the oldest are forgotten. */
-const maxHandedOut = 1_000;
 const invalidCursor = Symbol('invalid cursor');
 
 export class Session {
@@ -54,23 +37,23 @@ export class Session {
   readonly caller: Caller;
   readonly #host: SessionHost;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
-  readonly #exchanges = new ExchangeTable();
-  readonly #clientRequests = new ClientRequests();
+  readonly #forwarding: Forwarding<PostStream>;
+  readonly #clientRequests = new ClientRequests((answer) => this.#forwarding.originalMention(answer));
   readonly #posts = new StreamTable();
   readonly #push: PushStreams;
-  readonly #handedOut = new Map<string, ServerName>();
-  /** Servers this session reached, which may keep something for it: a connection, a subscription, a log level. */
-  readonly #touched = new Set<ServerName>();
   /** What servers may ask of this client. */
   #capabilities: JsonObject = {};
   #logLevel: LogLevel | undefined;
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
+  readonly #released: (session: Session) => void;
 
-  constructor(key: SessionKey, caller: Caller, host: SessionHost) {
+  constructor(key: SessionKey, caller: Caller, host: SessionHost, released: (session: Session) => void) {
     this.key = key;
     this.caller = caller;
     this.#host = host;
+    this.#released = released;
+    this.#forwarding = new Forwarding(host, this.#party(), () => this.#onIdle?.());
     this.#push = new PushStreams(() => host.metrics.dropped('queue_full'));
     this.#actor = startActor(sessionMachine.provide({
       actions: {
@@ -89,7 +72,7 @@ export class Session {
 
   /** Milliseconds since anything happened; 0 while something is open. */
   idleMs(now: number): number {
-    return this.#exchanges.size > 0 || this.#push.size > 0 ? 0 : now - this.#lastActivityAt;
+    return this.#forwarding.size > 0 || this.#push.size > 0 ? 0 : now - this.#lastActivityAt;
   }
 
   /** Answers `initialize`. The result as JSON-RPC text. */
@@ -135,6 +118,14 @@ export class Session {
     const view = this.#host.view(this.caller);
     if (view?.definition.servers.includes(notice.server) !== true) return;
     switch (notice.kind) {
+      case 'task-status':
+        if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
+          this.#push.push(notificationText('notifications/tasks/status', this.#forwarding.publicTask(notice.server, notice.task)));
+        }
+        return;
+      case 'task-progress':
+        if (notice.sessions.includes(this.key)) this.#forwarding.taskProgressed(notice.server, notice.taskId, notice.progress);
+        return;
       case 'resource-updated':
         if (notice.sessions.includes(this.key)) {
           this.#push.push(notificationText('notifications/resources/updated', { uri: view.resources.publicUri(notice.server, notice.uri) }));
@@ -161,7 +152,7 @@ export class Session {
   /** Ends the streams, waits for running requests up to the limit, ends. */
   async drain(limitMs: number): Promise<void> {
     this.#actor.send({ type: 'drain.requested' });
-    if (this.#exchanges.size > 0) {
+    if (this.#forwarding.size > 0) {
       await new Promise<void>((resolve) => {
         const limit = this.#host.wheel.schedule(limitMs, resolve);
         this.#onIdle = () => {
@@ -174,10 +165,10 @@ export class Session {
   }
 
   #release(): void {
-    this.#exchanges.cancelAll('the session has ended');
+    this.#forwarding.cancelAll('the session has ended');
     this.#push.endAll();
-    for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
-    this.#host.released(this);
+    for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
+    this.#released(this);
   }
 
   /** The client's; the latest until it has said. */
@@ -219,12 +210,12 @@ export class Session {
       case 'notifications/cancelled': {
         const id = params?.['requestId'];
         const reason = params?.['reason'];
-        const outcome = isJsonRpcId(id) ? this.#exchanges.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
+        const outcome = isJsonRpcId(id) ? this.#forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
         if (outcome !== 'cancelled') this.#host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
         return;
       }
       case 'notifications/roots/list_changed':
-        for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'roots-changed', session: this.key });
+        for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'roots-changed', session: this.key });
         return;
       case 'notifications/progress':
         if (!this.#clientRequests.progress(params)) this.#host.metrics.dropped('notification_unknown');
@@ -253,7 +244,14 @@ export class Session {
       case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'completion/complete':
-        this.#forward(stream, id, method, params, view);
+        this.#forwarding.forward(stream, id, method, params, view, (text) => this.#push.push(text));
+        return;
+      case 'tasks/get':
+      case 'tasks/result':
+      case 'tasks/cancel':
+      case 'tasks/list':
+        if (featuresOf(this.#revision).tasks && view.taskServers().length > 0) this.#forwarding.forward(stream, id, method, params, view, (text) => this.#push.push(text));
+        else this.#refuse(stream, id, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
         return;
       case 'ping':
         stream.answer(resultText(id, '{}'));
@@ -288,7 +286,7 @@ export class Session {
     }
     this.#logLevel = level;
     for (const server of view.definition.servers) {
-      this.#touched.add(server);
+      this.#forwarding.touched.add(server);
       this.#host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: this.key, level });
     }
     stream.answer(resultText(id, '{}'));
@@ -299,125 +297,31 @@ export class Session {
     return this.#logLevel === undefined || !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(this.#logLevel);
   }
 
-  #sourceName(view: View, server: ServerName): string | undefined {
-    return view.definition.servers.length > 1 ? server : undefined;
-  }
+  // --- what the forwarding of requests needs to know ---------------------------------------------------------------------
 
-  // --- what goes to a server -------------------------------------------------------------------------------------------
-
-  #forward(stream: PostStream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
-    const problem = paramsProblem(method, params);
-    if (problem !== undefined || params === undefined) {
-      this.#refuse(stream, id, 'params.invalid', problem);
-      return;
-    }
-    if (this.#exchanges.size >= this.#host.limits.maxInFlightPerSession) {
-      this.#refuse(stream, id, 'session.busy');
-      return;
-    }
-    const progressToken = isObject(params['_meta']) ? params['_meta']['progressToken'] : undefined;
-    const call: ForwardedCall = { stream, id, method, view, progressToken: isJsonRpcId(progressToken) ? progressToken : undefined };
-    switch (method) {
-      case 'tools/call': {
-        const name = params['name'] as string;
-        const route = view.toolRoute(name);
-        if (route === undefined) this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(name.slice(0, 100))}`);
-        else this.#start(call, route, toolParams(params, route), ['tool', name], route.original);
-        return;
-      }
-      case 'prompts/get': {
-        const name = params['name'] as string;
-        const route = view.promptRoute(name);
-        if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(name.slice(0, 100))}`);
-        else this.#start(call, route, { ...withoutToken(params), name: route.original }, ['prompt', name]);
-        return;
-      }
-      case 'resources/read':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe': {
-        const uri = params['uri'] as string;
-        const subject: Subject = ['resource', uri];
-        const withUri = (original: string): JsonObject => ({ ...withoutToken(params), uri: original });
-        const route = view.resourceRoute(uri) ?? this.#handedOutRoute(uri);
-        if (route !== undefined) this.#start(call, route, withUri(route.original), subject);
-        else this.#probe(call, view.serversWith('resources'), uri, withUri(uri), subject);
-        return;
-      }
-      case 'completion/complete':
-        this.#complete(call, params);
-    }
-  }
-
-  #complete(call: ForwardedCall, params: JsonObject): void {
-    const { stream, id, view } = call;
-    const ref = params['ref'] as JsonObject;
-    const isPrompt = ref['type'] === 'ref/prompt';
-    const named = (isPrompt ? ref['name'] : ref['uri']) as string;
-    const route = isPrompt ? view.promptRoute(named) : view.resourceRoute(named);
-    if (route === undefined) {
-      this.#refuse(stream, id, isPrompt ? 'prompt.unknown' : 'resource.unknown', undefined, isPrompt ? undefined : { uri: named });
-    } else if (view.serversWith('completions').includes(route.server)) {
-      const original = isPrompt ? { ...ref, name: route.original } : { ...ref, uri: route.original };
-      this.#start(call, route, { ...withoutToken(params), ref: original }, ['completion of', named]);
-    } else {
-      stream.answer(resultText(id, '{"completion":{"values":[]}}'));
-    }
-  }
-
-  #handedOutRoute(uri: string): Route | undefined {
-    const server = this.#handedOut.get(uri);
-    return server === undefined ? undefined : { server, original: uri };
-  }
-
-  #start(call: ForwardedCall, { server }: Route, params: JsonObject, subject: Subject, tool?: string): void {
-    this.#exchange(call, { server, params, subject, tool }, (outcome) => this.#answerOutcome(call, server, outcome));
-  }
-
-  /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
-  #probe(call: ForwardedCall, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Subject): void {
-    const [server, ...others] = servers;
-    if (server === undefined) {
-      this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
-      return;
-    }
-    this.#exchange(call, { server, params, subject, tool: undefined }, (outcome) => {
-      if (outcome.kind === 'result' || others.length === 0) this.#answerOutcome(call, server, outcome);
-      else this.#probe(call, others, uri, params, subject);
-    });
-  }
-
-  #exchange(call: ForwardedCall, { server, params, subject, tool }: Destination, settled: (outcome: ExchangeOutcome) => void): void {
-    const { stream, progressToken, view } = call;
-    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
-    this.#touched.add(server);
-    const open = new OpenRequest(call.id, (reason) => {
-      running.cancel(reason);
-      this.#clientRequests.withdrawAll(running, reason);
-      stream.leaveUnanswered(); // S2
-    });
-    const running = new Exchange(bus, wheel, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: timeLimits(server, tool),
-      context: { principal: this.caller.principal, session: this.key, capabilities: this.#capabilities, wantsProgress: progressToken !== undefined },
-    }, {
-      progress: (event) => {
-        if (progressToken !== undefined) stream.send(progressText(progressToken, event)); // S1
+  #party(): Party<PostStream> {
+    const session = this;
+    return {
+      key: this.key,
+      caller: this.caller,
+      get capabilities() {
+        return session.#capabilities;
       },
-      log: (entry) => {
-        if (this.#wantsLog(entry)) stream.send(logText(entry, this.#sourceName(view, server)));
+      get knowsTasks() {
+        return featuresOf(session.#revision).tasks;
       },
-      input: (event) => this.#askClient(running, stream, event),
-      inputWithdrawn: (input, reason) => this.#clientRequests.withdraw(running, input, reason),
-      settled: (outcome) => {
-        this.#clientRequests.withdrawAll(running, 'the call has ended');
-        this.#exchanges.remove(open);
-        settled(outcome);
-        if (this.#exchanges.size === 0) this.#onIdle?.();
-      },
-    });
-    this.#exchanges.add(open);
+      progressText,
+      logText: (params, view, server) => (this.#wantsLog(params) ? logText(params, this.#sourceName(view, server)) : undefined),
+      ask: (asker, call, _server, event) => this.#askClient(asker, call, event),
+      inputWithdrawn: (asker, input, reason) => this.#clientRequests.withdraw(asker, input, reason),
+      askerEnded: (asker, reason) => this.#clientRequests.withdrawAll(asker, reason),
+      answerOf: (method, answer) => (answer.kind === 'result'
+        ? { kind: 'result', result: downLevelResult(method, answer.result, this.#revision) }
+        : downLevelError(method, plainError(answer.error), this.#revision)),
+    };
   }
 
-  #askClient(asker: Exchange, stream: PostStream, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  #askClient(asker: Exchange, { stream }: ForwardedCall<PostStream>, { input, method, params, movedFrom }: InputEvent): void {
     if (movedFrom !== undefined && this.#clientRequests.move(movedFrom, input, asker)) return;
     const refuse = (code: number, message: string): void => asker.answerInput(input, { error: { code, message } });
     if (!(inputCapabilities[method] in this.#capabilities)) {
@@ -425,69 +329,19 @@ export class Session {
       return;
     }
     const question = downLevelQuestion(method, params, this.#revision);
-    if ('problem' in question) refuse(-32_602, question.problem);
-    else this.#clientRequests.ask({ asker, input, stream }, method, question.params);
-  }
-
-  #answerOutcome({ stream, id, method, view }: ForwardedCall, server: ServerName, outcome: ExchangeOutcome): void {
-    const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
-    switch (outcome.kind) {
-      case 'result': {
-        if (method === 'tools/call') this.#rememberLinks(server, outcome.result);
-        const result = mapUri === undefined ? outcome.result : mapResultUris(method, outcome.result, mapUri);
-        stream.answer(resultText(id, JSON.stringify(downLevelResult(method, result, this.#revision))));
-        return;
-      }
-      case 'error': {
-        const error = plainError(outcome.error);
-        stream.answer(errorText(id, mapUri === undefined ? error : mapErrorUri(error, mapUri)));
-        return;
-      }
-      case 'fault':
-        this.#host.metrics.refused(outcome.fault.reason);
-        stream.answer(errorText(id, toErrorObject(outcome.fault)));
+    if ('problem' in question) {
+      refuse(-32_602, question.problem);
+      return;
     }
+    this.#clientRequests.ask({ asker, input, stream }, method, question.params);
   }
 
-  #rememberLinks(server: ServerName, result: JsonObject): void {
-    for (const uri of linkedUris(result)) {
-      this.#handedOut.delete(uri);
-      this.#handedOut.set(uri, server);
-      if (this.#handedOut.size > maxHandedOut) this.#handedOut.delete(this.#handedOut.keys().next().value as string);
-    }
+  #sourceName(view: View, server: ServerName): string | undefined {
+    return view.definition.servers.length > 1 ? server : undefined;
   }
 }
 
-/** A request of the client on its way, whichever servers it goes to. */
-interface ForwardedCall {
-  readonly stream: PostStream;
-  readonly id: JsonRpcId;
-  readonly method: ExchangeMethod;
-  readonly view: View;
-  readonly progressToken: JsonRpcId | undefined;
-}
-
-/** One server such a request goes to, and as what. */
-interface Destination {
-  readonly server: ServerName;
-  readonly params: JsonObject;
-  readonly subject: Subject;
-  /** The tool's own name, for its time limits. */
-  readonly tool: string | undefined;
-}
-
-/** The parameters without this hop's progress token: each hop has its own. */
-function withoutToken(params: JsonObject): JsonObject {
-  const meta = params['_meta'];
-  if (!isObject(meta) || !('progressToken' in meta)) return params;
-  const { progressToken: _token, ...rest } = meta;
-  return { ...params, _meta: rest };
-}
-
-function toolParams(params: JsonObject, { original, pinned }: Route): JsonObject {
-  const named = { ...withoutToken(params), name: original };
-  return pinned === undefined ? named : { ...named, arguments: { ...(params['arguments'] as JsonObject | undefined), ...pinned } };
-}
+type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
 
 /** A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours. */
 function readCursor(params: JsonObject | undefined): string | undefined | typeof invalidCursor {

@@ -10,7 +10,9 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
-import { Session, type SessionHost } from './session.ts';
+import type { SessionHost } from './host.ts';
+import { sharedSealer, type Sealer } from './sealer.ts';
+import { Session } from './session.ts';
 
 export interface SessionWorkerOptions {
   readonly config: Config;
@@ -38,7 +40,11 @@ export class SessionWorker {
   #config: Config;
   #isStopping = false;
 
-  constructor(options: SessionWorkerOptions) {
+  static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
+    return new SessionWorker(options, await sharedSealer(options.bus));
+  }
+
+  private constructor(options: SessionWorkerOptions, sealer: Sealer) {
     const { config, bus, wheel, log, metrics } = options;
     this.#options = options;
     this.#config = config;
@@ -46,12 +52,11 @@ export class SessionWorker {
       for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
     });
     this.#host = {
-      bus, wheel, log, metrics,
+      bus, wheel, log, metrics, sealer,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(newWorkerId('session')),
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
-      released: (session) => this.#forget(session),
     };
     metrics.beforeScrape(() => metrics.sessions.set(this.#sessions.size));
   }
@@ -99,7 +104,7 @@ export class SessionWorker {
       return;
     }
     const id = newSessionId();
-    const session = new Session(sessionKey(id), caller, this.#host);
+    const session = new Session(sessionKey(id), caller, this.#host, (ended) => this.#forget(ended));
     const held: Held = { session, subscription: undefined };
     this.#sessions.set(session.key, held);
     this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
@@ -147,6 +152,7 @@ export class SessionWorker {
     const limits = {
       callMs: toolSettings?.timeout ?? serverSettings?.timeout ?? timeouts.call,
       humanMs: timeouts.human,
+      taskMs: timeouts.task,
       maxMs: toolSettings?.maxTime ?? serverSettings?.maxTime ?? timeouts.max,
     };
     this.#timeLimitsCache.set(key, limits);

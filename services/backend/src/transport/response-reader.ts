@@ -13,6 +13,8 @@ export interface ResponseObserver {
   started(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
   message(value: unknown): void;
   invalid(problem: string): void;
+  /** An event that is no message. */
+  otherEvent(name: string, data: string): void;
   /** The id of the last event, which a resumption continues after. */
   eventId(id: string): void;
   /** Milliseconds the server asks to wait before reconnecting. */
@@ -28,6 +30,7 @@ export const silentObserver: ResponseObserver = {
   started: () => undefined,
   message: () => undefined,
   invalid: () => undefined,
+  otherEvent: () => undefined,
   eventId: () => undefined,
   retry: () => undefined,
   ended: () => undefined,
@@ -113,7 +116,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     return createParser({
       onEvent: ({ event, id, data }) => {
         if (id !== undefined) this.#observer.eventId(id);
-        if (data !== '' && (event === undefined || event === 'message')) this.#parse(data);
+        if (event !== undefined && event !== 'message') this.#observer.otherEvent(event, data);
+        else if (data !== '') this.#parse(data);
       },
       onRetry: (ms) => this.#observer.retry(ms),
       maxBufferSize: this.#maxBytes,

@@ -7,29 +7,21 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import type { Dispatcher } from 'undici';
-import { connect } from 'node:net';
 import { featuresOf, isObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
-import { Child, type ChildOptions } from './child-process.ts';
+import type { Child, ChildOptions } from './child-process.ts';
+import type { HttpOptions } from './http-options.ts';
 import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
+import { startUrlProgram } from './url-program.ts';
 
-export interface StreamableHttpOptions {
-  readonly url: string;
-  /** The operator's own headers; they win over nothing that the protocol sets. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Connections of the whole process, by origin: servers behind one address share them. */
-  readonly dispatcher: Dispatcher;
-  readonly maxMessageBytes: number;
+export interface StreamableHttpOptions extends HttpOptions {
   /** A program that serves `url`, to be started first. */
   readonly child: ChildOptions | undefined;
-  readonly openTimeoutMs: number;
 }
 
 const defaultRetryMs = 1_000;
 const maxRetryMs = 30_000;
 const maxResumptions = 5;
-const portProbeMs = 100;
 const deleteTimeoutMs = 2_000;
 
 class OpenRequest extends Link {
@@ -71,20 +63,9 @@ export class StreamableHttpTransport implements Transport {
   }
 
   async open(): Promise<void> {
-    if (this.#options.child === undefined) return;
-    this.#child = new Child(this.#options.child);
-    this.#child.process.stdout.resume();
-    let problem: string | undefined;
-    void this.#child.ended.then((reason) => {
-      problem = reason;
-      this.#lose(reason);
-    });
-    const { hostname, port } = new URL(this.#options.url);
-    const giveUpAt = Date.now() + this.#options.openTimeoutMs;
-    while (!(await isPortOpen(hostname, Number(port || 80)))) {
-      if (problem !== undefined) throw new Error(problem);
-      if (Date.now() > giveUpAt || this.#isClosed) throw new Error(`the program was started, but nothing answers at ${this.#options.url}`);
-    }
+    const { child, url, openTimeoutMs } = this.#options;
+    if (child === undefined) return;
+    this.#child = await startUrlProgram({ child, url, openTimeoutMs, onEnd: (problem) => this.#lose(problem), isClosed: () => this.#isClosed });
   }
 
   request(message: JsonRpcRequest): void {
@@ -148,6 +129,7 @@ export class StreamableHttpTransport implements Transport {
         if (isObject(value) && value['id'] === id && ('result' in value || 'error' in value)) this.#take(open);
         this.#observer.message(value, id);
       },
+      otherEvent: () => undefined,
       invalid: (problem) => {
         this.#observer.invalid(problem);
         this.#fail(open, { kind: 'invalid', problem });
@@ -250,18 +232,4 @@ export class StreamableHttpTransport implements Transport {
       this.#dispatch('DELETE', undefined, undefined, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.maxMessageBytes));
     });
   }
-}
-
-/** Tries once, and waits a little when nothing answers. */
-function isPortOpen(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => {
-      setTimeout(() => resolve(false), portProbeMs);
-    });
-  });
 }

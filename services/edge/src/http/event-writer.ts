@@ -46,6 +46,11 @@ export class EventWriter {
     this.#write(`${id}event: message\ndata: ${text}\n\n`);
   }
 
+  /** An event of another kind than a message. @param data without line breaks. */
+  event(name: string, data: string): void {
+    this.#write(`event: ${name}\ndata: ${data}\n\n`);
+  }
+
   end(): void {
     this.#response.end();
   }

@@ -6,14 +6,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isRevision, toErrorObject,
-  type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isRevision, isToken, toErrorObject,
+  type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { parseMessage } from '../parse-message.ts';
 import { SessionSubjects } from '../session-subjects.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
+import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import { EventWriter, readEventId, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, writeJson } from './post-answer.ts';
 import { checkHost } from './steps/check-host.ts';
@@ -45,7 +46,7 @@ type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 /** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
 const countedMethods = [
   'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
-  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel',
+  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list',
 ];
 
 export class Pipeline {
@@ -54,6 +55,7 @@ export class Pipeline {
   readonly #counters: ReadonlyMap<string, { inc(): void }>;
   readonly #otherCounter: { inc(): void };
   readonly #sessions = new SessionSubjects();
+  readonly #eventSource: EventSourceEndpoint;
   #isDraining = false;
 
   constructor(options: PipelineOptions) {
@@ -63,6 +65,7 @@ export class Pipeline {
       maxBufferedBytes: options.limits.maxBufferedBytes,
       onSlowReader: () => options.metrics.slowReaders.inc(),
     };
+    this.#eventSource = new EventSourceEndpoint(options);
     this.#counters = new Map(countedMethods.map((method) => [method, options.metrics.requestCounter(method)]));
     this.#otherCounter = options.metrics.requestCounter('other');
   }
@@ -80,9 +83,12 @@ export class Pipeline {
       return;
     }
     allowOrigin(request, response);
-    const endpoint = findEndpoint(request.url ?? '/');
+    const url = request.url ?? '/';
+    const endpoint = findEndpoint(url);
     if (endpoint === undefined) {
-      this.#refuse(response, fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+      const eventSource = findEventSource(url);
+      if (eventSource === undefined || !(eventSource.endpoint === '' || isToken(eventSource.endpoint))) this.#refuse(response, fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+      else this.#handleEventSource(request, response, eventSource);
       return;
     }
     const arrival: Arrival = { request, response, caller: { principal: anonymous, endpoint } };
@@ -104,6 +110,25 @@ export class Pipeline {
         this.#refuse(response, fault('http.method_not_allowed'));
     }
   };
+
+  /** HTTP+SSE of 2024-11-05, which newer clients fall back to when a POST to its address is refused. */
+  #handleEventSource(request: IncomingMessage, response: ServerResponse, path: EventSourcePath): void {
+    const caller: Caller = { principal: anonymous, endpoint: path.endpoint as EndpointName };
+    const expected = path.kind === 'stream' ? 'GET' : 'POST';
+    if (request.method === 'OPTIONS') {
+      answerPreflight(response);
+    } else if (request.method !== expected) {
+      response.setHeader('allow', `${expected}, OPTIONS`);
+      this.#refuse(response, fault('http.method_not_allowed', `this address takes ${expected}`));
+    } else if (path.kind === 'stream') {
+      if (this.#isDraining) this.#refuse(response, fault('gateway.draining'));
+      else this.#eventSource.open(response, caller);
+    } else if (isJsonMediaType(request.headers['content-type'])) {
+      this.#eventSource.post(request, response, caller, path.key);
+    } else {
+      this.#refuse(response, fault('http.media_type'));
+    }
+  }
 
   #refuse(response: ServerResponse, gatewayFault: GatewayFault, id?: JsonRpcId): void {
     this.#options.metrics.refused(gatewayFault.reason);

@@ -36,6 +36,8 @@ export interface TimeLimits {
   readonly maxMs: number;
   /** Milliseconds a client has to answer a server's question. */
   readonly humanMs: number;
+  /** Milliseconds a client may wait for the result of a task. */
+  readonly taskMs: number;
 }
 
 /** What a request is about, for people: "tool" and its name, "resource" and its URI. */

@@ -7,6 +7,7 @@ type MapUri = (uri: string) => string;
 export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri: MapUri): JsonObject {
   switch (method) {
     case 'tools/call':
+    case 'tasks/result':
       return Array.isArray(result['content']) ? { ...result, content: result['content'].map((block) => mapBlock(block, mapUri)) } : result;
     case 'prompts/get':
       return Array.isArray(result['messages'])
@@ -17,6 +18,9 @@ export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri
     case 'resources/subscribe':
     case 'resources/unsubscribe':
     case 'completion/complete':
+    case 'tasks/get':
+    case 'tasks/cancel':
+    case 'tasks/list':
       return result;
   }
 }

@@ -2,16 +2,21 @@
  * What a newer server says, in the words of an older client. Unknown fields of an object do no harm to a client; an unknown
  * kind of content or schema makes it reject the whole message, so those are replaced by what it does know.
  */
-import { featuresOf, isObject, type ExchangeMethod, type InputMethod, type JsonObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, isObject, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
+import type { ServerAnswer } from '../../forwarding.ts';
 
 type Block = JsonObject;
+
+const urlElicitationRequired = -32_042;
+const internalError = -32_603;
 
 /** The result as the client's revision has it. Nothing is looked at for a client that knows everything. */
 export function downLevelResult(method: ExchangeMethod, result: JsonObject, revision: Revision): JsonObject {
   const { audioContent, resourceLinks } = featuresOf(revision);
   if (audioContent && resourceLinks) return result;
   switch (method) {
-    case 'tools/call': {
+    case 'tools/call':
+    case 'tasks/result': {
       if (!Array.isArray(result['content'])) return result;
       const content = result['content'].map((block) => downLevelBlock(block, revision));
       // Before 2025-06-18 a client sees no structured content, so it gets the same as text.
@@ -25,8 +30,19 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
     case 'resources/subscribe':
     case 'resources/unsubscribe':
     case 'completion/complete':
+    case 'tasks/get':
+    case 'tasks/cancel':
+    case 'tasks/list':
       return result;
   }
+}
+
+/** "URL elicitation required" (2025-11-25 client/elicitation): an older client knows neither the code nor what to do, so it is told in text. */
+export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject, revision: Revision): ServerAnswer {
+  if (error.code !== urlElicitationRequired || featuresOf(revision).richQuestions) return { kind: 'error', error };
+  const elicitations = isObject(error.data) && Array.isArray(error.data['elicitations']) ? error.data['elicitations'].filter(isObject) : [];
+  const told = [error.message, ...elicitations.map(({ message, url }) => `${String(message)}: ${String(url)}`)].join('\n');
+  return method === 'tools/call' ? { kind: 'result', result: { content: [text(told)], isError: true } } : { kind: 'error', error: { code: internalError, message: told } };
 }
 
 /** The parameters of a server's question as the client's revision has them, or why it cannot be asked that. */

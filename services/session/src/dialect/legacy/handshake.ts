@@ -1,26 +1,27 @@
 /** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
-import { version, type JsonObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, version, type JsonObject, type Revision } from '@omnibus/protocol';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
 export function initializeResult(revision: Revision, view: View): JsonObject {
   const instructions = view.instructions();
-  return { protocolVersion: revision, capabilities: capabilities(view), serverInfo, ...(instructions === undefined ? {} : { instructions }) };
+  return { protocolVersion: revision, capabilities: capabilities(view, revision), serverInfo, ...(instructions === undefined ? {} : { instructions }) };
 }
 
 /**
  * A capability is offered when a server behind the endpoint has it, or may yet turn out to: servers come and go during a
  * session, capabilities cannot.
  */
-function capabilities(view: View): JsonObject {
+function capabilities(view: View, revision: Revision): JsonObject {
   const hasUnknownServer = view.definition.servers.some((server) => view.record(server)?.revision === undefined);
   const offers = (capability: string): boolean => hasUnknownServer || view.serversWith(capability).length > 0;
   return {
     ...(offers('tools') ? { tools: { listChanged: true } } : {}),
     ...(offers('prompts') ? { prompts: { listChanged: true } } : {}),
     ...(offers('resources') ? { resources: { listChanged: true, subscribe: true } } : {}),
-    ...(offers('completions') ? { completions: {} } : {}),
+    ...(featuresOf(revision).completionCapability && (hasUnknownServer || view.definition.servers.some((server) => view.canComplete(server))) ? { completions: {} } : {}),
     ...(offers('logging') ? { logging: {} } : {}),
+    ...(featuresOf(revision).tasks && view.taskServers().length > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
   };
 }

@@ -1,0 +1,89 @@
+/**
+ * A server of which only the address is known: Streamable HTTP first, and HTTP+SSE when the server refuses the first POST
+ * in one of the ways a server of 2024-11-05 does (2025-11-25 basic/transports, Backwards Compatibility).
+ */
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
+import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
+
+/** What was found out about a server, for its next connections. */
+export interface HttpVerdict {
+  isEventSource: boolean;
+}
+
+type Create = (observer: TransportObserver) => Transport;
+
+const refusals: ReadonlySet<number> = new Set([400, 404, 405]);
+
+export class ProbingHttpTransport implements Transport {
+  readonly #observer: TransportObserver;
+  readonly #createEventSource: Create;
+  readonly #verdict: HttpVerdict;
+  #current: Transport;
+  /** The request that opens the session, until it is answered. */
+  #opening: JsonRpcRequest | undefined;
+
+  constructor(verdict: HttpVerdict, createStreamable: Create, createEventSource: Create, observer: TransportObserver) {
+    this.#verdict = verdict;
+    this.#observer = observer;
+    this.#createEventSource = createEventSource;
+    this.#current = verdict.isEventSource ? createEventSource(observer) : createStreamable(this.#probing());
+  }
+
+  async open(): Promise<void> {
+    try {
+      await this.#current.open();
+    } catch (error) {
+      // The server may be another one by now: the next attempt asks again.
+      this.#verdict.isEventSource = false;
+      throw error;
+    }
+  }
+
+  request(message: JsonRpcRequest): void {
+    if (this.#opening === undefined && !this.#verdict.isEventSource && message.method === 'initialize') this.#opening = message;
+    this.#current.request(message);
+  }
+
+  send(message: JsonRpcMessage): void {
+    this.#current.send(message);
+  }
+
+  abandon(id: JsonRpcId): void {
+    this.#current.abandon(id);
+  }
+
+  initialized(revision: Revision): void {
+    this.#current.initialized(revision);
+  }
+
+  close(): Promise<void> {
+    return this.#current.close();
+  }
+
+  #probing(): TransportObserver {
+    return {
+      ...this.#observer,
+      requestFailed: (id, failure) => {
+        const opening = this.#opening;
+        if (opening?.id === id && failure.kind === 'refused' && refusals.has(failure.httpStatus)) void this.#fallBack(opening, failure);
+        else this.#observer.requestFailed(id, failure);
+      },
+    };
+  }
+
+  async #fallBack(opening: JsonRpcRequest, failure: RequestFailure): Promise<void> {
+    const streamable = this.#current;
+    const eventSource = this.#createEventSource(this.#observer);
+    this.#current = eventSource;
+    try {
+      await eventSource.open();
+      this.#verdict.isEventSource = true;
+      eventSource.request(opening);
+      await streamable.close();
+    } catch {
+      // It is no server of 2024-11-05 either; what it said first tells more.
+      this.#current = streamable;
+      this.#observer.requestFailed(opening.id, failure);
+    }
+  }
+}

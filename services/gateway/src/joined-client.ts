@@ -1,0 +1,76 @@
+/**
+ * One client on stdin and stdout joined to a gateway that runs elsewhere: its messages go out as they are, under its own
+ * ids, over Streamable HTTP. The gateway it joins does the rest.
+ */
+import type { Readable, Writable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
+import { classify, defaultLimits, errorText, fault, isObject, isRevision, toErrorObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { Agent } from 'undici';
+
+export interface JoinOptions {
+  /** `http://host:port/mcp[/<endpoint>]` */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly input: Readable;
+  readonly output: Writable;
+  /** @param isFatal nothing can be said to the gateway any more. */
+  readonly onProblem: (problem: string, isFatal: boolean) => void;
+}
+
+const openTimeoutMs = 10_000;
+
+/** Serves until the input ends, or the gateway cannot be reached any more. */
+export async function serveJoinedClient({ url, headers, input, output, onProblem }: JoinOptions): Promise<void> {
+  const dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
+  const write = (message: unknown): void => void output.write(`${JSON.stringify(message)}\n`);
+  const refuse = (id: JsonRpcId, problem: string): void => void output.write(`${errorText(id, toErrorObject(fault('gateway.unavailable', problem)))}\n`);
+  let initializeId: JsonRpcId | undefined;
+  const lost = (problem: string): void => {
+    onProblem(problem, true);
+    input.destroy();
+  };
+  const transport = new StreamableHttpTransport({ url, headers, dispatcher, maxMessageBytes: defaultLimits.maxUpstreamMessageBytes, openTimeoutMs, child: undefined }, {
+    message: (value) => {
+      if (isObject(value) && value['id'] === initializeId && isObject(value['result'])) {
+        const revision = value['result']['protocolVersion'];
+        if (isRevision(revision)) transport.initialized(revision);
+      }
+      write(value);
+    },
+    requestFailed: (id, failure) => refuse(id, describe(failure, url)),
+    sessionGone: () => lost(`the gateway at ${url} has ended the session`),
+    lost,
+    invalid: (problem) => onProblem(problem, false),
+  });
+  output.on('error', () => input.destroy());
+  const forward = (message: JsonRpcMessage): void => {
+    if (!('method' in message) || !('id' in message)) {
+      transport.send(message);
+      return;
+    }
+    if (message.method === 'initialize') initializeId = message.id;
+    transport.request(message);
+  };
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+    if (line.trim() === '') continue;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      write({ jsonrpc: '2.0', error: toErrorObject(fault('message.not_json')) });
+      continue;
+    }
+    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      const classified = classify(item);
+      if (classified.kind === 'invalid') output.write(`${errorText(classified.id, toErrorObject(fault('message.invalid', classified.problem)))}\n`);
+      else forward(classified.message);
+    }
+  }
+  await transport.close();
+  await dispatcher.destroy();
+}
+
+function describe(failure: RequestFailure, url: string): string {
+  return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${failure.problem}`;
+}

@@ -1,0 +1,403 @@
+/**
+ * What goes to servers: finds the server a request is for, carries it there as an exchange, and brings back what belongs
+ * to it. On whose behalf, and in which words the client hears of it, is the party's.
+ *
+ * Invariants
+ *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
+ *  S2  Every request is answered exactly once, unless it was cancelled; then never.
+ */
+import type { Route, View } from '@omnibus/catalog';
+import {
+  errorText, fault, isJsonRpcId, isObject, paramsProblem, resultText, createdTask, toErrorObject, withRelatedTask,
+  type Caller, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
+  type ProgressEvent, type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
+import { ExchangeTable, OpenRequest } from './exchange/table.ts';
+import type { SessionHost } from './host.ts';
+import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
+import { TaskIds } from './task-ids.ts';
+
+/** Where what belongs to one request goes. */
+export interface CallStream {
+  send(text: string): void;
+  answer(text: string): void;
+  leaveUnanswered(): void;
+}
+
+/** On whose behalf requests are forwarded. */
+export interface Party<Stream extends CallStream> {
+  readonly key: SessionKey;
+  readonly caller: Caller;
+  /** What servers may ask of the client. */
+  readonly capabilities: JsonObject;
+  /** The client can make a call a task and fetch its result later. */
+  readonly knowsTasks: boolean;
+  progressText(token: JsonRpcId, event: ProgressEvent): string;
+  /** Undefined when the client does not want that message. */
+  logText(params: JsonObject, view: View, server: ServerName): string | undefined;
+  /** The server asks something of the client; the answer goes to `asker`. */
+  ask(asker: Exchange, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void;
+  /** Nobody waits for answers to what this exchange asked. */
+  askerEnded(asker: Exchange, reason: string): void;
+  /** What a server answered as this client has it. */
+  answerOf(method: ExchangeMethod, answer: ServerAnswer): ServerAnswer;
+}
+
+/** The two ways in which a server itself answers. */
+export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
+
+/** A request of the client on its way, whichever servers it goes to. */
+export interface ForwardedCall<Stream extends CallStream> {
+  readonly stream: Stream;
+  readonly id: JsonRpcId;
+  readonly method: ExchangeMethod;
+  readonly view: View;
+  readonly progressToken: JsonRpcId | undefined;
+}
+
+/** One server such a request goes to, and as what. */
+interface Destination {
+  readonly server: ServerName;
+  readonly params: JsonObject;
+  readonly subject: Subject;
+  /** The tool's own name, for its time limits. */
+  readonly tool?: string;
+}
+
+type Settled = (outcome: ExchangeOutcome) => void;
+
+/** URIs remembered because a result handed them out; the oldest are forgotten. */
+const maxHandedOut = 1_000;
+/** Tasks whose progress is passed on; the oldest are forgotten. */
+const maxTaskProgress = 100;
+
+export class Forwarding<Stream extends CallStream> {
+  readonly #host: SessionHost;
+  readonly #party: Party<Stream>;
+  readonly #open = new ExchangeTable();
+  readonly #tasks: TaskIds;
+  readonly #handedOut = new Map<string, ServerName>();
+  /** Who hears of progress that comes after the call was answered with a task; by server and the server's own id. */
+  readonly #taskProgress = new Map<string, (event: ProgressEvent) => void>();
+  /** Servers that were reached, and may keep something for the party: a connection, a subscription, a log level. */
+  readonly touched = new Set<ServerName>();
+  readonly #onIdle: () => void;
+
+  constructor(host: SessionHost, party: Party<Stream>, onIdle: () => void) {
+    this.#host = host;
+    this.#party = party;
+    this.#onIdle = onIdle;
+    this.#tasks = new TaskIds(host.sealer, party.caller.principal);
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
+    return this.#open.cancel(clientId, reason);
+  }
+
+  cancelAll(reason: string): void {
+    this.#open.cancelAll(reason);
+  }
+
+  /** Progress of a task whose call was answered already. */
+  taskProgressed(server: ServerName, taskId: string, event: ProgressEvent): void {
+    this.#taskProgress.get(`${server} ${taskId}`)?.(event);
+  }
+
+  /** A task of a server as the client knows it. */
+  publicTask(server: ServerName, task: JsonObject): JsonObject {
+    return this.#tasks.publicTask(server, task);
+  }
+
+  /** A client's answer to a question, with the task it mentions under the server's own id. */
+  originalMention(value: JsonObject): JsonObject {
+    return this.#tasks.originalMention(value);
+  }
+
+  publicMention(server: ServerName, value: JsonObject): JsonObject {
+    return this.#tasks.publicMention(server, value);
+  }
+
+  /** @param pushProgress where progress goes that outlives the call, because the call became a task. */
+  forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View, pushProgress: (text: string) => void): void {
+    const problem = paramsProblem(method, params);
+    if (problem !== undefined) {
+      this.#refuse(stream, id, 'params.invalid', problem);
+      return;
+    }
+    if (this.#open.size >= this.#host.limits.maxInFlightPerSession) {
+      this.#refuse(stream, id, 'session.busy');
+      return;
+    }
+    const given = params ?? {};
+    const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
+    const call: ForwardedCall<Stream> = { stream, id, method, view, progressToken: isJsonRpcId(progressToken) ? progressToken : undefined };
+    const sent = withoutToken(given);
+    switch (method) {
+      case 'tools/call':
+        this.#callTool(call, sent, pushProgress);
+        return;
+      case 'prompts/get': {
+        const name = sent['name'] as string;
+        const route = view.promptRoute(name);
+        if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(name.slice(0, 100))}`);
+        else this.#start(call, { server: route.server, params: { ...sent, name: route.original }, subject: ['prompt', name] });
+        return;
+      }
+      case 'resources/read':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe': {
+        const uri = sent['uri'] as string;
+        const subject: Subject = ['resource', uri];
+        const route = view.resourceRoute(uri) ?? this.#handedOutRoute(uri);
+        if (route !== undefined) this.#start(call, { server: route.server, params: { ...sent, uri: route.original }, subject });
+        else this.#probe(call, view.serversWith('resources'), uri, sent, subject);
+        return;
+      }
+      case 'completion/complete':
+        this.#complete(call, sent);
+        return;
+      case 'tasks/get':
+      case 'tasks/result':
+      case 'tasks/cancel': {
+        const opened = this.#tasks.open(sent['taskId'] as string);
+        if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(stream, id, 'task.unknown');
+        else this.#start(call, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });
+        return;
+      }
+      case 'tasks/list':
+        this.#listTasks(call, sent);
+    }
+  }
+
+  #refuse(stream: Stream, id: JsonRpcId, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {
+    this.#answerFault(stream, id, fault(reason, message, data));
+  }
+
+  #answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
+    this.#host.metrics.refused(gatewayFault.reason);
+    stream.answer(errorText(id, toErrorObject(gatewayFault)));
+  }
+
+  // --- tools -----------------------------------------------------------------------------------------------------------
+
+  #callTool(call: ForwardedCall<Stream>, params: JsonObject, pushProgress: (text: string) => void): void {
+    const { stream, id, view } = call;
+    const name = params['name'] as string;
+    const route = view.toolRoute(name);
+    if (route === undefined) {
+      this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(name.slice(0, 100))}`);
+      return;
+    }
+    const { task, ...plain } = toolParams(params, route);
+    const destination: Destination = { server: route.server, params: plain, subject: ['tool', name], tool: route.original };
+    const { knowsTasks } = this.#party;
+    if (knowsTasks && task !== undefined && view.taskServers().length > 0) {
+      // Without the capability the wish for a task is ignored; with it, a tool that has none says so.
+      if (route.taskSupport === 'forbidden') this.#refuse(stream, id, 'task.unsupported', `tool ${JSON.stringify(name)} does not run as a task`);
+      else this.#startTask(call, { ...destination, params: { ...plain, task } }, pushProgress);
+    } else if (route.taskSupport === 'required' && !knowsTasks) {
+      this.#driveTask(call, destination);
+    } else {
+      this.#start(call, destination);
+    }
+  }
+
+  #startTask(call: ForwardedCall<Stream>, destination: Destination, pushProgress: (text: string) => void): void {
+    const { progressToken } = call;
+    const { server } = destination;
+    this.#exchange(call, destination, (outcome) => {
+      const task = outcome.kind === 'result' ? createdTask(outcome.result) : undefined;
+      if (task !== undefined && progressToken !== undefined) {
+        this.#followTask(server, task.taskId, (event) => pushProgress(this.#party.progressText(progressToken, event)));
+      }
+      this.#answer(call, server, outcome);
+    });
+  }
+
+  /** A tool that runs as a task only, for a client that knows none: the gateway waits for the task's result in its place. */
+  #driveTask(call: ForwardedCall<Stream>, destination: Destination): void {
+    const { server, subject, params } = destination;
+    this.#exchange(call, { ...destination, params: { ...params, task: {} } }, (created) => {
+      const task = created.kind === 'result' ? createdTask(created.result) : undefined;
+      if (task === undefined) {
+        this.#answer(call, server, created);
+        return;
+      }
+      const { progressToken, stream } = call;
+      if (progressToken !== undefined) this.#followTask(server, task.taskId, (event) => stream.send(this.#party.progressText(progressToken, event)));
+      this.#exchange({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId } }, (outcome) => {
+        this.#taskProgress.delete(`${server} ${task.taskId}`);
+        this.#answer(call, server, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
+      }, () => this.#cancelTask(server, task.taskId));
+    });
+  }
+
+  #followTask(server: ServerName, taskId: string, hear: (event: ProgressEvent) => void): void {
+    this.#taskProgress.set(`${server} ${taskId}`, hear);
+    if (this.#taskProgress.size > maxTaskProgress) this.#taskProgress.delete(this.#taskProgress.keys().next().value as string);
+  }
+
+  /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
+  #cancelTask(server: ServerName, taskId: string): void {
+    const ignored = { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: () => undefined };
+    new Exchange(this.#host.bus, this.#host.wheel, {
+      exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId }, subject: ['task', taskId], limits: this.#host.timeLimits(server, undefined),
+      context: this.#context(false),
+    }, ignored);
+  }
+
+  /** One page of one server's tasks at a time; each server's own cursor travels inside ours. */
+  #listTasks(call: ForwardedCall<Stream>, { cursor: sealed, ...params }: JsonObject): void {
+    const { stream, id, view } = call;
+    const servers = view.taskServers();
+    const [first] = servers;
+    const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
+    const index = page === undefined ? -1 : servers.indexOf(page.server);
+    if (sealed === undefined && first === undefined) {
+      stream.answer(resultText(id, '{"tasks":[]}'));
+      return;
+    }
+    if (page === undefined || index === -1) {
+      this.#refuse(stream, id, 'cursor.invalid');
+      return;
+    }
+    const { server, cursor } = page;
+    this.#exchange(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', 'tasks'] }, (outcome) => {
+      // A server that cannot list, or not now, has nothing on the list; the others have.
+      const { nextCursor: own, ...listed } = outcome.kind === 'result' ? outcome.result : { tasks: [] };
+      const following = servers[index + 1];
+      const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
+      this.#answer(call, server, { kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
+    });
+  }
+
+  // --- resources and completion ------------------------------------------------------------------------------------------
+
+  #complete(call: ForwardedCall<Stream>, params: JsonObject): void {
+    const { stream, id, view } = call;
+    const ref = params['ref'] as JsonObject;
+    const isPrompt = ref['type'] === 'ref/prompt';
+    const named = (isPrompt ? ref['name'] : ref['uri']) as string;
+    const route = isPrompt ? view.promptRoute(named) : view.resourceRoute(named);
+    if (route === undefined) {
+      this.#refuse(stream, id, isPrompt ? 'prompt.unknown' : 'resource.unknown', undefined, isPrompt ? undefined : { uri: named });
+    } else if (view.canComplete(route.server)) {
+      const original = isPrompt ? { ...ref, name: route.original } : { ...ref, uri: route.original };
+      this.#start(call, { server: route.server, params: { ...params, ref: original }, subject: ['completion of', named] });
+    } else {
+      this.#answer(call, route.server, { kind: 'result', result: { completion: { values: [] } } });
+    }
+  }
+
+  #handedOutRoute(uri: string): Route | undefined {
+    const server = this.#handedOut.get(uri);
+    return server === undefined ? undefined : { server, original: uri };
+  }
+
+  /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
+  #probe(call: ForwardedCall<Stream>, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Subject): void {
+    const [server, ...others] = servers;
+    if (server === undefined) {
+      this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
+      return;
+    }
+    this.#exchange(call, { server, params, subject }, (outcome) => {
+      if (outcome.kind === 'result' || others.length === 0) this.#answer(call, server, outcome);
+      else this.#probe(call, others, uri, params, subject);
+    });
+  }
+
+  // --- exchanges -----------------------------------------------------------------------------------------------------------
+
+  #start(call: ForwardedCall<Stream>, destination: Destination): void {
+    this.#exchange(call, destination, (outcome) => this.#answer(call, destination.server, outcome));
+  }
+
+  #context(wantsProgress: boolean) {
+    const { caller, key, capabilities } = this.#party;
+    return { principal: caller.principal, session: key, capabilities, wantsProgress };
+  }
+
+  #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool }: Destination, settled: Settled, cancelled?: () => void): void {
+    const { stream, progressToken, view } = call;
+    const { bus, wheel, nextExchangeId } = this.#host;
+    this.touched.add(server);
+    const open = new OpenRequest(call.id, (reason) => {
+      running.cancel(reason);
+      this.#party.askerEnded(running, reason);
+      stream.leaveUnanswered(); // S2
+      cancelled?.();
+    });
+    const running = new Exchange(bus, wheel, {
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
+    }, {
+      progress: (event) => {
+        if (progressToken !== undefined) stream.send(this.#party.progressText(progressToken, event)); // S1
+      },
+      log: (entry) => {
+        const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);
+        if (text !== undefined) stream.send(text);
+      },
+      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.#tasks.publicMention(server, event.params) }),
+      inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
+      settled: (outcome) => {
+        this.#party.askerEnded(running, 'the call has ended');
+        this.#open.remove(open);
+        settled(outcome);
+        if (this.#open.size === 0) this.#onIdle();
+      },
+    });
+    this.#open.add(open);
+  }
+
+  /** Fetching a task's result takes as long as the task. */
+  #limits(method: ExchangeMethod, server: ServerName, tool: string | undefined): TimeLimits {
+    const limits = this.#host.timeLimits(server, tool);
+    return method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits;
+  }
+
+  #answer({ stream, id, method, view }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
+    const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
+    if (outcome.kind === 'fault') {
+      this.#answerFault(stream, id, outcome.fault);
+      return;
+    }
+    const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(method, server, outcome.result, mapUri) }
+      : { kind: 'error', error: mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri) });
+    if (answer.kind === 'result') stream.answer(resultText(id, JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })));
+    else stream.answer(errorText(id, answer.error));
+  }
+
+  #publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, mapUri: ((uri: string) => string) | undefined): JsonObject {
+    if (method === 'tools/call' || method === 'tasks/result') this.#rememberLinks(server, result);
+    const published = this.#tasks.publicResult(method, server, result);
+    return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
+  }
+
+  #rememberLinks(server: ServerName, result: JsonObject): void {
+    for (const uri of linkedUris(result)) {
+      this.#handedOut.delete(uri);
+      this.#handedOut.set(uri, server);
+      if (this.#handedOut.size > maxHandedOut) this.#handedOut.delete(this.#handedOut.keys().next().value as string);
+    }
+  }
+}
+
+/** The parameters without this hop's progress token: each hop has its own. */
+function withoutToken(params: JsonObject): JsonObject {
+  const meta = params['_meta'];
+  if (!isObject(meta) || !('progressToken' in meta)) return params;
+  const { progressToken: _token, ...rest } = meta;
+  return { ...params, _meta: rest };
+}
+
+function toolParams(params: JsonObject, { original, pinned }: Route): JsonObject {
+  const named = { ...params, name: original };
+  return pinned === undefined ? named : { ...named, arguments: { ...(params['arguments'] as JsonObject | undefined), ...pinned } };
+}
