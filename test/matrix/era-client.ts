@@ -1,0 +1,173 @@
+/** A client of the outside world that speaks exactly one revision, and shows everything it hears. */
+import { createParser } from 'eventsource-parser';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
+import type { Message } from '../support/raw-client.ts';
+import type { MatrixRevision } from './era-server.ts';
+
+export interface Reply {
+  /** What came on the request's stream before its answer, or with it. */
+  readonly messages: readonly Message[];
+  readonly last: Message;
+  readonly result: JsonObject;
+}
+
+type Answerer = (params: JsonObject) => JsonObject;
+
+export interface EraClientOptions {
+  readonly url: string;
+  readonly revision: MatrixRevision;
+  /** How it answers what servers ask; what is not here it declares no capability for. */
+  readonly answers: Readonly<Record<string, Answerer>>;
+  readonly capabilities: JsonObject;
+}
+
+export class EraClient {
+  readonly revision: MatrixRevision;
+  readonly pushed = new Heard<Message>();
+  readonly asked = new Heard<Message>();
+  /** What the gateway said of itself. */
+  introduction: JsonObject = {};
+  readonly #options: EraClientOptions;
+  readonly #abort = new AbortController();
+  readonly #waiting = new Map<JsonRpcId, { readonly messages: Message[]; readonly resolve: (last: Message) => void }>();
+  #session: string | undefined;
+  #postUrl: string;
+  #nextId = 0;
+
+  private constructor(options: EraClientOptions) {
+    this.#options = options;
+    this.revision = options.revision;
+    this.#postUrl = options.url;
+  }
+
+  static async open(options: EraClientOptions): Promise<EraClient> {
+    const client = new EraClient(options);
+    if (client.isEventSource) await client.#openEventSource();
+    const reply = await client.request('initialize', { protocolVersion: options.revision, capabilities: options.capabilities, clientInfo: { name: 'era', version: '1' } });
+    client.introduction = reply.result;
+    await client.notify('notifications/initialized');
+    if (!client.isEventSource) await client.#listen({});
+    return client;
+  }
+
+  get isEventSource(): boolean {
+    return this.revision === '2024-11-05';
+  }
+
+  has(since: MatrixRevision): boolean {
+    return this.revision >= since;
+  }
+
+  newId(): JsonRpcId {
+    this.#nextId += 1;
+    return this.#nextId;
+  }
+
+  async request(method: string, params: JsonObject = {}, id: JsonRpcId = this.newId()): Promise<Reply> {
+    const messages: Message[] = [];
+    const answered = new Promise<Message>((resolve) => this.#waiting.set(id, { messages, resolve }));
+    await this.#post({ jsonrpc: '2.0', id, method, params });
+    const last = await answered;
+    return { messages, last, result: last.result ?? {} };
+  }
+
+  /** A tool call; `onFirst` runs when the first thing has come on its stream. */
+  call(name: string, args: JsonObject = {}, more: JsonObject = {}, id?: JsonRpcId): Promise<Reply> {
+    return this.request('tools/call', { name, arguments: args, ...more }, id);
+  }
+
+  notify(method: string, params?: JsonObject): Promise<void> {
+    return this.#post({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  /** Sends several messages in one body (2025-03-26). */
+  async batch(messages: readonly { readonly method: string; readonly params?: JsonObject }[]): Promise<Message[]> {
+    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(), body: JSON.stringify(messages.map((message) => ({ jsonrpc: '2.0', id: this.newId(), ...message }))) });
+    return (await response.json()) as Message[];
+  }
+
+  /** Resolves when something that satisfies the condition has been pushed. */
+  async untilPushed(fits: (message: Message) => boolean): Promise<Message> {
+    for (let count = 1; ; count += 1) {
+      const message = (await this.pushed.until(count))[count - 1] as Message;
+      if (fits(message)) return message;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#abort.abort();
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+      ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
+      ...(this.#session !== undefined && this.has('2025-06-18') ? { 'mcp-protocol-version': this.revision } : {}),
+    };
+  }
+
+  async #post(message: JsonObject): Promise<void> {
+    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(), body: JSON.stringify(message), signal: this.#abort.signal });
+    if (this.isEventSource) {
+      if (response.status !== 202) throw new Error(`POST answered ${response.status}: ${await response.text()}`);
+      return;
+    }
+    this.#session ??= response.headers.get('mcp-session-id') ?? undefined;
+    if (response.status === 202) return;
+    if (response.headers.get('content-type') === 'application/json') this.#hear((await response.json()) as Message, message['id'] as JsonRpcId);
+    else this.#read(response, message['id'] as JsonRpcId);
+  }
+
+  async #listen(headers: Readonly<Record<string, string>>): Promise<void> {
+    const response = await fetch(this.#options.url, { headers: { ...this.#headers(), ...headers }, signal: this.#abort.signal });
+    if (response.status !== 200) throw new Error(`GET answered ${response.status}`);
+    this.#read(response, undefined);
+  }
+
+  async #openEventSource(): Promise<void> {
+    const opened = new Heard<string>();
+    const response = await fetch(this.#options.url.replace('/mcp', '/sse'), { headers: { accept: 'text/event-stream' }, signal: this.#abort.signal });
+    if (response.status !== 200) throw new Error(`GET answered ${response.status}`);
+    this.#read(response, undefined, opened.add);
+    const [endpoint] = await opened.until(1);
+    this.#postUrl = new URL(endpoint as string, this.#options.url).href;
+  }
+
+  /** @param request the request whose stream it is. */
+  #read(response: Response, request: JsonRpcId | undefined, onEndpoint?: (data: string) => void): void {
+    const parser = createParser({
+      onEvent: ({ event, data }) => {
+        if (event === 'endpoint') onEndpoint?.(data);
+        else if (data !== '') this.#hear(JSON.parse(data) as Message, request);
+      },
+    });
+    const decoder = new TextDecoder();
+    const read = async (): Promise<void> => {
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+    };
+    read().catch(() => undefined);
+  }
+
+  #hear(message: Message, request: JsonRpcId | undefined): void {
+    const isRequest = message.method !== undefined && message.id !== undefined;
+    if (isRequest) this.#answer(message);
+    const answered = message.method === undefined && message.id !== undefined ? this.#waiting.get(message.id) : undefined;
+    if (answered !== undefined && message.id !== undefined) {
+      this.#waiting.delete(message.id);
+      answered.resolve(message);
+      return;
+    }
+    // On a single stream everything between a request and its answer may be the request's.
+    const owner = request === undefined ? (this.isEventSource ? [...this.#waiting.values()].at(-1) : undefined) : this.#waiting.get(request);
+    owner?.messages.push(message);
+    if (request === undefined) this.pushed.add(message);
+  }
+
+  #answer(question: Message): void {
+    const answerer = this.#options.answers[question.method as string];
+    const answer = answerer === undefined ? { error: { code: -32_601, message: 'not here' } } : { result: answerer(question.params ?? {}) };
+    this.asked.add(question);
+    void this.#post({ jsonrpc: '2.0', id: question.id, ...answer }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,371 @@
+/**
+ * A server of the outside world that speaks exactly one revision, on a real socket, and offers everything that revision
+ * has: Streamable HTTP, or HTTP+SSE where the revision knows nothing newer. It knows of no gateway.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
+
+/** The revisions the matrix knows, oldest first; they compare as text. */
+export const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
+export type MatrixRevision = (typeof revisions)[number];
+
+/** What a tool can do while it is called. */
+interface Talk {
+  ask(method: string, params: JsonObject): Promise<JsonObject>;
+  notify(method: string, params: JsonObject): void;
+  readonly cancelled: Promise<void>;
+  /** Breaks the response after an event with an id; what follows goes to whoever comes back for it. */
+  breakStream(): void;
+}
+
+type Tool = (args: JsonObject, meta: JsonObject, talk: Talk) => JsonObject | Promise<JsonObject>;
+
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+const text = (content: string): JsonObject => ({ content: [{ type: 'text', text: content }] });
+const relatedTask = 'io.modelcontextprotocol/related-task';
+
+interface Stream {
+  readonly id: string;
+  response: ServerResponse | undefined;
+  count: number;
+  kept: string[];
+}
+
+export class EraServer {
+  readonly revision: MatrixRevision;
+  readonly seen: { readonly method: string; readonly params: JsonObject }[] = [];
+  /** What the last client said it can do. */
+  clientCapabilities: JsonObject = {};
+  #server: Server | undefined;
+  /** The one stream of HTTP+SSE, and the standing GET streams. */
+  readonly #standing = new Set<Stream>();
+  readonly #streams = new Map<string, Stream>();
+  readonly #questions = new Map<number, (answer: JsonRpcResponse) => void>();
+  readonly #cancels = new Map<JsonRpcId, () => void>();
+  readonly #tasks = new Map<string, { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }>();
+  #nextQuestion = 0;
+  #nextStream = 0;
+  #nextTask = 0;
+  #sessions = 0;
+
+  private constructor(revision: MatrixRevision) {
+    this.revision = revision;
+  }
+
+  static async start(revision: MatrixRevision): Promise<EraServer> {
+    const server = new EraServer(revision);
+    server.#server = createServer((request, response) => void server.#handle(request, response));
+    server.#server.listen(0, '127.0.0.1');
+    await once(server.#server, 'listening');
+    return server;
+  }
+
+  /** Where a user would be told to connect. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server?.address() as AddressInfo).port}${this.isEventSource ? '/sse' : '/mcp'}`;
+  }
+
+  get isEventSource(): boolean {
+    return this.revision === '2024-11-05';
+  }
+
+  has(since: MatrixRevision): boolean {
+    return this.revision >= since;
+  }
+
+  /** Says something that belongs to no request. */
+  push(method: string, params?: JsonObject): void {
+    for (const stream of this.#standing) this.#write(stream, { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server?.closeAllConnections();
+    this.#server?.close();
+    await (this.#server === undefined ? undefined : once(this.#server, 'close'));
+  }
+
+  readonly #tools: Record<string, { readonly since: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }> = {
+    echo: { since: '2024-11-05', run: ({ say }) => text(String(say)) },
+    fails: { since: '2024-11-05', run: () => ({ ...text('it failed'), isError: true }) },
+    progress: {
+      since: '2024-11-05',
+      run: (_args, { progressToken }, { notify }) => {
+        for (const progress of [1, 2, 3]) notify('notifications/progress', { progressToken, progress, total: 3, ...(this.has('2025-03-26') ? { message: `step ${progress}` } : {}) });
+        return text('done');
+      },
+    },
+    log: {
+      since: '2024-11-05',
+      run: (_args, _meta, { notify }) => {
+        notify('notifications/message', { level: 'debug', logger: 'era', data: 'quiet' });
+        notify('notifications/message', { level: 'error', logger: 'era', data: 'loud' });
+        return text('done');
+      },
+    },
+    wait: {
+      since: '2024-11-05',
+      run: async (_args, { progressToken }, { notify, cancelled }) => {
+        notify('notifications/progress', { progressToken, progress: 1 });
+        await cancelled;
+        throw new RpcError(-32_000, 'never sent');
+      },
+    },
+    sample: {
+      since: '2024-11-05',
+      run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }], maxTokens: 5 }))),
+    },
+    roots: { since: '2024-11-05', run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', {}))) },
+    audio: { since: '2025-03-26', run: () => ({ content: [{ type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }] }) },
+    link: { since: '2025-06-18', run: () => ({ content: [{ type: 'resource_link', uri: 'era://one', name: 'one' }] }) },
+    structured: { since: '2025-06-18', more: { outputSchema: { type: 'object', properties: { n: { type: 'number' } } } }, run: () => ({ content: [], structuredContent: { n: 7 } }) },
+    form: {
+      since: '2025-06-18',
+      run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
+        message: 'Well?', requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
+      }))),
+    },
+    visit: {
+      since: '2025-11-25',
+      run: async (_args, _meta, { ask }) => {
+        const answer = await ask('elicitation/create', { mode: 'url', message: 'Go', url: 'https://example.com/go', elicitationId: 'e1' });
+        this.push('notifications/elicitation/complete', { elicitationId: 'e1' });
+        return text(JSON.stringify(answer));
+      },
+    },
+    refused: {
+      since: '2025-11-25',
+      run: () => {
+        throw new RpcError(-32_042, 'URL elicitation required', { elicitations: [{ mode: 'url', elicitationId: 'e2', url: 'https://example.com/first', message: 'First' }] });
+      },
+    },
+    polled: {
+      since: '2025-03-26',
+      run: (_args, _meta, { breakStream }) => {
+        breakStream();
+        return text('after the break');
+      },
+    },
+    task: { since: '2025-11-25', more: { execution: { taskSupport: 'required' } }, run: () => text('the result of a task') },
+  };
+
+  // --- the wire ----------------------------------------------------------------------------------------------------------
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === 'DELETE') {
+      response.writeHead(204).end();
+      return;
+    }
+    if (request.method === 'GET') {
+      this.#open(request, response);
+      return;
+    }
+    if (this.isEventSource && !request.url?.startsWith('/messages')) {
+      response.writeHead(405).end();
+      return;
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    if (this.isEventSource) {
+      response.writeHead(202).end('Accepted');
+      const stream = this.#streams.get(new URL(request.url ?? '', 'http://era').searchParams.get('stream') ?? '');
+      if (stream !== undefined) await this.#receive(message, stream, undefined);
+      return;
+    }
+    if (!('id' in message) || !('method' in message)) {
+      response.writeHead(202).end();
+      await this.#receive(message, undefined, undefined);
+      return;
+    }
+    const stream = this.#newStream(response);
+    if (message.method === 'initialize') {
+      this.#sessions += 1;
+      response.setHeader('mcp-session-id', `era-${this.#sessions}`);
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    await this.#receive(message, stream, () => stream.response?.end());
+  }
+
+  #open(request: IncomingMessage, response: ServerResponse): void {
+    const after = request.headers['last-event-id'];
+    if (typeof after === 'string') {
+      const [id = '', seen] = after.split('.');
+      const stream = this.#streams.get(id);
+      if (stream === undefined) {
+        response.writeHead(400).end();
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      stream.response = response;
+      for (const event of stream.kept.slice(Number(seen))) response.write(event);
+      return;
+    }
+    const stream = this.#newStream(response);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    this.#standing.add(stream);
+    response.once('close', () => this.#standing.delete(stream));
+    if (this.isEventSource) response.write(`event: endpoint\ndata: /messages?stream=${stream.id}\n\n`);
+  }
+
+  #newStream(response: ServerResponse): Stream {
+    this.#nextStream += 1;
+    const stream: Stream = { id: `s${this.#nextStream}`, response, count: 0, kept: [] };
+    this.#streams.set(stream.id, stream);
+    return stream;
+  }
+
+  #write(stream: Stream, message: JsonObject): void {
+    stream.count += 1;
+    const id = this.has('2025-03-26') ? `id: ${stream.id}.${stream.count}\n` : '';
+    const event = `${id}event: message\ndata: ${JSON.stringify(message)}\n\n`;
+    stream.kept.push(event);
+    stream.response?.write(event);
+  }
+
+  // --- messages ------------------------------------------------------------------------------------------------------------
+
+  async #receive(message: JsonRpcRequest | JsonRpcResponse, stream: Stream | undefined, done: (() => void) | undefined): Promise<void> {
+    if (!('method' in message)) {
+      this.#questions.get(Number(message.id))?.(message);
+      this.#questions.delete(Number(message.id));
+      return;
+    }
+    const { id, method, params = {} } = message;
+    this.seen.push({ method, params });
+    if (id === undefined || stream === undefined) {
+      if (method === 'notifications/cancelled') this.#cancels.get(params['requestId'] as JsonRpcId)?.();
+      return;
+    }
+    const talk: Talk = {
+      ask: (asked, question) => this.#ask(stream, asked, question),
+      notify: (name, content) => this.#write(stream, { jsonrpc: '2.0', method: name, params: content }),
+      cancelled: new Promise((resolve) => this.#cancels.set(id, resolve)),
+      breakStream: () => {
+        this.#write(stream, { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'debug', data: 'about to break' } });
+        stream.response?.write('retry: 10\n\n');
+        stream.response?.end();
+        stream.response = undefined;
+      },
+    };
+    try {
+      this.#write(stream, { jsonrpc: '2.0', id, result: await this.#serve(method, params, talk) });
+    } catch (error) {
+      const { code = -32_603, message: problem, data } = error as RpcError;
+      if (problem !== 'never sent') this.#write(stream, { jsonrpc: '2.0', id, error: { code, message: problem, ...(data === undefined ? {} : { data }) } });
+    }
+    this.#cancels.delete(id);
+    done?.();
+  }
+
+  #ask(stream: Stream, method: string, params: JsonObject): Promise<JsonObject> {
+    const id = this.#nextQuestion;
+    this.#nextQuestion += 1;
+    return new Promise((resolve, reject) => {
+      this.#questions.set(id, ({ result, error }) => (result === undefined ? reject(new RpcError(error?.code ?? 0, `refused: ${error?.message}`)) : resolve(result)));
+      this.#write(stream, { jsonrpc: '2.0', id, method, params });
+    });
+  }
+
+  async #serve(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {
+    switch (method) {
+      case 'initialize':
+        this.clientCapabilities = params['capabilities'] as JsonObject;
+        return { protocolVersion: this.revision, capabilities: this.#capabilities(), serverInfo: { name: 'era', version: this.revision }, instructions: `I am ${this.revision}` };
+      case 'ping':
+      case 'logging/setLevel':
+        return {};
+      case 'tools/list':
+        return { tools: Object.entries(this.#tools).filter(([, { since }]) => this.has(since)).map(([name, { more }]) => ({ name, description: name, inputSchema: { type: 'object' }, ...more })) };
+      case 'tools/call':
+        return this.#call(params, talk);
+      case 'prompts/list':
+        return { prompts: [{ name: 'greet', arguments: [{ name: 'who', required: true }] }] };
+      case 'prompts/get':
+        return { messages: [{ role: 'user', content: { type: 'text', text: `Hello, ${String((params['arguments'] as JsonObject)['who'])}` } }] };
+      case 'resources/list':
+        return { resources: [{ uri: `era-${this.revision}://one`, name: 'one' }] };
+      case 'resources/templates/list':
+        return { resourceTemplates: [{ uriTemplate: `era-${this.revision}://item/{id}`, name: 'item' }] };
+      case 'resources/read':
+        if (String(params['uri']).endsWith('missing')) throw new RpcError(-32_002, 'Resource not found', { uri: params['uri'] });
+        return { contents: [{ uri: params['uri'], text: `content of ${String(params['uri'])}` }] };
+      case 'resources/subscribe':
+        this.push('notifications/resources/updated', { uri: params['uri'] });
+        return {};
+      case 'resources/unsubscribe':
+        return {};
+      case 'completion/complete':
+        return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
+      default:
+        if (method.startsWith('tasks/') && this.has('2025-11-25')) return this.#serveTask(method, params, talk);
+        throw new RpcError(-32_601, `Method not found: ${method}`);
+    }
+  }
+
+  #capabilities(): JsonObject {
+    return {
+      tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {},
+      ...(this.has('2025-03-26') ? { completions: {} } : {}),
+      ...(this.has('2025-11-25') ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+    };
+  }
+
+  #call(params: JsonObject, talk: Talk): JsonObject | Promise<JsonObject> {
+    const name = String(params['name']);
+    const tool = this.#tools[name];
+    if (tool === undefined || !this.has(tool.since)) throw new RpcError(-32_602, `Unknown tool: ${name}`);
+    const args = (params['arguments'] ?? {}) as JsonObject;
+    const meta = (params['_meta'] ?? {}) as JsonObject;
+    if (name !== 'task') return tool.run(args, meta, talk);
+    if (!isObject(params['task'])) throw new RpcError(-32_601, 'this tool runs as a task');
+    return this.#createTask(tool.run(args, meta, talk) as JsonObject);
+  }
+
+  /** A task that asks one thing when its result is fetched, as the reference server does. */
+  #createTask(result: JsonObject): JsonObject {
+    this.#nextTask += 1;
+    const taskId = `task-${this.#nextTask}`;
+    const now = new Date().toISOString();
+    const task = { taskId, status: 'input_required', createdAt: now, lastUpdatedAt: now, ttl: 60_000, pollInterval: 10 };
+    const finish = Promise.withResolvers<JsonObject>();
+    this.#tasks.set(taskId, {
+      task, result: finish.promise,
+      ask: async ({ ask }) => {
+        const known = this.#tasks.get(taskId);
+        if (known === undefined || known.task['status'] !== 'input_required') return;
+        const answer = await ask('roots/list', { _meta: { [relatedTask]: { taskId } } });
+        known.task = { ...known.task, status: 'completed' };
+        this.push('notifications/tasks/status', known.task);
+        finish.resolve({ ...result, answer, _meta: { [relatedTask]: { taskId } } });
+      },
+    });
+    this.push('notifications/tasks/status', task); // Before the answer that creates it, as seen with the reference server.
+    return { task };
+  }
+
+  async #serveTask(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {
+    if (method === 'tasks/list') return { tasks: [...this.#tasks.values()].map(({ task }) => task) };
+    const known = this.#tasks.get(String(params['taskId']));
+    if (known === undefined) throw new RpcError(-32_602, 'no such task');
+    if (method === 'tasks/get') return known.task;
+    if (method === 'tasks/cancel') {
+      if (known.task['status'] !== 'input_required') throw new RpcError(-32_602, 'the task has ended');
+      known.task = { ...known.task, status: 'cancelled' };
+      return known.task;
+    }
+    await known.ask(talk);
+    return known.result;
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * What the protocol offers, each as something one client does with one server through the gateway, whatever revision either
+ * speaks. A feature says how it ends: as the server said it, in the client's older words, or not at all because one side's
+ * revision has no such thing; and it checks that it ends so.
+ */
+import assert from 'node:assert/strict';
+import type { JsonObject } from '@omnibus/protocol';
+import type { Message } from '../support/raw-client.ts';
+import type { EraClient, Reply } from './era-client.ts';
+import type { EraServer } from './era-server.ts';
+
+export type Ending =
+  /** As the server said it. */
+  | '●'
+  /** In the words of the client's revision. */
+  | '◐'
+  /** One side's revision has no such thing. */
+  | '·';
+
+export interface Pair {
+  readonly client: EraClient;
+  readonly server: EraServer;
+  /** The public name of the server's tool or prompt. */
+  readonly named: (name: string) => string;
+}
+
+const textOf = ({ result }: Reply): string => String((result['content'] as { text?: string }[] | undefined)?.[0]?.text);
+const blockOf = ({ result }: Reply): JsonObject => (result['content'] as JsonObject[])[0] as JsonObject;
+const uri = ({ server }: Pair, path: string): string => `era-${server.revision}://${path}`;
+const methodsOf = ({ messages }: Reply): (string | undefined)[] => messages.map(({ method }) => method);
+const relatedTask = 'io.modelcontextprotocol/related-task';
+
+export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>> = {
+  async 'handshake'({ client, server }) {
+    assert.equal(client.introduction['protocolVersion'], client.revision);
+    assert.match(String(client.introduction['instructions']), new RegExp(`I am ${server.revision}`));
+    return '●';
+  },
+
+  async 'ping'({ client }) {
+    assert.deepEqual((await client.request('ping')).result, {});
+    return '●';
+  },
+
+  async 'tools/list'({ client, named }) {
+    const { result } = await client.request('tools/list');
+    assert.ok((result['tools'] as { name: string }[]).some(({ name }) => name === named('echo')));
+    return '●';
+  },
+
+  async 'tools/call'({ client, named }) {
+    assert.equal(textOf(await client.call(named('echo'), { say: 'hello' })), 'hello');
+    return '●';
+  },
+
+  async 'tool error'({ client, named }) {
+    assert.deepEqual((await client.call(named('fails'))).result, { content: [{ type: 'text', text: 'it failed' }], isError: true });
+    assert.equal((await client.call(named('nothing'))).last.error?.code, -32_602);
+    return '●';
+  },
+
+  async 'progress'({ client, named }) {
+    const reply = await client.call(named('progress'), {}, { _meta: { progressToken: 'mine' } });
+    const heard = reply.messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => [params?.['progressToken'], params?.['progress']]);
+    assert.deepEqual(heard, [['mine', 1], ['mine', 2], ['mine', 3]]);
+    return '●';
+  },
+
+  async 'logging'({ client, named }) {
+    await client.request('logging/setLevel', { level: 'warning' });
+    const reply = await client.call(named('log'));
+    assert.deepEqual(reply.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']), ['loud']);
+    return '●';
+  },
+
+  async 'cancellation'({ client, server, named }) {
+    const id = client.newId();
+    const before = server.seen.filter(({ method }) => method === 'notifications/cancelled').length;
+    const waiting = client.call(named('wait'), {}, { _meta: { progressToken: 't' } }, id);
+    void waiting.catch(() => undefined);
+    while (!server.seen.some(({ method, params }) => method === 'tools/call' && params['name'] === 'wait')) await client.request('ping');
+    await client.notify('notifications/cancelled', { requestId: id });
+    while (server.seen.filter(({ method }) => method === 'notifications/cancelled').length === before) await client.request('ping');
+    server.seen.splice(0);
+    return '●';
+  },
+
+  async 'prompts'({ client, named }) {
+    const { result } = await client.request('prompts/get', { name: named('greet'), arguments: { who: 'you' } });
+    assert.match(JSON.stringify(result['messages']), /Hello, you/);
+    return '●';
+  },
+
+  async 'resources'(pair) {
+    const { client } = pair;
+    for (const each of [uri(pair, 'one'), uri(pair, 'item/7')]) {
+      assert.deepEqual((await client.request('resources/read', { uri: each })).result['contents'], [{ uri: each, text: `content of ${each}` }]);
+    }
+    const missing = await client.request('resources/read', { uri: uri(pair, 'item/missing') });
+    assert.equal(missing.last.error?.code, -32_002);
+    assert.equal(missing.last.error?.data?.['uri'], uri(pair, 'item/missing'));
+    return '●';
+  },
+
+  async 'completion'({ client, named }) {
+    const { result } = await client.request('completion/complete', { ref: { type: 'ref/prompt', name: named('greet') }, argument: { name: 'who', value: 'x' } });
+    assert.deepEqual(result, { completion: { values: ['x!'] } });
+    return '●';
+  },
+
+  async 'subscriptions'(pair) {
+    const { client, server } = pair;
+    await client.request('resources/subscribe', { uri: uri(pair, 'one') });
+    server.push('notifications/resources/updated', { uri: uri(pair, 'one') });
+    await client.untilPushed(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'));
+    await client.request('resources/unsubscribe', { uri: uri(pair, 'one') });
+    return '●';
+  },
+
+  async 'list changes'({ client, server }) {
+    for (const kind of ['tools', 'prompts', 'resources']) {
+      const count = client.pushed.values.length;
+      server.push(`notifications/${kind}/list_changed`);
+      await client.untilPushed((message) => message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count);
+    }
+    return '●';
+  },
+
+  async 'roots'({ client, named }) {
+    assert.match(textOf(await client.call(named('roots'))), /file:\/\/\/era/);
+    return '●';
+  },
+
+  async 'sampling'({ client, named }) {
+    assert.match(textOf(await client.call(named('sample'))), /sampled/);
+    return '●';
+  },
+
+  async 'elicitation, form'({ client, server, named }) {
+    if (!server.has('2025-06-18')) return '·';
+    const reply = await client.call(named('form'));
+    if (!client.has('2025-06-18')) {
+      assert.match(JSON.stringify(reply.last.error), /refused/);
+      assert.equal('elicitation' in server.clientCapabilities, false);
+      return '·';
+    }
+    assert.match(textOf(reply), /"answer":"given"/);
+    const asked = client.asked.values.filter(({ method }) => method === 'elicitation/create').at(-1);
+    const isNative = !server.has('2025-11-25') || client.has('2025-11-25');
+    assert.equal(JSON.stringify(asked?.params).includes('"default"'), server.has('2025-11-25') && isNative);
+    return isNative ? '●' : '◐';
+  },
+
+  async 'elicitation, URL'({ client, server, named }) {
+    if (!server.has('2025-11-25')) return '·';
+    const reply = await client.call(named('visit'));
+    if (!client.has('2025-11-25')) {
+      assert.match(JSON.stringify(reply.last.error), /refused/);
+      return '·';
+    }
+    assert.match(textOf(reply), /accept/);
+    const asked = client.asked.values.filter(({ params }) => params?.['mode'] === 'url').at(-1) as Message;
+    await client.untilPushed(({ method, params }) => method === 'notifications/elicitation/complete' && params?.['elicitationId'] === asked.params?.['elicitationId']);
+    return '●';
+  },
+
+  async 'URL elicitation required'({ client, server, named }) {
+    if (!server.has('2025-11-25')) return '·';
+    const reply = await client.call(named('refused'));
+    if (client.has('2025-11-25')) {
+      assert.equal(reply.last.error?.code, -32_042);
+      return '●';
+    }
+    assert.equal(reply.result['isError'], true);
+    assert.match(textOf(reply), /https:\/\/example.com\/first/);
+    return '◐';
+  },
+
+  async 'audio'({ client, server, named }) {
+    if (!server.has('2025-03-26')) return '·';
+    const block = blockOf(await client.call(named('audio')));
+    assert.equal(block['type'], client.has('2025-03-26') ? 'audio' : 'text');
+    return client.has('2025-03-26') ? '●' : '◐';
+  },
+
+  async 'resource links'({ client, server, named }) {
+    if (!server.has('2025-06-18')) return '·';
+    const block = blockOf(await client.call(named('link')));
+    assert.equal(block['type'], client.has('2025-06-18') ? 'resource_link' : 'text');
+    assert.match(JSON.stringify(block), /era:\/\/one/);
+    return client.has('2025-06-18') ? '●' : '◐';
+  },
+
+  async 'structured content'({ client, server, named }) {
+    if (!server.has('2025-06-18')) return '·';
+    const reply = await client.call(named('structured'));
+    if (client.has('2025-06-18')) {
+      assert.deepEqual(reply.result['structuredContent'], { n: 7 });
+      return '●';
+    }
+    assert.equal(textOf(reply), '{"n":7}');
+    return '◐';
+  },
+
+  async 'server breaks its stream'({ client, server, named }) {
+    if (!server.has('2025-03-26')) return '·';
+    assert.equal(textOf(await client.call(named('polled'))), 'after the break');
+    return '●';
+  },
+
+  async 'batch'({ client, named }) {
+    if (client.revision !== '2025-03-26') return '·';
+    const answers = await client.batch([{ method: 'ping' }, { method: 'tools/call', params: { name: named('echo'), arguments: { say: 'batched' } } }]);
+    assert.deepEqual(answers.map(({ result }) => result), [{}, { content: [{ type: 'text', text: 'batched' }] }]);
+    return '●';
+  },
+
+  async 'tasks'({ client, server, named }) {
+    if (!server.has('2025-11-25')) return '·';
+    if (!client.has('2025-11-25')) {
+      // The gateway waits for the result in the place of a client that knows no tasks.
+      const reply = await client.call(named('task'));
+      assert.match(JSON.stringify(reply.result), /the result of a task.*file:\/\/\/era/);
+      assert.equal(JSON.stringify(reply.last).includes(relatedTask), false);
+      return '◐';
+    }
+    const created = (await client.call(named('task'), {}, { task: { ttl: 60_000 } })).result['task'] as JsonObject;
+    const taskId = String(created['taskId']);
+    assert.doesNotMatch(taskId, /^task-/);
+    const status = await client.untilPushed(({ method, params }) => method === 'notifications/tasks/status' && params?.['taskId'] === taskId);
+    assert.equal(status.params?.['status'], 'input_required');
+    assert.equal((await client.request('tasks/get', { taskId })).result['status'], 'input_required');
+    assert.ok(((await client.request('tasks/list')).result['tasks'] as JsonObject[]).some((task) => task['taskId'] === taskId));
+    const reply = await client.request('tasks/result', { taskId });
+    assert.match(JSON.stringify(reply.result), /the result of a task.*file:\/\/\/era/);
+    assert.equal(((reply.result['_meta'] as JsonObject)[relatedTask] as JsonObject)['taskId'], taskId);
+    assert.ok(methodsOf(reply).includes('roots/list'));
+    assert.equal((await client.request('tasks/cancel', { taskId })).last.error?.code, -32_602);
+    assert.equal((await client.request('tasks/get', { taskId: 'task-1' })).last.error?.code, -32_602);
+    return '●';
+  },
+};
