@@ -89,7 +89,8 @@ export class Adapter {
   readonly #bulkhead: Bulkhead;
   readonly #meter: CallMeter;
   readonly #calls = new Ring<Call>();
-  readonly #subscriptions = new Subscriptions();
+  /** A server tells of changes over the connection that subscribed, and may know nothing of them on another. */
+  readonly #subscriptions = new Map<UpstreamConnection, Subscriptions>();
   readonly #levels = new LogLevels();
   readonly #tasks = new Tasks();
   readonly #questions = new Map<InputKey, OpenQuestion>();
@@ -131,7 +132,7 @@ export class Adapter {
     });
     this.#instances = new Instances({
       isolation: config.isolation, isSingleStream: () => transports.isSingleStream, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
-      isNeeded: (connection) => this.#tasks.areRunningOn(connection),
+      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.get(connection)?.isEmpty === false,
       create: (capabilities, session) => {
         const connection = new UpstreamConnection({
           ...parts,
@@ -140,7 +141,11 @@ export class Adapter {
           createTransport: (observer) => transports.create(observer, false),
           isExclusive: config.url === undefined,
           observer: {
-            ready: () => this.#sendLevel(connection),
+            ready: () => {
+              this.#sendLevel(connection);
+              this.#subscribeAgain(connection);
+              void this.#catalog.readMore(connection);
+            },
             lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
             notification: (method, params) => this.#hearInstance(connection, method, params, session),
             strayProgress: (progress) => this.#hearTaskProgress(connection, progress),
@@ -216,14 +221,7 @@ export class Adapter {
       leave(); // A2: cancelled while it waited.
       return;
     }
-    const counted = this.#countSubscription(command);
-    if (counted === 'known') {
-      leave();
-      this.#finish(call, { kind: 'result', result: {} });
-      return;
-    }
-    const isSubscription = counted === 'new';
-    const fixed = isSubscription ? this.#connection : this.#taskConnection(command);
+    const fixed = this.#taskConnection(command);
     const place = fixed === undefined ? this.#instances.take(command.context) : { connection: fixed, done: () => undefined };
     if (place === undefined) {
       leave();
@@ -234,6 +232,11 @@ export class Adapter {
       place.done();
       leave();
     };
+    if (this.#isSettled(command, place.connection)) {
+      end();
+      this.#finish(call, { kind: 'result', result: {} });
+      return;
+    }
     const { taskId } = command.params;
     const waiter: Waiter = {
       session: command.context.session,
@@ -246,7 +249,7 @@ export class Adapter {
       settle: (outcome, requestId) => {
         end(); // A2
         this.#rememberElicitations(outcome, command.context.session);
-        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptions.remove(command.params['uri'] as string, command.context.session);
+        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptionsOf(place.connection).remove(command.params['uri'] as string, command.context.session);
         this.#finish(call, this.#noteTask(command, place.connection, requestId, outcome));
       },
     };
@@ -366,12 +369,31 @@ export class Adapter {
     return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
   }
 
-  /** `known`: the server needs not be told, since another session listens already or still does. */
-  #countSubscription({ method, params, context }: CallCommand): 'known' | 'new' | undefined {
+  /** Counts a subscription. @returns true when the server need not be told, since another session listens already or still does. */
+  #isSettled({ method, params, context }: CallCommand, connection: UpstreamConnection): boolean {
     const uri = params['uri'] as string;
-    if (method === 'resources/subscribe') return this.#subscriptions.add(uri, context.session) ? 'new' : 'known';
-    if (method === 'resources/unsubscribe') return this.#subscriptions.remove(uri, context.session) ? 'new' : 'known';
-    return undefined;
+    if (method === 'resources/subscribe') return !this.#subscriptionsOf(connection).add(uri, context.session);
+    if (method === 'resources/unsubscribe') return !this.#subscriptionsOf(connection).remove(uri, context.session);
+    return false;
+  }
+
+  #subscriptionsOf(connection: UpstreamConnection): Subscriptions {
+    const known = this.#subscriptions.get(connection);
+    if (known !== undefined) return known;
+    const made = new Subscriptions();
+    this.#subscriptions.set(connection, made);
+    return made;
+  }
+
+  /** After a reconnect the server has forgotten what it was to tell of. */
+  #subscribeAgain(connection: UpstreamConnection): void {
+    for (const uri of this.#subscriptionsOf(connection).uris) this.#tell('resources/subscribe', { uri }, connection);
+  }
+
+  #resourceUpdated(connection: UpstreamConnection, uri: string): void {
+    const { bus, server } = this.#options;
+    const sessions = this.#subscriptionsOf(connection).listeners(uri);
+    if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, sessions });
   }
 
   #finish(call: Call, outcome: Outcome): void {
@@ -419,9 +441,12 @@ export class Adapter {
   }
 
   #forgetSession(session: SessionKey): void {
-    this.#instances.endSession(session);
     this.#setLevel(() => this.#levels.remove(session));
-    for (const uri of this.#subscriptions.removeSession(session)) this.#tell('resources/unsubscribe', { uri });
+    for (const [connection, subscriptions] of this.#subscriptions) {
+      for (const uri of subscriptions.removeSession(session)) this.#tell('resources/unsubscribe', { uri }, connection);
+      if (subscriptions.isEmpty) this.#subscriptions.delete(connection);
+    }
+    this.#instances.endSession(session);
   }
 
   #setLevel(change: () => void): void {
@@ -451,7 +476,7 @@ export class Adapter {
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {
     await this.#catalog.introduce(introduction);
     this.#sendLevel(this.#connection);
-    for (const uri of this.#subscriptions.uris) this.#tell('resources/subscribe', { uri });
+    this.#subscribeAgain(this.#connection);
     this.#settled();
   }
 
@@ -466,8 +491,7 @@ export class Adapter {
     if (kind !== undefined) {
       this.#catalog.announced(kind);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
-      const sessions = this.#subscriptions.listeners(params['uri']);
-      if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri: params['uri'], sessions });
+      this.#resourceUpdated(this.#connection, params['uri']);
     } else if (method === 'notifications/message' && params !== undefined) {
       bus.publish(subjects.notices, { kind: 'log', server, params, sessions: undefined });
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
@@ -479,10 +503,11 @@ export class Adapter {
     }
   }
 
-  /** Lists and resources are the base connection's; the rest concerns the session whose connection it is. */
   #hearInstance(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
     const { bus, server } = this.#options;
-    if (method === 'notifications/elicitation/complete') this.#announceCompletion(params);
+    if (changeKinds.some((kind) => changeNotifications[kind] === method)) void this.#catalog.readMore(connection);
+    else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') this.#resourceUpdated(connection, params['uri']);
+    else if (method === 'notifications/elicitation/complete') this.#announceCompletion(params);
     else if (method === 'notifications/tasks/status' && params !== undefined) this.#announceTask(connection, params);
     else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
   }

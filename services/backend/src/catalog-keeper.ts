@@ -30,6 +30,10 @@ export class CatalogKeeper {
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
   #isReading = false;
+  /** What the server says to any client, by its base connection. */
+  #common: CatalogLists = noLists;
+  /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
+  #more: CatalogLists = noLists;
 
   constructor(options: CatalogKeeperOptions) {
     this.#options = options;
@@ -74,22 +78,41 @@ export class CatalogKeeper {
       while (this.#stale.size > 0 && this.#options.connection().isReady) {
         const kinds = [...this.#stale];
         this.#stale.clear();
-        const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]));
+        const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]), this.#options.connection());
         if (!this.#options.connection().isReady) return;
+        this.#common = { ...this.#common, ...lists };
         const { problem: _problem, ...record } = this.#record;
-        await this.#publish({ ...record, status: 'up', lists: { ...this.#record.lists, ...lists } }); // A3
+        await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
       }
     } finally {
       this.#isReading = false;
     }
   }
 
-  async #readLists(kinds: readonly ListKind[]): Promise<Partial<CatalogLists>> {
-    const { log, limits, connection } = this.#options;
+  /** Reads what a connection with capabilities of its own is offered; what the base is not offered is added. */
+  async readMore(connection: UpstreamConnection): Promise<void> {
+    const lists = await this.#readLists(listKinds, connection);
+    const before = JSON.stringify(this.#more);
+    this.#more = { ...this.#more, ...lists };
+    if (this.#record.status === 'up' && JSON.stringify(this.#more) !== before) await this.#publish({ ...this.#record, lists: this.#merged() });
+  }
+
+  #merged(): CatalogLists {
+    const [common, more] = [this.#common, this.#more];
+    return {
+      tools: merge(common.tools, more.tools, ({ name }) => name),
+      prompts: merge(common.prompts, more.prompts, ({ name }) => name),
+      resources: merge(common.resources, more.resources, ({ uri }) => uri),
+      resourceTemplates: merge(common.resourceTemplates, more.resourceTemplates, ({ uriTemplate }) => uriTemplate),
+    };
+  }
+
+  async #readLists(kinds: readonly ListKind[], connection: UpstreamConnection): Promise<Partial<CatalogLists>> {
+    const { log, limits } = this.#options;
     const { capabilities } = this.#record;
     const readings = await Promise.all(kinds.map(async (kind) => {
       if (!((kind === 'resourceTemplates' ? 'resources' : kind) in capabilities)) return [kind, []] as const;
-      const reading = await readList(kind, (method, params) => connection().ask(method, params), limits);
+      const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
       if ('failed' in reading) {
         log.warn({ problem: reading.failed }, 'a list of the server could not be read');
         return undefined;
@@ -110,4 +133,11 @@ export class CatalogKeeper {
       this.#options.log.error({ err: error }, 'the catalogue could not be written');
     }
   }
+}
+
+/** The common entries, then those only the other list has. */
+function merge<Entry>(common: readonly Entry[], more: readonly Entry[], identityOf: (entry: Entry) => string): readonly Entry[] {
+  const known = new Set(common.map(identityOf));
+  const added = more.filter((entry) => !known.has(identityOf(entry)));
+  return added.length === 0 ? common : [...common, ...added];
 }

@@ -4,6 +4,10 @@ import type { SessionKey } from '@omnibus/protocol';
 export class Subscriptions {
   readonly #sessions = new Map<string, Set<SessionKey>>();
 
+  get isEmpty(): boolean {
+    return this.#sessions.size === 0;
+  }
+
   get uris(): IterableIterator<string> {
     return this.#sessions.keys();
   }

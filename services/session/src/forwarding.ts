@@ -15,6 +15,7 @@ import {
 import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
+import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
 import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 import { TaskIds } from './task-ids.ts';
 
@@ -117,10 +118,6 @@ export class Forwarding<Stream extends CallStream> {
   /** A client's answer to a question, with the task it mentions under the server's own id. */
   originalMention(value: JsonObject): JsonObject {
     return this.#tasks.originalMention(value);
-  }
-
-  publicMention(server: ServerName, value: JsonObject): JsonObject {
-    return this.#tasks.publicMention(server, value);
   }
 
   /** @param pushProgress where progress goes that outlives the call, because the call became a task. */
@@ -344,7 +341,7 @@ export class Forwarding<Stream extends CallStream> {
         const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);
         if (text !== undefined) stream.send(text);
       },
-      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.#tasks.publicMention(server, event.params) }),
+      input: (event) => this.#party.ask(running, call, server, { ...event, params: publicElicitation(server, this.#tasks.publicMention(server, event.params)) }),
       inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');
@@ -369,7 +366,7 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(method, server, outcome.result, mapUri) }
-      : { kind: 'error', error: mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri) });
+      : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) });
     if (answer.kind === 'result') stream.answer(resultText(id, JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })));
     else stream.answer(errorText(id, answer.error));
   }

@@ -28,6 +28,7 @@ import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
 import type { Reply } from './resumable-stream.ts';
+import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
 
 const invalidCursor = Symbol('invalid cursor');
@@ -137,7 +138,7 @@ export class Session {
         if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
         return;
       case 'elicitation-complete':
-        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', { elicitationId: notice.elicitationId }));
+        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { elicitationId: notice.elicitationId })));
     }
   }
 
