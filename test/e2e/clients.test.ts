@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioOne } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -32,6 +33,38 @@ it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, quest
   await client.close();
   expect(() => process.kill(pid as number, 0)).toThrow();
   await rm(folder, { recursive: true });
+});
+
+it('a desktop client joined to a gateway that runs already: SDK 1.x over `omnibus stdio --connect`, questions included', async () => {
+  await using gateway = await startGateway('embedded', { mcpServers: { asking: { command: 'node', args: [fixturePath('asking-server')] } } });
+  using waiting = await RawClient.open(gateway.url);
+  await waiting.untilTools((names) => names.includes('elicit'));
+  const client = new ClientOne(info, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'yes' } }));
+  await client.connect(new StdioOne({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--connect', gateway.url, '--endpoint', 'asking'] }));
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('elicit');
+  expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('yes');
+  await client.close();
+});
+
+it.each([
+  [['--connect', 'nonsense'], /--connect: expected http:\/\/host:port\/mcp/],
+  [['--connect', 'http://127.0.0.1:1/mcp', '--header', 'bad'], /--header: expected "Name: value"/],
+])('`omnibus stdio %s` says what is wrong', async (args, problem) => {
+  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', ...args]);
+  await running.line(problem);
+});
+
+it('HTTP+SSE on both sides: the SDK\'s client on /sse, the reference server in its sse mode behind it', async () => {
+  await using upstream = startProcess(bin('mcp-server-everything'), ['sse'], { PORT: '7415' });
+  await upstream.line(/running on port/i);
+  await using gateway = await startGateway('embedded', { mcpServers: { everything: { url: 'http://127.0.0.1:7415/sse' } } });
+  using waiting = await RawClient.open(gateway.url);
+  await waiting.untilTools((names) => names.includes('echo'));
+  const client = new ClientOne(info);
+  await client.connect(new SSEClientTransport(new URL(gateway.url.replace('/mcp', '/sse/everything'))));
+  expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'over two streams' } }))).toContain('over two streams');
+  await client.close();
 });
 
 describe.each(shapes)('through one endpoint to four servers, %s', (shape) => {

@@ -41,7 +41,7 @@ describe.each(shapes)('a client that lost its stream, %s', (shape) => {
     }
     connection.abort();
     const ids = [...content.matchAll(/^id: (.+)$/gm)].map(([, id]) => id as string);
-    expect(content).toMatch(/^id: [\w-]+\.0\ndata: \n\n/);
+    expect(content).toMatch(/^id: [\w-]+\.0\nretry: 1000\ndata: \n\n/);
     expect(ids).toHaveLength(2);
     return { call, lastEventId: ids[1] as string };
   }

@@ -87,14 +87,6 @@ export class EraClient {
     return (await response.json()) as Message[];
   }
 
-  /** Resolves when something that satisfies the condition has been pushed. */
-  async untilPushed(fits: (message: Message) => boolean): Promise<Message> {
-    for (let count = 1; ; count += 1) {
-      const message = (await this.pushed.until(count))[count - 1] as Message;
-      if (fits(message)) return message;
-    }
-  }
-
   [Symbol.dispose](): void {
     this.#abort.abort();
   }
@@ -168,6 +160,8 @@ export class EraClient {
     const answerer = this.#options.answers[question.method as string];
     const answer = answerer === undefined ? { error: { code: -32_601, message: 'not here' } } : { result: answerer(question.params ?? {}) };
     this.asked.add(question);
-    void this.#post({ jsonrpc: '2.0', id: question.id, ...answer }).catch(() => undefined);
+    const token = (question.params?.['_meta'] as JsonObject | undefined)?.['progressToken'];
+    const said = token === undefined ? Promise.resolve() : this.notify('notifications/progress', { progressToken: token, progress: 1 });
+    void said.then(() => this.#post({ jsonrpc: '2.0', id: question.id, ...answer })).catch(() => undefined);
   }
 }

@@ -116,9 +116,10 @@ export class EraServer {
     },
     wait: {
       since: '2024-11-05',
-      run: async (_args, { progressToken }, { notify, cancelled }) => {
+      run: async ({ late }, { progressToken }, { notify, cancelled }) => {
         notify('notifications/progress', { progressToken, progress: 1 });
         await cancelled;
+        if (late === true) return text('too late');
         throw new RpcError(-32_000, 'never sent');
       },
     },
@@ -127,13 +128,14 @@ export class EraServer {
       run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }], maxTokens: 5 }))),
     },
     roots: { since: '2024-11-05', run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', {}))) },
+    'slow-question': { since: '2024-11-05', run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', { _meta: { progressToken: 'of the server' } }))) },
     audio: { since: '2025-03-26', run: () => ({ content: [{ type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }] }) },
     link: { since: '2025-06-18', run: () => ({ content: [{ type: 'resource_link', uri: 'era://one', name: 'one' }] }) },
     structured: { since: '2025-06-18', more: { outputSchema: { type: 'object', properties: { n: { type: 'number' } } } }, run: () => ({ content: [], structuredContent: { n: 7 } }) },
     form: {
       since: '2025-06-18',
-      run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
-        message: 'Well?', requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
+      run: async ({ say }, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
+        message: String(say ?? 'Well?'), requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
       }))),
     },
     visit: {

@@ -112,7 +112,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     const { client, server } = pair;
     await client.request('resources/subscribe', { uri: uri(pair, 'one') });
     server.push('notifications/resources/updated', { uri: uri(pair, 'one') });
-    await client.untilPushed(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'));
+    await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'));
     await client.request('resources/unsubscribe', { uri: uri(pair, 'one') });
     return '●';
   },
@@ -121,13 +121,28 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     for (const kind of ['tools', 'prompts', 'resources']) {
       const count = client.pushed.values.length;
       server.push(`notifications/${kind}/list_changed`);
-      await client.untilPushed((message) => message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count);
+      await client.pushed.untilSome((message) => message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count);
     }
     return '●';
   },
 
   async 'roots'({ client, named }) {
     assert.match(textOf(await client.call(named('roots'))), /file:\/\/\/era/);
+    return '●';
+  },
+
+  async 'changes of roots'({ client, server, named }) {
+    await client.call(named('roots'));
+    const isChange = ({ method }: { readonly method: string }): boolean => method === 'notifications/roots/list_changed';
+    const before = server.seen.filter(isChange).length;
+    await client.notify('notifications/roots/list_changed');
+    while (server.seen.filter(isChange).length === before) await client.request('ping');
+    return '●';
+  },
+
+  async 'progress of the client'({ client, server, named }) {
+    await client.call(named('slow-question'));
+    assert.ok(server.seen.some(({ method, params }) => method === 'notifications/progress' && params['progressToken'] === 'of the server'));
     return '●';
   },
 
@@ -160,7 +175,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     }
     assert.match(textOf(reply), /accept/);
     const asked = client.asked.values.filter(({ params }) => params?.['mode'] === 'url').at(-1) as Message;
-    await client.untilPushed(({ method, params }) => method === 'notifications/elicitation/complete' && params?.['elicitationId'] === asked.params?.['elicitationId']);
+    await client.pushed.untilSome(({ method, params }) => method === 'notifications/elicitation/complete' && params?.['elicitationId'] === asked.params?.['elicitationId']);
     return '●';
   },
 
@@ -227,7 +242,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     const created = (await client.call(named('task'), {}, { task: { ttl: 60_000 } })).result['task'] as JsonObject;
     const taskId = String(created['taskId']);
     assert.doesNotMatch(taskId, /^task-/);
-    const status = await client.untilPushed(({ method, params }) => method === 'notifications/tasks/status' && params?.['taskId'] === taskId);
+    const status = await client.pushed.untilSome(({ method, params }) => method === 'notifications/tasks/status' && params?.['taskId'] === taskId);
     assert.equal(status.params?.['status'], 'input_required');
     assert.equal((await client.request('tasks/get', { taskId })).result['status'], 'input_required');
     assert.ok(((await client.request('tasks/list')).result['tasks'] as JsonObject[]).some((task) => task['taskId'] === taskId));

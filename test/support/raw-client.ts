@@ -55,20 +55,42 @@ export class RawClient {
     return this.request('tools/call', { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, id);
   }
 
-  async post(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const response = await fetch(this.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...headers,
-      },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      signal: this.#abort.signal,
-    });
+  async post(body: unknown, headers: Readonly<Record<string, string>> = {}, signal: AbortController['signal'] = this.#abort.signal): Promise<Answer> {
+    const response = await this.#fetch(body, headers, signal);
     const content = await response.text();
     const type = response.headers.get('content-type') ?? '';
     const messages = type.startsWith('text/event-stream') ? parseEvents(content) : parseJson(content);
     return { status: response.status, type, session: response.headers.get('mcp-session-id'), messages, last: messages.at(-1) as Message, body: content };
+  }
+
+  /**
+   * Posts a request and hands over each message of the answer as it comes.
+   * @returns the status.
+   */
+  async stream(body: unknown, hear: (message: Message) => Promise<void>, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+    const response = await this.#fetch(body, headers, this.#abort.signal);
+    const waiting: Promise<void>[] = [];
+    const parser = createParser({
+      onEvent: ({ data }) => {
+        if (data !== '') waiting.push(hear(JSON.parse(data) as Message));
+      },
+    });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+    await Promise.all(waiting);
+    return response.status;
+  }
+
+  #fetch(body: unknown, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
+    return fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...headers,
+      },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      signal,
+    });
   }
 
   /** The one GET stream most clients have, opened when first asked for. */

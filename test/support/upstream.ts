@@ -30,6 +30,7 @@ export interface UpstreamOptions {
   /** Serves other methods; undefined falls back to the usual answer. */
   readonly onRequest?: (request: JsonRpcRequest) => JsonObject | undefined;
   readonly protocolVersion?: string;
+  readonly capabilities?: JsonObject;
   readonly port?: number;
 }
 
@@ -42,6 +43,10 @@ export class Upstream {
   readonly cancelled = new Heard<{ readonly requestId: JsonRpcId; readonly reason: string }>();
   readonly initialized = new Heard<string>();
   readonly requests: JsonRpcRequest[] = [];
+  /** The same, to wait for. */
+  readonly answered = new Heard<JsonRpcRequest>();
+  /** Standing streams that were opened. */
+  readonly listening = new Heard<string>();
   tools: readonly JsonObject[];
   #options: UpstreamOptions;
   #server: Server | undefined;
@@ -107,6 +112,7 @@ export class Upstream {
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       this.#standing.add(response);
+      this.listening.add(session);
       response.once('close', () => this.#standing.delete(response));
       return;
     }
@@ -132,6 +138,7 @@ export class Upstream {
       return;
     }
     this.requests.push(message);
+    this.answered.add(message);
     if (message.method === 'tools/call') this.#call(message, session, response);
     else this.#answer(message, response);
   }
@@ -146,6 +153,7 @@ export class Upstream {
         tools: { listChanged: true },
         ...(this.#options.resources === undefined ? {} : { resources: { subscribe: true } }),
         ...(this.#options.prompts === undefined ? {} : { prompts: {} }),
+        ...this.#options.capabilities,
       },
       serverInfo: { name: 'scripted', version: '1' },
     };

@@ -28,6 +28,14 @@ export class Heard<Value> {
     });
   };
 
+  /** The first value, past or future, that fits. */
+  async untilSome(fits: (value: Value) => boolean): Promise<Value> {
+    for (let count = 1; ; count += 1) {
+      const value = (await this.until(count))[count - 1] as Value;
+      if (fits(value)) return value;
+    }
+  }
+
   until(count: number): Promise<Value[]> {
     if (this.values.length >= count) return Promise.resolve(this.values);
     return new Promise((resolve) => this.#waiting.push({ count, resolve }));

@@ -5,6 +5,8 @@ import type { EventPosition, StreamId } from '@omnibus/protocol';
 
 /** Proxies cut streams that are silent, the strictest after half a minute. */
 const keepAliveMs = 20_000;
+/** What a client waits before it comes back to a stream that was closed under it. */
+const retryMs = 1_000;
 
 export interface EventWriterOptions {
   readonly wheel: DeadlineWheel;
@@ -31,7 +33,7 @@ export class EventWriter {
     this.#stream = stream;
     this.#options = options;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
-    if (stream.isPrimed) this.#write(`id: ${stream.id}.0\ndata: \n\n`);
+    if (stream.isPrimed) this.#write(`id: ${stream.id}.0\nretry: ${retryMs}\ndata: \n\n`);
     else response.flushHeaders();
     this.#keepAlive = this.#scheduleKeepAlive();
     response.once('close', () => this.#keepAlive.cancel());

@@ -1,0 +1,117 @@
+/**
+ * Whatever clients, servers, cancellations, late answers and disconnects do at once: each call gets its own answer, once, and
+ * nobody hears what is another's. The schedules are generated; a failing one is printed with its seed and made small.
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
+import { EraClient } from '../matrix/era-client.ts';
+import { EraServer } from '../matrix/era-server.ts';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+
+const kinds = ['echo', 'progress', 'question', 'fail', 'cancel', 'cancel, late answer', 'disconnect'] as const;
+
+/** One thing a client does. Ids repeat within a session and have both types, as real clients' do. */
+const action = fc.record({
+  client: fc.nat(3),
+  server: fc.constantFrom('one', 'two'),
+  kind: fc.constantFrom(...kinds),
+  id: fc.constantFrom<JsonRpcId>(1, 2, '1', '2', 0),
+});
+type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
+
+describe.each(shapes)('interleaved, %s', (shape) => {
+  let gateway: GatewayUnderTest;
+  let servers: readonly EraServer[];
+  let count = 0;
+
+  beforeAll(async () => {
+    servers = [await EraServer.start('2025-11-25'), await EraServer.start('2025-06-18')];
+    gateway = await startGateway(shape, { mcpServers: { one: { url: servers[0]?.url }, two: { url: servers[1]?.url } } });
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => ['one', 'two'].every((server) => names.includes(`${server}__echo`)));
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    for (const server of servers) await server[Symbol.asyncDispose]();
+  });
+
+  it('every call gets its own answer, once, and nothing of another', { timeout: 180_000 }, async () => {
+    await fc.assert(fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 40 }), async (schedule) => {
+      const raw = await Promise.all([0, 1, 2, 3].map(() => RawClient.open(gateway.url)));
+      const asked = await Promise.all([0, 1, 2, 3].map((index) => openAsked(gateway.url, `client-${index}`)));
+      try {
+        await Promise.all(schedule.map((each) => {
+          count += 1;
+          return perform(each, raw[each.client] as RawClient, asked[each.client] as EraClient, `tag-${count}`);
+        }));
+      } finally {
+        for (const client of [...raw, ...asked]) client[Symbol.dispose]();
+      }
+    }), { numRuns: 25 });
+  });
+});
+
+/** A client that answers every question with its own name and what it was asked. */
+function openAsked(url: string, name: string): Promise<EraClient> {
+  return EraClient.open({
+    url, revision: '2025-11-25', capabilities: { elicitation: { form: {} } },
+    answers: { 'elicitation/create': ({ message }) => ({ action: 'accept', content: { answer: `${name} was asked ${String(message)}` } }) },
+  });
+}
+
+async function perform({ client: index, server, kind, id }: Action, raw: RawClient, asked: EraClient, tag: string): Promise<void> {
+  const named = (tool: string): string => `${server}__${tool}`;
+  switch (kind) {
+    case 'echo': {
+      const { messages } = await raw.callTool(named('echo'), { say: tag }, undefined, id);
+      expect(messages).toEqual([{ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: tag }] } }]);
+      return;
+    }
+    case 'progress': {
+      const { messages, last } = await raw.callTool(named('progress'), {}, { progressToken: tag }, id);
+      expect(messages.slice(0, -1).map(({ params }) => [params?.['progressToken'], params?.['progress']])).toEqual([[tag, 1], [tag, 2], [tag, 3]]);
+      expect(last.id).toBe(id);
+      return;
+    }
+    case 'question': {
+      const { result } = await asked.call(named('form'), { say: tag });
+      expect(JSON.stringify(result)).toContain(`client-${index} was asked ${tag}`);
+      return;
+    }
+    case 'fail': {
+      const { messages } = await raw.callTool(named('nothing'), {}, undefined, id);
+      expect(messages).toHaveLength(1);
+      expect(messages[0]).toMatchObject({ id, error: { code: -32_602 } });
+      return;
+    }
+    case 'cancel':
+    case 'cancel, late answer':
+      await cancel(raw, named('wait'), tag, kind !== 'cancel');
+      return;
+    case 'disconnect':
+      await disconnect(raw, named('echo'), tag);
+  }
+}
+
+/** A cancelled request is never answered: its stream ends without another word (2025-11-25 basic/utilities/cancellation). */
+async function cancel(client: RawClient, name: string, tag: string, late: boolean): Promise<void> {
+  const heard: Message[] = [];
+  const answer = await client.stream({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name, arguments: { late }, _meta: { progressToken: tag } } }, async (message) => {
+    heard.push(message);
+    // The first sign of life: from here on the server works on it.
+    if (heard.length === 1) await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: tag, reason: 'enough' } });
+  });
+  expect(answer).toBe(200);
+  expect(heard.map(({ method, params }) => [method, params?.['progressToken']])).toEqual([['notifications/progress', tag]]);
+}
+
+/** A client that goes away in the middle disturbs nobody. */
+async function disconnect(client: RawClient, name: string, tag: string): Promise<void> {
+  const connection = new AbortController();
+  const gone = client.post({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name, arguments: { say: tag } } satisfies JsonObject }, {}, connection.signal).catch(() => undefined);
+  connection.abort();
+  await gone;
+}
