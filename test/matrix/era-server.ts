@@ -13,16 +13,16 @@ export type MatrixRevision = (typeof revisions)[number];
 
 /** What a tool can do while it is called. */
 interface Talk {
-  ask(method: string, params: JsonObject): Promise<JsonObject>;
-  notify(method: string, params: JsonObject): void;
+  readonly ask: (method: string, params: JsonObject) => Promise<JsonObject>;
+  readonly notify: (method: string, params: JsonObject) => void;
   readonly cancelled: Promise<void>;
   /** Breaks the response after an event with an id; what follows goes to whoever comes back for it. */
-  breakStream(): void;
+  readonly breakStream: () => void;
 }
 
 type Tool = (args: JsonObject, meta: JsonObject, talk: Talk) => JsonObject | Promise<JsonObject>;
 
-export class RpcError extends Error {
+class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
 
@@ -135,7 +135,7 @@ export class EraServer {
     form: {
       since: '2025-06-18',
       run: async ({ say }, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
-        message: String(say ?? 'Well?'), requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
+        message: typeof say === 'string' ? say : 'Well?', requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
       }))),
     },
     visit: {
@@ -264,7 +264,7 @@ export class EraServer {
     try {
       this.#write(stream, { jsonrpc: '2.0', id, result: await this.#serve(method, params, talk) });
     } catch (error) {
-      const { code = -32_603, message: problem, data } = error as RpcError;
+      const { code, message: problem, data } = error instanceof RpcError ? error : new RpcError(-32_603, String(error));
       if (problem !== 'never sent') this.#write(stream, { jsonrpc: '2.0', id, error: { code, message: problem, ...(data === undefined ? {} : { data }) } });
     }
     this.#cancels.delete(id);

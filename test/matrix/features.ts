@@ -160,7 +160,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
       return '·';
     }
     assert.match(textOf(reply), /"answer":"given"/);
-    const asked = client.asked.values.filter(({ method }) => method === 'elicitation/create').at(-1);
+    const asked = client.asked.values.findLast(({ method }) => method === 'elicitation/create');
     const isNative = !server.has('2025-11-25') || client.has('2025-11-25');
     assert.equal(JSON.stringify(asked?.params).includes('"default"'), server.has('2025-11-25') && isNative);
     return isNative ? '●' : '◐';
@@ -174,7 +174,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
       return '·';
     }
     assert.match(textOf(reply), /accept/);
-    const asked = client.asked.values.filter(({ params }) => params?.['mode'] === 'url').at(-1) as Message;
+    const asked = client.asked.values.findLast(({ params }) => params?.['mode'] === 'url') as Message;
     await client.pushed.untilSome(({ method, params }) => method === 'notifications/elicitation/complete' && params?.['elicitationId'] === asked.params?.['elicitationId']);
     return '●';
   },

@@ -48,7 +48,7 @@ const server = z.strictObject({
   maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
   connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
-    .describe('Who shares a connection to the server. auto: callers that a server may ask nothing share one; others have one of their own, per session on stdio, per caller over HTTP.'),
+    .describe('Who shares a connection to the server. auto: callers that a server may ask nothing share one; others have one of their own, per session on stdio or when they have roots, else per caller.'),
   concurrency: count(128).describe('Requests the server works on at once.'),
   maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place; more are refused with "server busy".'),
   restart: z.strictObject({

@@ -45,11 +45,14 @@ export interface CallCommand {
 export type ControlCommand =
   | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string }
   /** The client's answer to an `input`. */
-  | { readonly kind: 'answer'; readonly exchange: ExchangeId; readonly input: InputKey; readonly answer: InputAnswer }
-  | { readonly kind: 'input-progress'; readonly exchange: ExchangeId; readonly input: InputKey; readonly params: JsonObject }
+  | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
+  | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
   | { readonly kind: 'session-ended'; readonly session: SessionKey };
+
+/** On whose behalf a server asks: a call, or the session whose own connection it is. */
+export type Asker = ExchangeId | SessionKey;
 
 /** One question of a server, unique within the adapter that relays it. */
 export type InputKey = number;
@@ -87,6 +90,9 @@ export type ServerNotice =
   | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
   /** `sessions`: those it may concern; undefined means all that asked for logs. */
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] | undefined }
+  /** A question that belongs to no call, over a connection that is one session's own. */
+  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: InputMethod; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
   /** `task` is the server's own task object, under the server's own id. */
   | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly sessions: readonly SessionKey[] }
   /** The call that created the task has been answered; its progress token lives as long as the task. */

@@ -12,7 +12,7 @@ import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle'
 import {
   anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type Limits, type ServerName, type SessionKey,
+  type JsonObject, type Limits, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -23,7 +23,7 @@ import { setLevelParams, type Progress } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
-import type { Question } from './questions.ts';
+import { QuestionRelay } from './question-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { Tasks } from './tasks.ts';
 import { TransportFactory } from './transport/factory.ts';
@@ -48,13 +48,6 @@ interface Running {
   readonly leave: () => void;
 }
 
-/** What the server asked and the client has not answered. */
-interface OpenQuestion {
-  readonly question: Question;
-  readonly connection: UpstreamConnection;
-  readonly call: Call;
-}
-
 class Call extends Link {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
@@ -77,10 +70,6 @@ const orphanGraceMs = 5_000;
 const instanceIdleMs = 10 * 60_000;
 /** Connections to one server besides the base. */
 const maxInstances = 500;
-/** Elicitations by URL whose completion may still be announced. */
-const maxElicitations = 1_000;
-/** URL elicitation required (2025-11-25, client/elicitation). */
-const urlElicitationRequired = -32_042;
 
 export class Adapter {
   readonly #options: AdapterOptions;
@@ -93,11 +82,9 @@ export class Adapter {
   readonly #subscriptions = new Map<UpstreamConnection, Subscriptions>();
   readonly #levels = new LogLevels();
   readonly #tasks = new Tasks();
-  readonly #questions = new Map<InputKey, OpenQuestion>();
-  readonly #elicitations = new Map<string, SessionKey>();
+  readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
   #busSubscriptions: Subscription[] = [];
-  #nextInput = 0;
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -107,6 +94,7 @@ export class Adapter {
     const { server, config, wheel, log, metrics } = options;
     this.#bulkhead = new Bulkhead({ concurrency: config.concurrency, maxWaiting: config.maxWaiting });
     this.#meter = metrics.callMeter(server);
+    this.#questions = new QuestionRelay({ bus: options.bus, server, wheel });
     this.#catalog = new CatalogKeeper({ server, limits: options.limits, log, metrics, connection: () => this.#connection });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
@@ -119,6 +107,7 @@ export class Adapter {
     };
     this.#connection = new UpstreamConnection({
       ...parts,
+      owner: undefined,
       isBase: true,
       capabilities: config.isolation === 'shared' ? everyCapability : {},
       createTransport: (observer) => transports.create(observer, true),
@@ -134,8 +123,9 @@ export class Adapter {
       isolation: config.isolation, isSingleStream: () => transports.isSingleStream, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.get(connection)?.isEmpty === false,
       create: (capabilities, session) => {
-        const connection = new UpstreamConnection({
+        const connection: UpstreamConnection = new UpstreamConnection({
           ...parts,
+          owner: session === undefined ? undefined : this.#questions.ofSession(session, () => connection),
           isBase: false,
           capabilities,
           createTransport: (observer) => transports.create(observer, false),
@@ -241,14 +231,12 @@ export class Adapter {
     const waiter: Waiter = {
       session: command.context.session,
       task: typeof taskId === 'string' ? taskId : undefined,
-      ask: (question) => this.#ask(call, place.connection, question),
-      adopt: (question) => this.#adopt(call, place.connection, question),
-      withdraw: (id, reason) => this.#withdraw(call, id, reason),
+      ...this.#questions.ofCall({ exchange: command.exchange, session: command.context.session, reply: call.reply }, place.connection),
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
       log: (params) => call.reply({ kind: 'log', params }),
       settle: (outcome, requestId) => {
         end(); // A2
-        this.#rememberElicitations(outcome, command.context.session);
+        this.#questions.rememberElicitations(outcome, command.context.session);
         if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptionsOf(place.connection).remove(command.params['uri'] as string, command.context.session);
         this.#finish(call, this.#noteTask(command, place.connection, requestId, outcome));
       },
@@ -308,63 +296,6 @@ export class Adapter {
     return true;
   }
 
-  // --- what a server asks of a client --------------------------------------------------------------------------------
-
-  #ask(call: Call, connection: UpstreamConnection, question: Question): void {
-    this.#nextInput += 1;
-    this.#questions.set(this.#nextInput, { question, connection, call });
-    const { elicitationId } = question.params;
-    if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.command.context.session);
-    call.reply({ kind: 'input', input: this.#nextInput, method: question.method, params: question.params });
-  }
-
-  #adopt(call: Call, connection: UpstreamConnection, question: Question): void {
-    for (const [input, open] of this.#questions) {
-      if (open.connection !== connection || open.question !== question) continue;
-      this.#questions.set(input, { question, connection, call });
-      call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.call.command.exchange });
-    }
-  }
-
-  #withdraw(call: Call, id: JsonRpcId, reason: string): void {
-    for (const [input, open] of this.#questions) {
-      if (open.call !== call || open.question.id !== id) continue;
-      this.#questions.delete(input);
-      call.reply({ kind: 'input-withdrawn', input, reason });
-    }
-  }
-
-  #answer(exchange: ExchangeId, input: InputKey, answer: InputAnswer): void {
-    const open = this.#questions.get(input);
-    if (open?.call.command.exchange !== exchange) return;
-    this.#questions.delete(input);
-    open.connection.respond(open.question.id, answer);
-  }
-
-  #passInputProgress(exchange: ExchangeId, input: InputKey, params: JsonObject): void {
-    const open = this.#questions.get(input);
-    if (open?.call.command.exchange !== exchange) return;
-    const meta = open.question.params['_meta'];
-    const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
-    if (progressToken !== undefined) open.connection.notify('notifications/progress', { ...params, progressToken });
-  }
-
-  /** An error may ask for elicitations by URL too; their completion is announced like any other's. */
-  #rememberElicitations(outcome: Outcome, session: SessionKey): void {
-    if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
-    const { elicitations } = outcome.error.data;
-    if (!Array.isArray(elicitations)) return;
-    for (const elicitation of elicitations) {
-      if (isObject(elicitation) && typeof elicitation['elicitationId'] === 'string') this.#rememberElicitation(elicitation['elicitationId'], session);
-    }
-  }
-
-  #rememberElicitation(id: string, session: SessionKey): void {
-    this.#elicitations.delete(id);
-    this.#elicitations.set(id, session);
-    if (this.#elicitations.size > maxElicitations) this.#elicitations.delete(this.#elicitations.keys().next().value as string);
-  }
-
   #find(exchange: ExchangeId): Call | undefined {
     return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
   }
@@ -403,7 +334,7 @@ export class Adapter {
 
   #forget(call: Call, result: CallResult): void {
     if (!this.#calls.remove(call)) return;
-    if (this.#questions.size > 0) for (const [input, open] of this.#questions) if (open.call === call) this.#questions.delete(input);
+    this.#questions.forget(call.command.exchange);
     call.limit.cancel();
     this.#meter.finished(result, (performance.now() - call.arrivedAt) / 1_000);
     if (this.#calls.size === 0) this.#onIdle?.();
@@ -415,10 +346,10 @@ export class Adapter {
         this.#cancel(command.exchange, command.reason);
         return;
       case 'answer':
-        this.#answer(command.exchange, command.input, command.answer);
+        this.#questions.answer(command.asker, command.input, command.answer);
         return;
       case 'input-progress':
-        this.#passInputProgress(command.exchange, command.input, command.params);
+        this.#questions.passProgress(command.asker, command.input, command.params);
         return;
       case 'roots-changed':
         for (const connection of this.#instances.of(command.session)) connection.notify('notifications/roots/list_changed');
@@ -497,7 +428,7 @@ export class Adapter {
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
       this.#announceTask(this.#connection, params);
     } else if (method === 'notifications/elicitation/complete') {
-      this.#announceCompletion(params);
+      this.#questions.announceCompletion(params);
     } else {
       metrics.dropped('notification_unknown');
     }
@@ -507,17 +438,9 @@ export class Adapter {
     const { bus, server } = this.#options;
     if (changeKinds.some((kind) => changeNotifications[kind] === method)) void this.#catalog.readMore(connection);
     else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') this.#resourceUpdated(connection, params['uri']);
-    else if (method === 'notifications/elicitation/complete') this.#announceCompletion(params);
+    else if (method === 'notifications/elicitation/complete') this.#questions.announceCompletion(params);
     else if (method === 'notifications/tasks/status' && params !== undefined) this.#announceTask(connection, params);
     else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
-  }
-
-  #announceCompletion(params: JsonObject | undefined): void {
-    const elicitationId = params?.['elicitationId'];
-    const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
-    if (session === undefined || typeof elicitationId !== 'string') return;
-    this.#elicitations.delete(elicitationId);
-    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, sessions: [session] });
   }
 }
 

@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   readonly server: ServerName;
   /** What the server is told its client can do. */
   readonly capabilities: JsonObject;
+  /** Whose alone it is. */
+  readonly owner: Asked | undefined;
   /** The one whose state stands for the server's in the metrics. */
   readonly isBase: boolean;
   readonly createTransport: (observer: TransportObserver) => Transport;
@@ -95,6 +97,7 @@ export class UpstreamConnection {
     this.#questions = new Questions({
       server: options.server,
       capabilities: options.capabilities,
+      owner: options.owner,
       log: options.log,
       send: (message) => this.#transport?.send(message),
       inFlight: () => this.#pending.toArray().map(([, { waiter }]) => waiter),

@@ -11,7 +11,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, JsonObject, SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 
-/** `auto`: one connection for callers that may be asked nothing; others have their own, per session on stdio, per caller over HTTP. */
+/** `auto`: one connection for callers that may be asked nothing; others have their own, per session on stdio or with roots, else per caller. */
 export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface InstancesOptions {
@@ -80,7 +80,8 @@ export class Instances {
     const { isolation, isSingleStream } = this.#options;
     if (isolation !== 'auto') return isolation;
     if (Object.keys(capabilities).length === 0) return 'shared';
-    return isSingleStream() ? 'session' : 'principal';
+    // Servers keep the roots they read once, so those of one session must not serve another.
+    return isSingleStream() || 'roots' in capabilities ? 'session' : 'principal';
   }
 
   all(): UpstreamConnection[] {

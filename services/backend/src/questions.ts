@@ -3,7 +3,7 @@
  *
  * Invariants
  *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else the only request in flight; else, when all in flight
- *      are one session's, the latest of them. Never a guess between sessions: then it is refused.
+ *      are one session's, the latest of them; else the session that has the connection alone. Never a guess between sessions: then it is refused.
  *  Q2  A question attributed by session only outlives its request while the session has another in flight.
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
@@ -37,6 +37,8 @@ export interface QuestionsOptions {
   readonly server: ServerName;
   /** What the server was told its client can do. */
   readonly capabilities: JsonObject;
+  /** Who is asked what belongs to no request; undefined when nobody has the connection alone. */
+  readonly owner: Asked | undefined;
   readonly send: (message: { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & InputAnswer) => void;
   /** Of the requests in flight, oldest first. */
   readonly inFlight: () => readonly Asked[];
@@ -65,7 +67,7 @@ export class Questions {
 
   /** @param origin the request whose stream carried the question, where the wire tells. `null`: one that is not in flight. */
   hear({ id, method, params = {} }: JsonRpcRequest, origin: Asked | null | undefined): void {
-    const { capabilities, server, log } = this.#options;
+    const { capabilities, owner, server, log } = this.#options;
     if (method === 'ping') {
       this.respond(id, { result: {} });
       return;
@@ -74,13 +76,13 @@ export class Questions {
       this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${method}: it declared no capability for it` } });
       return;
     }
-    const asked = origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : (origin ?? undefined);
+    const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
       this.#open.set(id, { question, asked, isCertain: origin !== undefined });
       asked.ask(question);
     } else if (method === 'roots/list') {
-      // Servers look around right after the handshake, when no client's call is there to tell whose roots are meant.
+      // Servers look around right after the handshake, and nothing tells whose roots are meant.
       this.respond(id, { result: { roots: [] } });
     } else {
       const refusal = fault('input.unattributed', asked === undefined

@@ -3,24 +3,23 @@
  * id, a client's id and ours may all be 1 at once.
  *
  * Invariants
- *  R1  A question goes out on the stream of the call that caused it, and on no other.
+ *  R1  A question goes out on the stream of the call that caused it, or on a GET stream when none did, and on no other.
  *  R2  An answer reaches the server once; a second one, or one to an id we never gave, is dropped.
  *  R3  When a call ends, its open questions are taken back with `notifications/cancelled`.
  */
-import { isObject, notificationText, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse } from '@omnibus/protocol';
-import type { PostStream } from './client-stream.ts';
+import { isObject, notificationText, type Asker, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse } from '@omnibus/protocol';
 
-/** The call that waits for answers. */
-export interface Asker {
-  readonly id: ExchangeId;
+/** The call that waits for answers, or the session itself. */
+export interface Asking {
+  readonly id: Asker;
   answerInput(input: InputKey, answer: InputAnswer): void;
   passInputProgress(input: InputKey, params: JsonObject): void;
 }
 
-interface OpenQuestion {
-  readonly asker: Asker;
+export interface OpenQuestion {
+  readonly asker: Asking;
   readonly input: InputKey;
-  readonly stream: PostStream;
+  readonly stream: { send(text: string): void };
 }
 
 export class ClientRequests {
@@ -46,7 +45,7 @@ export class ClientRequests {
    * A question is another call's from now on; the client has it already.
    * @returns false when it is not open.
    */
-  move(from: ExchangeId, input: InputKey, asker: Asker): boolean {
+  move(from: ExchangeId, input: InputKey, asker: Asking): boolean {
     for (const [id, question] of this.#open) {
       if (question.asker.id !== from || question.input !== input) continue;
       this.#open.set(id, { ...question, asker });
@@ -74,11 +73,11 @@ export class ClientRequests {
     return true;
   }
 
-  withdraw(asker: Asker, input: InputKey, reason: string): void {
+  withdraw(asker: Asking, input: InputKey, reason: string): void {
     this.#takeBack((question) => question.asker === asker && question.input === input, reason);
   }
 
-  withdrawAll(asker: Asker, reason: string): void {
+  withdrawAll(asker: Asking, reason: string): void {
     this.#takeBack((question) => question.asker === asker, reason);
   }
 

@@ -31,9 +31,11 @@ export interface Party<Stream extends CallStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
   /** What servers may ask of the client. */
-  readonly capabilities: JsonObject;
+  capabilities(): JsonObject;
   /** The client can make a call a task and fetch its result later. */
-  readonly knowsTasks: boolean;
+  knowsTasks(): boolean;
+  /** Says something that outlives the request it belongs to. */
+  push(text: string): void;
   progressText(token: JsonRpcId, event: ProgressEvent): string;
   /** Undefined when the client does not want that message. */
   logText(params: JsonObject, view: View, server: ServerName): string | undefined;
@@ -115,13 +117,17 @@ export class Forwarding<Stream extends CallStream> {
     return this.#tasks.publicTask(server, task);
   }
 
+  /** What a server asks, with the ids in it as the client may see them. */
+  publicQuestion(server: ServerName, params: JsonObject): JsonObject {
+    return publicElicitation(server, this.#tasks.publicMention(server, params));
+  }
+
   /** A client's answer to a question, with the task it mentions under the server's own id. */
   originalMention(value: JsonObject): JsonObject {
     return this.#tasks.originalMention(value);
   }
 
-  /** @param pushProgress where progress goes that outlives the call, because the call became a task. */
-  forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View, pushProgress: (text: string) => void): void {
+  forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
     const problem = paramsProblem(method, params);
     if (problem !== undefined) {
       this.#refuse(stream, id, 'params.invalid', problem);
@@ -137,7 +143,7 @@ export class Forwarding<Stream extends CallStream> {
     const sent = withoutToken(given);
     switch (method) {
       case 'tools/call':
-        this.#callTool(call, sent, pushProgress);
+        this.#callTool(call, sent);
         return;
       case 'prompts/get': {
         const name = sent['name'] as string;
@@ -183,7 +189,7 @@ export class Forwarding<Stream extends CallStream> {
 
   // --- tools -----------------------------------------------------------------------------------------------------------
 
-  #callTool(call: ForwardedCall<Stream>, params: JsonObject, pushProgress: (text: string) => void): void {
+  #callTool(call: ForwardedCall<Stream>, params: JsonObject): void {
     const { stream, id, view } = call;
     const name = params['name'] as string;
     const route = view.toolRoute(name);
@@ -193,11 +199,11 @@ export class Forwarding<Stream extends CallStream> {
     }
     const { task, ...plain } = toolParams(params, route);
     const destination: Destination = { server: route.server, params: plain, subject: ['tool', name], tool: route.original };
-    const { knowsTasks } = this.#party;
+    const knowsTasks = this.#party.knowsTasks();
     if (knowsTasks && task !== undefined && view.taskServers().length > 0) {
       // Without the capability the wish for a task is ignored; with it, a tool that has none says so.
       if (route.taskSupport === 'forbidden') this.#refuse(stream, id, 'task.unsupported', `tool ${JSON.stringify(name)} does not run as a task`);
-      else this.#startTask(call, { ...destination, params: { ...plain, task } }, pushProgress);
+      else this.#startTask(call, { ...destination, params: { ...plain, task } });
     } else if (route.taskSupport === 'required' && !knowsTasks) {
       this.#driveTask(call, destination);
     } else {
@@ -205,13 +211,13 @@ export class Forwarding<Stream extends CallStream> {
     }
   }
 
-  #startTask(call: ForwardedCall<Stream>, destination: Destination, pushProgress: (text: string) => void): void {
+  #startTask(call: ForwardedCall<Stream>, destination: Destination): void {
     const { progressToken } = call;
     const { server } = destination;
     this.#exchange(call, destination, (outcome) => {
       const task = outcome.kind === 'result' ? createdTask(outcome.result) : undefined;
       if (task !== undefined && progressToken !== undefined) {
-        this.#followTask(server, task.taskId, (event) => pushProgress(this.#party.progressText(progressToken, event)));
+        this.#followTask(server, task.taskId, (event) => this.#party.push(this.#party.progressText(progressToken, event)));
       }
       this.#answer(call, server, outcome);
     });
@@ -243,7 +249,7 @@ export class Forwarding<Stream extends CallStream> {
   /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
   #cancelTask(server: ServerName, taskId: string): void {
     const ignored = { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: () => undefined };
-    new Exchange(this.#host.bus, this.#host.wheel, {
+    Exchange.start(this.#host.bus, this.#host.wheel, {
       exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId }, subject: ['task', taskId], limits: this.#host.timeLimits(server, undefined),
       context: this.#context(false),
     }, ignored);
@@ -317,8 +323,8 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   #context(wantsProgress: boolean) {
-    const { caller, key, capabilities } = this.#party;
-    return { principal: caller.principal, session: key, capabilities, wantsProgress };
+    const { caller, key } = this.#party;
+    return { principal: caller.principal, session: key, capabilities: this.#party.capabilities(), wantsProgress };
   }
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool }: Destination, settled: Settled, cancelled?: () => void): void {
@@ -341,7 +347,7 @@ export class Forwarding<Stream extends CallStream> {
         const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);
         if (text !== undefined) stream.send(text);
       },
-      input: (event) => this.#party.ask(running, call, server, { ...event, params: publicElicitation(server, this.#tasks.publicMention(server, event.params)) }),
+      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params) }),
       inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');

@@ -11,12 +11,12 @@ import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
   fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
-  type Caller, type ChangeKind, type EventPosition, type ErrorReason, type ExchangeEvent, type JsonObject, type JsonRpcId,
+  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type InputMethod, type JsonObject, type JsonRpcId,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
-import { ClientRequests } from './client-requests.ts';
+import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
 import { PostStream } from './client-stream.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
 import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
@@ -40,6 +40,7 @@ export class Session {
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #forwarding: Forwarding<PostStream>;
   readonly #clientRequests = new ClientRequests((answer) => this.#forwarding.originalMention(answer));
+  readonly #askings = new Map<ServerName, Asking>();
   readonly #posts = new StreamTable();
   readonly #push: PushStreams;
   /** What servers may ask of this client. */
@@ -119,6 +120,12 @@ export class Session {
     const view = this.#host.view(this.caller);
     if (view?.definition.servers.includes(notice.server) !== true) return;
     switch (notice.kind) {
+      case 'question':
+        if (notice.sessions.includes(this.key)) this.#askOutsideCalls(notice);
+        return;
+      case 'question-withdrawn':
+        if (notice.sessions.includes(this.key)) this.#clientRequests.withdraw(this.#asking(notice.server), notice.input, notice.reason);
+        return;
       case 'task-status':
         if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
           this.#push.push(notificationText('notifications/tasks/status', this.#forwarding.publicTask(notice.server, notice.task)));
@@ -245,13 +252,13 @@ export class Session {
       case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'completion/complete':
-        this.#forwarding.forward(stream, id, method, params, view, (text) => this.#push.push(text));
+        this.#forwarding.forward(stream, id, method, params, view);
         return;
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
       case 'tasks/list':
-        if (featuresOf(this.#revision).tasks && view.taskServers().length > 0) this.#forwarding.forward(stream, id, method, params, view, (text) => this.#push.push(text));
+        if (featuresOf(this.#revision).tasks && view.taskServers().length > 0) this.#forwarding.forward(stream, id, method, params, view);
         else this.#refuse(stream, id, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
         return;
       case 'ping':
@@ -301,16 +308,12 @@ export class Session {
   // --- what the forwarding of requests needs to know ---------------------------------------------------------------------
 
   #party(): Party<PostStream> {
-    const session = this;
     return {
       key: this.key,
       caller: this.caller,
-      get capabilities() {
-        return session.#capabilities;
-      },
-      get knowsTasks() {
-        return featuresOf(session.#revision).tasks;
-      },
+      capabilities: () => this.#capabilities,
+      knowsTasks: () => featuresOf(this.#revision).tasks,
+      push: (text) => this.#push.push(text),
       progressText,
       logText: (params, view, server) => (this.#wantsLog(params) ? logText(params, this.#sourceName(view, server)) : undefined),
       ask: (asker, call, _server, event) => this.#askClient(asker, call, event),
@@ -324,17 +327,37 @@ export class Session {
 
   #askClient(asker: Exchange, { stream }: ForwardedCall<PostStream>, { input, method, params, movedFrom }: InputEvent): void {
     if (movedFrom !== undefined && this.#clientRequests.move(movedFrom, input, asker)) return;
-    const refuse = (code: number, message: string): void => asker.answerInput(input, { error: { code, message } });
+    this.#ask({ asker, input, stream }, method, params);
+  }
+
+  #ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
+    const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
     if (!(inputCapabilities[method] in this.#capabilities)) {
       refuse(-32_601, `the client declared no capability for ${method}`);
       return;
     }
-    const question = downLevelQuestion(method, params, this.#revision);
-    if ('problem' in question) {
-      refuse(-32_602, question.problem);
-      return;
-    }
-    this.#clientRequests.ask({ asker, input, stream }, method, question.params);
+    const known = downLevelQuestion(method, params, this.#revision);
+    if ('problem' in known) refuse(-32_602, known.problem);
+    else this.#clientRequests.ask(question, method, known.params);
+  }
+
+  /** What a server asks of this session outside any call: its connection to it is this session's own. */
+  #askOutsideCalls({ server, input, method, params }: Extract<ServerNotice, { kind: 'question' }>): void {
+    this.#ask({ asker: this.#asking(server), input, stream: { send: (text) => this.#push.push(text) } }, method, this.#forwarding.publicQuestion(server, params));
+  }
+
+  /** The session as the one that answers a server. */
+  #asking(server: ServerName): Asking {
+    const known = this.#askings.get(server);
+    if (known !== undefined) return known;
+    const tell = (command: ControlCommand): void => this.#host.bus.publish(subjects.backendControl(server), command);
+    const asking: Asking = {
+      id: this.key,
+      answerInput: (input, answer) => tell({ kind: 'answer', asker: this.key, input, answer }),
+      passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: this.key, input, params }),
+    };
+    this.#askings.set(server, asking);
+    return asking;
   }
 
   #sourceName(view: View, server: ServerName): string | undefined {

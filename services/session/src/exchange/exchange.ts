@@ -87,6 +87,11 @@ export class Exchange {
     }
   }
 
+  /** Sends a request whose end nobody waits for. */
+  static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver): void {
+    void new Exchange(bus, wheel, request, observer);
+  }
+
   get id(): ExchangeId {
     return this.#request.exchange;
   }
@@ -100,13 +105,13 @@ export class Exchange {
   /** The client's answer to what the server asked. */
   answerInput(input: InputKey, answer: InputAnswer): void {
     if (this.#isSettled || !this.#inputs.delete(input)) return;
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', exchange: this.id, input, answer });
+    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', asker: this.id, input, answer });
     this.#resumeWhenAnswered();
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
     if (this.#isSettled || !this.#inputs.has(input)) return;
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'input-progress', exchange: this.id, input, params });
+    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'input-progress', asker: this.id, input, params });
   }
 
   #hear(event: ExchangeEvent): void {
