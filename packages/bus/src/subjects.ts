@@ -1,7 +1,7 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
-  StreamFrame,
+  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
+  StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
 import type { Bucket } from './bus.ts';
@@ -14,6 +14,12 @@ export const subjects = {
   sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
   /** What a client sends within a session, for the worker that owns it. */
   session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
+  /** A request without a session, for any session worker (queue group `session`). */
+  modern: subject<ModernCommand, StreamFrame>('modern'),
+  /** The same, for the worker that holds the call it continues. */
+  modernAt: (worker: WorkerId): Subject<ModernCommand, StreamFrame> => subject('modern-at', worker),
+  /** For every session worker. */
+  modernControl: subject<ModernControl>('modern-control'),
   /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): Subject<InboxPost, InboxReply> => subject('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -38,6 +44,9 @@ export const secretsBucket: Bucket<string> = { name: 'omnibus-secrets' };
 export const subjectTable = [
   { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },
   { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
+  { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'StreamFrame, many' },
+  { subject: 'modern-at.<worker>', from: 'session', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'StreamFrame, many' },
+  { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },

@@ -87,6 +87,21 @@ export class View {
     return this.#pages[kind][Number(index)]?.json;
   }
 
+  /** The same for a client of 2026-07-28. */
+  modernList(kind: ListKind, cursor: string | undefined): string | undefined {
+    return this.list(kind, cursor);
+  }
+
+  /** A tool as its server describes it. */
+  tool(publicName: string): JsonObject | undefined {
+    return this.#tools.get(publicName)?.entry;
+  }
+
+  /** Whether a server behind the endpoint has an extension. */
+  offersExtension(name: string): boolean {
+    return this.records.some(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions']);
+  }
+
   toolRoute(publicName: string): Route | undefined {
     return this.#tools.get(publicName);
   }

@@ -26,6 +26,10 @@ export interface ExchangeContext {
   readonly session: SessionKey;
   /** What the client declared that a server may ask of it; a server is told exactly this. */
   readonly capabilities: JsonObject;
+  /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
+  readonly standsAlone: boolean;
+  /** The least severe messages the client wants; undefined for none. */
+  readonly logLevel: LogLevel | undefined;
   /** The client asked for progress; tokens are each hop's own and do not travel. */
   readonly wantsProgress: boolean;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */

@@ -43,6 +43,11 @@ export function sessionKey(sessionId: string): SessionKey {
   return hash('sha256', sessionId, 'base64url').slice(0, 32) as SessionKey;
 }
 
+/** Stands for the session that a request without one would have: it belongs to that request alone. */
+export function newRequestKey(): SessionKey {
+  return randomBytes(16).toString('base64url') as SessionKey;
+}
+
 export function newWorkerId(role: string): WorkerId {
   return `${role}-${randomBytes(9).toString('base64url')}` as WorkerId;
 }

@@ -1,18 +1,18 @@
-export { anonymous, idSequence, isToken, newSessionId, newWorkerId, parseEndpointName, parseServerName, rootEndpoint, sessionKey } from './ids.ts';
+export { anonymous, idSequence, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { classify, errorText, isDeeperThan, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
 export type {
   Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
 } from './json-rpc.ts';
-export { featuresOf, isRevision, latestLegacyRevision, legacyRevisions, negotiateRevision } from './revisions.ts';
-export type { Revision } from './revisions.ts';
+export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
+export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, streamAfterMs } from './limits.ts';
 export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
-export type { Caller, EventPosition, InboxPost, InboxReply, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
+export type { Caller, EventPosition, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
 } from './methods.ts';
@@ -21,3 +21,7 @@ export { noAnnouncements, noLists } from './catalog-record.ts';
 export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
+export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
+export type { ParameterHeader } from './header-values.ts';
+export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, tasksExtension, withoutHopMeta } from './modern.ts';
+export type { ModernContext } from './modern.ts';

@@ -1,9 +1,16 @@
 /** The protocol revisions and what each has or lacks. Code outside a `dialect/` folder asks for a feature, never for a revision. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
-export type Revision = (typeof legacyRevisions)[number];
+export type LegacyRevision = (typeof legacyRevisions)[number];
+
+/** Without sessions: every request carries its whole context. */
+export const modernRevisions = ['2026-07-28'] as const;
+export type ModernRevision = (typeof modernRevisions)[number];
+export const latestModernRevision: ModernRevision = '2026-07-28';
+
+export type Revision = LegacyRevision | ModernRevision;
 
 /** The one we offer first, and answer with when a client names one we do not know (lifecycle, Version Negotiation). */
-export const latestLegacyRevision: Revision = '2025-11-25';
+export const latestLegacyRevision: LegacyRevision = '2025-11-25';
 
 export interface RevisionFeatures {
   /** JSON-RPC arrays are accepted (only 2025-03-26, basic, Batching). */
@@ -29,17 +36,22 @@ const features: Record<Revision, RevisionFeatures> = {
   '2025-03-26': { batching: true, completionCapability: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false, tasks: false },
   '2025-06-18': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false, tasks: false },
   '2025-11-25': { batching: false, completionCapability: true, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true, tasks: true },
+  '2026-07-28': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: true, tasks: false },
 };
 
 export function featuresOf(revision: Revision): RevisionFeatures {
   return features[revision];
 }
 
-export function isRevision(value: unknown): value is Revision {
-  return typeof value === 'string' && Object.hasOwn(features, value);
+export function isLegacyRevision(value: unknown): value is LegacyRevision {
+  return (legacyRevisions as readonly unknown[]).includes(value);
 }
 
-/** The revision a server answers with: the client's own when it is known, else our latest. */
-export function negotiateRevision(requested: string): Revision {
-  return isRevision(requested) ? requested : latestLegacyRevision;
+export function isModernRevision(value: unknown): value is ModernRevision {
+  return (modernRevisions as readonly unknown[]).includes(value);
+}
+
+/** The revision a server answers `initialize` with: the client's own when it is known, else our latest that has one. */
+export function negotiateRevision(requested: string): LegacyRevision {
+  return isLegacyRevision(requested) ? requested : latestLegacyRevision;
 }

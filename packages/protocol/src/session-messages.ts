@@ -1,7 +1,8 @@
 /** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
 import type { GatewayFault } from './errors.ts';
-import type { EndpointName, Principal, SessionId, StreamId } from './ids.ts';
+import type { EndpointName, Principal, SessionId, SessionKey, StreamId } from './ids.ts';
 import type { JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
+import type { ModernContext } from './modern.ts';
 
 export interface Caller {
   readonly principal: Principal;
@@ -45,10 +46,10 @@ export type SessionCommand =
 /**
  * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
  * `text` is a complete serialised JSON-RPC message, which the edge writes as it is; `isAnswer` tells a response from what
- * comes before it.
+ * comes before it. `sequence` is undefined where nobody can come back for it, `httpStatus` where it is not 200.
  */
 export type StreamFrame =
-  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly sequence: number; readonly last: boolean }
+  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly sequence: number | undefined; readonly last: boolean; readonly httpStatus?: number }
   /** The stream is attached; sent once, before any message, in answer to `attach`. */
   | { readonly kind: 'attached'; readonly stream: StreamId }
   /** Nothing to answer: notifications and responses (HTTP 202), a deleted session (HTTP 204). */
@@ -63,3 +64,21 @@ export type InboxPost =
   | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[] };
 
 export type InboxReply = { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly fault: GatewayFault };
+
+/** One request of a client without a session (2026-07-28). Any session worker may take it; the edge has checked its envelope. */
+export interface ModernCommand {
+  readonly kind: 'request';
+  readonly key: SessionKey;
+  readonly caller: Caller;
+  readonly request: JsonRpcRequest;
+  readonly context: ModernContext;
+  /** The `Mcp-Param-*` headers, by the rest of their name in lower case; undefined where there are no headers. */
+  readonly parameterHeaders: Readonly<Record<string, string>> | undefined;
+}
+
+/** For every session worker: the client does not wait for that answer any more. */
+export interface ModernControl {
+  readonly kind: 'closed';
+  readonly key: SessionKey;
+  readonly reason: string;
+}

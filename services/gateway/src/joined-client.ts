@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { createInterface } from 'node:readline';
 import { StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { classify, defaultLimits, errorText, fault, isObject, isRevision, toErrorObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { classify, defaultLimits, errorText, fault, isObject, isLegacyRevision, toErrorObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -34,7 +34,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     message: (value) => {
       if (isObject(value) && value['id'] === initializeId && isObject(value['result'])) {
         const revision = value['result']['protocolVersion'];
-        if (isRevision(revision)) transport.initialized(revision);
+        if (isLegacyRevision(revision)) transport.initialized(revision);
       }
       write(value);
     },

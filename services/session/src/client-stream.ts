@@ -28,7 +28,11 @@ export class PostStream {
     if (isLast) this.#table.ended(this.#stream);
   }
 
-  answerFault(id: JsonRpcId, gatewayFault: GatewayFault): void {
+  answerMember(id: JsonRpcId, member: string): void {
+    this.answer(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`);
+  }
+
+  refuse(id: JsonRpcId, gatewayFault: GatewayFault): void {
     this.answer(errorText(id, toErrorObject(gatewayFault)));
   }
 

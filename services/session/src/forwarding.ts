@@ -8,21 +8,25 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  errorText, fault, isJsonRpcId, isObject, paramsProblem, resultText, createdTask, toErrorObject, withRelatedTask,
-  type Caller, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
-  type ProgressEvent, type ServerName, type SessionKey,
+  createdTask, fault, isJsonRpcId, isObject, paramsProblem, withRelatedTask,
+  type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
+  type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
-import { linkedUris, mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
+import type { HandedOut } from './routing/handed-out.ts';
+import { mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 import { TaskIds } from './task-ids.ts';
 
 /** Where what belongs to one request goes. */
 export interface CallStream {
+  /** Something that comes before the answer. */
   send(text: string): void;
-  answer(text: string): void;
+  /** @param member `"result":…` or `"error":…`, serialised. */
+  answerMember(id: JsonRpcId, member: string): void;
+  refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;
   leaveUnanswered(): void;
 }
 
@@ -32,11 +36,16 @@ export interface Party<Stream extends CallStream> {
   readonly caller: Caller;
   /** What servers may ask of the client. */
   capabilities(): JsonObject;
+  /** The party is one request and no session (2026-07-28). */
+  readonly standsAlone: boolean;
+  /** The least severe messages it wants. */
+  logLevel(): LogLevel | undefined;
   /** The client can make a call a task and fetch its result later. */
   knowsTasks(): boolean;
   /** Says something that outlives the request it belongs to. */
   push(text: string): void;
-  progressText(token: JsonRpcId, event: ProgressEvent): string;
+  /** Undefined when the client is not to hear of it. */
+  progressText(token: JsonRpcId, event: ProgressEvent): string | undefined;
   /** Undefined when the client does not want that message. */
   logText(params: JsonObject, view: View, server: ServerName): string | undefined;
   /** The server asks something of the client; the answer goes to `asker`. */
@@ -71,8 +80,6 @@ interface Destination {
 
 type Settled = (outcome: ExchangeOutcome) => void;
 
-/** URIs remembered because a result handed them out; the oldest are forgotten. */
-const maxHandedOut = 1_000;
 /** Tasks whose progress is passed on; the oldest are forgotten. */
 const maxTaskProgress = 100;
 
@@ -81,16 +88,17 @@ export class Forwarding<Stream extends CallStream> {
   readonly #party: Party<Stream>;
   readonly #open = new ExchangeTable();
   readonly #tasks: TaskIds;
-  readonly #handedOut = new Map<string, ServerName>();
+  readonly #handedOut: HandedOut;
   /** Who hears of progress that comes after the call was answered with a task; by server and the server's own id. */
   readonly #taskProgress = new Map<string, (event: ProgressEvent) => void>();
   /** Servers that were reached, and may keep something for the party: a connection, a subscription, a log level. */
   readonly touched = new Set<ServerName>();
   readonly #onIdle: () => void;
 
-  constructor(host: SessionHost, party: Party<Stream>, onIdle: () => void) {
+  constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, onIdle: () => void) {
     this.#host = host;
     this.#party = party;
+    this.#handedOut = handedOut;
     this.#onIdle = onIdle;
     this.#tasks = new TaskIds(host.sealer, party.caller.principal);
   }
@@ -184,7 +192,7 @@ export class Forwarding<Stream extends CallStream> {
 
   #answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
     this.#host.metrics.refused(gatewayFault.reason);
-    stream.answer(errorText(id, toErrorObject(gatewayFault)));
+    stream.refuse(id, gatewayFault);
   }
 
   // --- tools -----------------------------------------------------------------------------------------------------------
@@ -217,7 +225,7 @@ export class Forwarding<Stream extends CallStream> {
     this.#exchange(call, destination, (outcome) => {
       const task = outcome.kind === 'result' ? createdTask(outcome.result) : undefined;
       if (task !== undefined && progressToken !== undefined) {
-        this.#followTask(server, task.taskId, (event) => this.#party.push(this.#party.progressText(progressToken, event)));
+        this.#followTask(server, task.taskId, (event) => this.#tellProgress(progressToken, event, { send: (text) => this.#party.push(text) }));
       }
       this.#answer(call, server, outcome);
     });
@@ -233,12 +241,17 @@ export class Forwarding<Stream extends CallStream> {
         return;
       }
       const { progressToken, stream } = call;
-      if (progressToken !== undefined) this.#followTask(server, task.taskId, (event) => stream.send(this.#party.progressText(progressToken, event)));
+      if (progressToken !== undefined) this.#followTask(server, task.taskId, (event) => this.#tellProgress(progressToken, event, stream));
       this.#exchange({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId } }, (outcome) => {
         this.#taskProgress.delete(`${server} ${task.taskId}`);
         this.#answer(call, server, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
       }, () => this.#cancelTask(server, task.taskId));
     });
+  }
+
+  #tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
+    const text = this.#party.progressText(token, event);
+    if (text !== undefined) to.send(text);
   }
 
   #followTask(server: ServerName, taskId: string, hear: (event: ProgressEvent) => void): void {
@@ -263,7 +276,7 @@ export class Forwarding<Stream extends CallStream> {
     const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
     const index = page === undefined ? -1 : servers.indexOf(page.server);
     if (sealed === undefined && first === undefined) {
-      stream.answer(resultText(id, '{"tasks":[]}'));
+      stream.answerMember(id, '"result":{"tasks":[]}');
       return;
     }
     if (page === undefined || index === -1) {
@@ -299,7 +312,7 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   #handedOutRoute(uri: string): Route | undefined {
-    const server = this.#handedOut.get(uri);
+    const server = this.#handedOut.find(uri);
     return server === undefined ? undefined : { server, original: uri };
   }
 
@@ -322,9 +335,9 @@ export class Forwarding<Stream extends CallStream> {
     this.#exchange(call, destination, (outcome) => this.#answer(call, destination.server, outcome));
   }
 
-  #context(wantsProgress: boolean) {
-    const { caller, key } = this.#party;
-    return { principal: caller.principal, session: key, capabilities: this.#party.capabilities(), wantsProgress };
+  #context(wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
+    const { caller, key, standsAlone } = this.#party;
+    return { principal: caller.principal, session: key, standsAlone, capabilities: this.#party.capabilities(), logLevel: this.#party.logLevel(), wantsProgress };
   }
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool }: Destination, settled: Settled, cancelled?: () => void): void {
@@ -341,7 +354,7 @@ export class Forwarding<Stream extends CallStream> {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
     }, {
       progress: (event) => {
-        if (progressToken !== undefined) stream.send(this.#party.progressText(progressToken, event)); // S1
+        if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
       },
       log: (entry) => {
         const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);
@@ -373,22 +386,14 @@ export class Forwarding<Stream extends CallStream> {
     }
     const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(method, server, outcome.result, mapUri) }
       : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) });
-    if (answer.kind === 'result') stream.answer(resultText(id, JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })));
-    else stream.answer(errorText(id, answer.error));
+    if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
+    else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
   }
 
   #publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, mapUri: ((uri: string) => string) | undefined): JsonObject {
-    if (method === 'tools/call' || method === 'tasks/result') this.#rememberLinks(server, result);
+    if (method === 'tools/call' || method === 'tasks/result') this.#handedOut.remember(server, result);
     const published = this.#tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
-  }
-
-  #rememberLinks(server: ServerName, result: JsonObject): void {
-    for (const uri of linkedUris(result)) {
-      this.#handedOut.delete(uri);
-      this.#handedOut.set(uri, server);
-      if (this.#handedOut.size > maxHandedOut) this.#handedOut.delete(this.#handedOut.keys().next().value as string);
-    }
   }
 }
 

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { BusError, secretsBucket, type Bus } from '@omnibus/bus';
 
-type Purpose = 'task' | 'task-cursor';
+type Purpose = 'task' | 'task-cursor' | 'request-state';
 
 const cipher = 'aes-256-gcm';
 const keyBytes = 32;

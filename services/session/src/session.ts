@@ -28,6 +28,7 @@ import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
 import type { Reply } from './resumable-stream.ts';
+import { HandedOut } from './routing/handed-out.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
 
@@ -55,7 +56,7 @@ export class Session {
     this.caller = caller;
     this.#host = host;
     this.#released = released;
-    this.#forwarding = new Forwarding(host, this.#party(), () => this.#onIdle?.());
+    this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), () => this.#onIdle?.());
     this.#push = new PushStreams(() => host.metrics.dropped('queue_full'));
     this.#actor = startActor(sessionMachine.provide({
       actions: {
@@ -277,7 +278,7 @@ export class Session {
 
   #refuse(stream: PostStream, id: JsonRpcId, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {
     this.#host.metrics.refused(reason);
-    stream.answerFault(id, fault(reason, message, data));
+    stream.refuse(id, fault(reason, message, data));
   }
 
   #answerList(stream: PostStream, id: JsonRpcId, kind: ListKind, params: JsonObject | undefined, view: View): void {
@@ -311,6 +312,8 @@ export class Session {
     return {
       key: this.key,
       caller: this.caller,
+      standsAlone: false,
+      logLevel: () => this.#logLevel,
       capabilities: () => this.#capabilities,
       knowsTasks: () => featuresOf(this.#revision).tasks,
       push: (text) => this.#push.push(text),

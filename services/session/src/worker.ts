@@ -11,6 +11,7 @@ import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
 import type { SessionHost } from './host.ts';
+import { ModernDesk } from './modern/desk.ts';
 import { sharedSealer, type Sealer } from './sealer.ts';
 import { Session } from './session.ts';
 
@@ -34,6 +35,7 @@ export class SessionWorker {
   readonly #options: SessionWorkerOptions;
   readonly #host: SessionHost;
   readonly #views: Views;
+  readonly #desk: ModernDesk;
   readonly #sessions = new Map<SessionKey, Held>();
   readonly #perPrincipal = new Map<Principal, number>();
   #subscriptions: Subscription[] = [];
@@ -50,14 +52,17 @@ export class SessionWorker {
     this.#config = config;
     this.#views = new Views(endpointDefinitions(config), wheel, (endpoint, changes) => {
       for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
+      this.#desk.listsChanged(endpoint, changes);
     });
+    const worker = newWorkerId('session');
     this.#host = {
       bus, wheel, log, metrics, sealer,
       limits: config.limits,
-      nextExchangeId: idSequence<ExchangeId>(newWorkerId('session')),
+      nextExchangeId: idSequence<ExchangeId>(worker),
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
+    this.#desk = new ModernDesk(this.#host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => metrics.sessions.set(this.#sessions.size));
   }
 
@@ -68,9 +73,11 @@ export class SessionWorker {
       await catalog.watch((change) => this.#views.catalogChanged(change)),
       await bus.subscribe(subjects.notices, (notice) => {
         for (const { session } of this.#sessions.values()) session.hear(notice);
+        this.#desk.hear(notice);
       }),
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
+    await this.#desk.start();
     this.#sweepLater();
   }
 
@@ -84,7 +91,8 @@ export class SessionWorker {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const subscription of this.#subscriptions) subscription.close();
-    await Promise.all([...this.#sessions.values()].map(({ session }) => session.drain(this.#config.timeouts.drain)));
+    const { drain } = this.#config.timeouts;
+    await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
   }
 
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {

@@ -6,11 +6,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isRevision, isToken, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
 import { parseMessage } from '../parse-message.ts';
 import { SessionSubjects } from '../session-subjects.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
@@ -46,7 +47,8 @@ type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 /** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
 const countedMethods = [
   'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
-  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list',
+  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list', 'tasks/update',
+  'server/discover', 'subscriptions/listen',
 ];
 
 export class Pipeline {
@@ -143,8 +145,7 @@ export class Pipeline {
     const { limits } = this.#options;
     const accepted = readAccept(headers.accept);
     const problem = !accepted.json && !accepted.events ? fault('http.not_acceptable')
-      : !isJsonMediaType(headers['content-type']) ? fault('http.media_type')
-      : revisionProblem(request);
+      : isJsonMediaType(headers['content-type']) ? undefined : fault('http.media_type');
     if (problem !== undefined) {
       this.#refuse(response, problem);
       return;
@@ -160,16 +161,63 @@ export class Pipeline {
           this.#refuse(response, parsed.fault, parsed.id);
           return;
         case 'single':
-          this.#postSingle(arrival, accepted, parsed.message);
+          if (isModern(parsed.message, headers)) this.#postModern(arrival, accepted, parsed.message);
+          else this.#postSingle(arrival, accepted, parsed.message);
           return;
         case 'batch':
-          this.#postBatch(arrival, accepted, parsed.messages);
+          if (parsed.messages.some((message) => isModern(message, headers))) this.#refuse(response, fault('batch.unsupported'));
+          else this.#postBatch(arrival, accepted, parsed.messages);
       }
+    });
+  }
+
+  /** A request that carries its whole context (2026-07-28). Going away ends it: there is nothing to come back to. */
+  #postModern({ request, response, caller }: Arrival, accepted: Accepted, posted: PostedMessage): void {
+    if (posted.kind !== 'request') {
+      // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
+      if (posted.kind === 'notification') response.writeHead(202, { 'content-length': 0 }).end();
+      else this.#refuse(response, fault('message.invalid', 'a client of this revision answers in the parameters of its next request'));
+      return;
+    }
+    const { id, method } = posted.message;
+    this.#count(method);
+    const context = checkModernRequest(posted.message, request.headers);
+    const problem = 'fault' in context ? context.fault : this.#isDraining ? fault('gateway.draining') : undefined;
+    if (problem !== undefined || 'fault' in context) {
+      this.#refuse(response, problem ?? fault('gateway.draining'), id);
+      return;
+    }
+    const { bus } = this.#options;
+    const key = newRequestKey();
+    const answer = new PostAnswer(response, { ...this.#writerOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchRequests: undefined });
+    let pending: PendingRequest | undefined;
+    try {
+      pending = bus.request(subjects.modern, { kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers) }, {
+        reply: (frame) => {
+          if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
+          if (answer.frame(frame)) pending?.close();
+        },
+        failed: (error) => answer.fail(this.#faultOf(error, 'gateway.unavailable')),
+      });
+    } catch (error) {
+      answer.fail(this.#faultOf(error as BusError, 'gateway.unavailable'));
+      return;
+    }
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      answer.abandon();
+      pending.close();
+      if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the client closed the stream' });
     });
   }
 
   #postSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
     const id = message.kind === 'request' ? message.message.id : undefined;
+    const unspoken = revisionProblem(arrival.request);
+    if (unspoken !== undefined) {
+      this.#refuse(arrival.response, unspoken, id);
+      return;
+    }
     if (message.kind === 'request') this.#count(message.message.method);
     const session = this.#sessionOf(arrival.request);
     if (session === undefined) {
@@ -184,8 +232,9 @@ export class Pipeline {
 
   #postBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
     const session = this.#sessionOf(arrival.request);
-    if (session === undefined) {
-      this.#refuse(arrival.response, fault('session.missing'));
+    const problem = session === undefined ? fault('session.missing') : revisionProblem(arrival.request);
+    if (session === undefined || problem !== undefined) {
+      this.#refuse(arrival.response, problem ?? fault('session.missing'));
       return;
     }
     let requests = 0;
@@ -352,7 +401,7 @@ export class Pipeline {
   /** The stream a request opens if it is answered by one. */
   #newStream(request: IncomingMessage): EventStream {
     const revision = request.headers['mcp-protocol-version'];
-    return { id: this.#options.nextStreamId(), isPrimed: isRevision(revision) && featuresOf(revision).primingEvent };
+    return { id: this.#options.nextStreamId(), isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
   }
 
   #sessionOf(request: IncomingMessage): Subject<SessionCommand, StreamFrame> | undefined {
@@ -368,5 +417,5 @@ export class Pipeline {
 /** A revision nobody speaks is refused (2025-06-18 transports, Protocol Version Header); without the header it is 2025-03-26. */
 function revisionProblem(request: IncomingMessage): GatewayFault | undefined {
   const revision = request.headers['mcp-protocol-version'];
-  return revision === undefined || isRevision(revision) ? undefined : fault('revision.unsupported');
+  return revision === undefined || isLegacyRevision(revision) ? undefined : fault('revision.unsupported');
 }

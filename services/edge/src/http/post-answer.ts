@@ -21,7 +21,7 @@ export interface PostAnswerOptions extends EventWriterOptions {
 
 interface Answer {
   readonly text: string;
-  readonly sequence: number;
+  readonly sequence: number | undefined;
 }
 
 type State =
@@ -76,11 +76,11 @@ export class PostAnswer {
     this.#finish(() => undefined);
   }
 
-  #message({ text, isAnswer, sequence, last }: Extract<StreamFrame, { kind: 'message' }>): void {
+  #message({ text, isAnswer, sequence, last, httpStatus = 200 }: Extract<StreamFrame, { kind: 'message' }>): void {
     const { accepted, batchRequests } = this.#options;
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchRequests === undefined) {
-        this.#finish(() => writeJson(this.#response, 200, text));
+        this.#finish(() => writeJson(this.#response, httpStatus, text));
         return;
       }
       this.#state.answers.push({ text, sequence });

@@ -1,0 +1,94 @@
+/** What a client of 2026-07-28 hears: results with their type, age and sender, and errors in that revision's codes. */
+import type { View } from '@omnibus/catalog';
+import {
+  carriedExtensions, isObject, metaKeys, modernRevisions, tasksExtension, version,
+  type ExchangeMethod, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ListKind,
+} from '@omnibus/protocol';
+
+const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
+const senderMeta = { [metaKeys.serverInfo]: serverInfo };
+/** How long a list may be reused without asking again (server/utilities/caching); who listens hears of a change at once. */
+const listTtlMs = 5_000;
+
+const internalError = -32_603;
+const invalidParams = -32_602;
+const legacyNotFound = -32_002;
+
+/** A result of a server, whatever its revision. Its own sender and what it lacks is replaced. */
+export function modernResult(method: ExchangeMethod, result: JsonObject): JsonObject {
+  const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
+  const age = method === 'resources/read' ? { ttlMs: 0, cacheScope: 'private' } : {};
+  return { resultType: 'complete', ...age, ...result, _meta: meta };
+}
+
+/** The page of a list, which is JSON already. A list that lacks a server's entries for now is asked for again soon. */
+export function modernList(json: string, view: View): string {
+  const isWhole = view.definition.servers.every((server) => view.record(server)?.status === 'up');
+  return `{"resultType":"complete","ttlMs":${isWhole ? listTtlMs : 0},"cacheScope":"private","_meta":${JSON.stringify(senderMeta)},${json.slice(1)}`;
+}
+
+/** `server/discover`: what the endpoint offers, and in which revisions. */
+export function discovery(view: View): JsonObject {
+  const instructions = view.instructions();
+  const hasUnknownServer = view.definition.servers.some((server) => view.record(server)?.revision === undefined);
+  const offers = (kind: ListKind): boolean => hasUnknownServer || view.serversWith(kind).length > 0;
+  const extensions = Object.fromEntries(carriedExtensions.filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0)).map((name) => [name, {}]));
+  return {
+    resultType: 'complete',
+    supportedVersions: modernRevisions,
+    capabilities: {
+      ...(offers('tools') ? { tools: { listChanged: true } } : {}),
+      ...(offers('prompts') ? { prompts: { listChanged: true } } : {}),
+      ...(offers('resources') ? { resources: { listChanged: true, subscribe: true } } : {}),
+      ...(hasUnknownServer || view.definition.servers.some((server) => view.canComplete(server)) ? { completions: {} } : {}),
+      ...(hasUnknownServer || view.serversWith('logging').length > 0 ? { logging: {} } : {}),
+      ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
+    },
+    ...(instructions === undefined ? {} : { instructions }),
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: senderMeta,
+  };
+}
+
+export function inputRequired(inputRequests: JsonObject, requestState: string): JsonObject {
+  return { resultType: 'input_required', inputRequests, requestState, _meta: senderMeta };
+}
+
+/** The last word of a subscription that the gateway ends (basic/utilities/subscriptions). */
+export function subscriptionEnd(id: JsonRpcId): JsonObject {
+  return { resultType: 'complete', _meta: { ...senderMeta, [metaKeys.subscriptionId]: id } };
+}
+
+/** A server's error in this revision's codes: those of older revisions mean nothing here. */
+export function modernError(error: JsonRpcErrorObject): JsonRpcErrorObject {
+  if (error.code === legacyNotFound) return { ...error, code: invalidParams };
+  if (error.code <= -32_000 && error.code >= -32_019) {
+    return { code: internalError, message: error.message, data: { upstreamCode: error.code, ...(isObject(error.data) ? error.data : error.data === undefined ? {} : { data: error.data }) } };
+  }
+  return error;
+}
+
+/** What a server asks, as an entry of `inputRequests`: without what ties a message to its connection. */
+export function inputRequest(method: string, { task: _task, elicitationId: _id, ...params }: JsonObject): JsonObject {
+  const meta = params['_meta'];
+  if (!isObject(meta)) return { method, params };
+  const { progressToken: _token, ...kept } = meta;
+  const { _meta, ...rest } = params;
+  return { method, params: Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept } };
+}
+
+/** What is wrong with a client's answer; undefined when a server can be given it. */
+export function responseProblem(method: string, response: unknown): string | undefined {
+  if (!isObject(response)) return 'must be an object';
+  switch (method) {
+    case 'elicitation/create': {
+      if (!['accept', 'decline', 'cancel'].includes(String(response['action']))) return 'needs "action": "accept", "decline" or "cancel"';
+      return response['content'] === undefined || isObject(response['content']) ? undefined : '"content" must be an object';
+    }
+    case 'sampling/createMessage':
+      return typeof response['role'] === 'string' && response['content'] !== undefined && typeof response['model'] === 'string' ? undefined : 'needs "role", "content" and "model"';
+    default:
+      return Array.isArray(response['roots']) ? undefined : 'needs "roots"';
+  }
+}

@@ -1,0 +1,276 @@
+/**
+ * One call of a client without a session, over all the requests it takes: when the server asks something, the client is
+ * answered with the question and comes back with the answer in a request of its own, while the call stays open at the server
+ * (2026-07-28 basic/patterns, Multi Round-Trip Requests; the call is never made a second time).
+ *
+ *              question                window over              answers complete
+ *   running ------------> collecting ------------> parked ----------------------> running
+ *      | answer                                      | answer, time over
+ *      v                                             v
+ *   settled <-----------------------------------------
+ *
+ * Invariants
+ *  M1  The server hears one answer to each question, however often the client sends it.
+ *  M2  A request that brings answers a second time joins the call; it gets what the call is answered with.
+ *  M3  A call whose client has gone while it ran is cancelled; between two rounds a client holds no connection, and is not gone.
+ */
+import type { View } from '@omnibus/catalog';
+import type { Deadline } from '@omnibus/lifecycle';
+import {
+  fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, notificationText,
+  type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
+  type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import { offeredCapabilities } from '../dialect/legacy/capabilities.ts';
+import { logText, plainError } from '../dialect/legacy/encode.ts';
+import { inputRequest, inputRequired, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { Forwarding, type CallStream, type Party, type ServerAnswer } from '../forwarding.ts';
+import type { SessionHost } from '../host.ts';
+import type { HandedOut } from '../routing/handed-out.ts';
+import { answer, answerResult, progressTokenOf, refuse, send, type Waiter } from './waiter.ts';
+
+export interface ModernCallOptions {
+  readonly host: SessionHost;
+  readonly view: View;
+  readonly handedOut: HandedOut;
+  readonly first: Waiter;
+  /** Parameters for the server, less what belongs to this hop. */
+  readonly params: JsonObject;
+  readonly method: ExchangeMethod;
+  /** Seals where the call can be continued. */
+  readonly seal: (round: number) => string;
+  /** What to answer when the server wants URLs visited before it is called again. */
+  readonly urlsRequired: (error: JsonObject) => JsonObject | undefined;
+  /** Nobody can come back to it any more. */
+  readonly ended: (call: ModernCall) => void;
+}
+
+interface OpenQuestion {
+  readonly asker: Exchange;
+  readonly input: InputKey;
+  readonly method: InputMethod;
+  readonly entry: JsonObject;
+}
+
+/** Questions that a server asks together are asked together. */
+const collectMs = 25;
+/** How long an answered call can be asked for again. */
+const keepSettledMs = 60_000;
+
+export class ModernCall implements CallStream, Party<ModernCall> {
+  readonly #options: ModernCallOptions;
+  readonly #forwarding: Forwarding<ModernCall>;
+  readonly #questions = new Map<string, OpenQuestion>();
+  #waiters: Waiter[];
+  /** The latest request, whose capabilities, log level and progress token count. */
+  #latest: Waiter;
+  #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
+  #round = 0;
+  #questionCount = 0;
+  #collecting: Deadline | undefined;
+  #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
+  #httpStatus = 200;
+  #lastProgress = -Infinity;
+
+  constructor(options: ModernCallOptions) {
+    this.#options = options;
+    this.#latest = options.first;
+    this.#waiters = [options.first];
+    this.#forwarding = new Forwarding(options.host, this, options.handedOut, () => undefined);
+  }
+
+  start(): void {
+    const { method, params, view, first } = this.#options;
+    this.#forwarding.forward(this, first.command.request.id, method, params, view);
+  }
+
+  // --- the party ---------------------------------------------------------------------------------------------------------
+
+  get key(): SessionKey {
+    return this.#options.first.command.key;
+  }
+
+  get caller(): Caller {
+    return this.#options.first.command.caller;
+  }
+
+  readonly standsAlone = true;
+
+  capabilities(): JsonObject {
+    return offeredCapabilities(this.#latest.command.context.capabilities);
+  }
+
+  logLevel(): LogLevel | undefined {
+    return this.#latest.command.context.logLevel;
+  }
+
+  knowsTasks(): boolean {
+    return false;
+  }
+
+  push(): void {
+    // Nothing outlives a request of this revision.
+  }
+
+  progressText(_token: JsonRpcId, { progress, total, message }: ProgressEvent): string | undefined {
+    const progressToken = progressTokenOf(this.#latest);
+    // A server that is asked again after a round may begin to count anew; the client's value only grows.
+    if (progressToken === undefined || progress <= this.#lastProgress) return undefined;
+    this.#lastProgress = progress;
+    return notificationText('notifications/progress', { progressToken, progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+  }
+
+  logText(params: JsonObject, view: View, server: ServerName): string | undefined {
+    const wanted = this.logLevel();
+    const { level } = params;
+    if (wanted === undefined || (isLogLevel(level) && logLevels.indexOf(level) < logLevels.indexOf(wanted))) return undefined;
+    return logText(params, view.definition.servers.length > 1 ? server : undefined);
+  }
+
+  ask(asker: Exchange, _call: unknown, _server: ServerName, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    if (movedFrom !== undefined && [...this.#questions.values()].some((question) => question.input === input)) return;
+    if (!this.#canBeAsked(method, params)) {
+      asker.answerInput(input, { error: { code: -32_601, message: `the client declared no capability for ${method}` } });
+      return;
+    }
+    this.#questionCount += 1;
+    this.#questions.set(`r${this.#questionCount}`, { asker, input, method, entry: inputRequest(method, params) });
+    if (this.#phase !== 'running') return;
+    this.#phase = 'collecting';
+    this.#collecting = this.#options.host.wheel.schedule(collectMs, () => this.#park());
+  }
+
+  #canBeAsked(method: InputMethod, params: JsonObject): boolean {
+    const capability = this.capabilities()[inputCapabilities[method]];
+    return isObject(capability) && (params['mode'] !== 'url' || isObject(capability['url']));
+  }
+
+  inputWithdrawn(_asker: Exchange, input: InputKey): void {
+    for (const [key, question] of this.#questions) if (question.input === input) this.#questions.delete(key);
+  }
+
+  askerEnded(asker: Exchange): void {
+    for (const [key, question] of this.#questions) if (question.asker === asker) this.#questions.delete(key);
+  }
+
+  answerOf(method: ExchangeMethod, outcome: ServerAnswer): ServerAnswer {
+    if (outcome.kind === 'result') return { kind: 'result', result: modernResult(method, outcome.result) };
+    const required = this.#options.urlsRequired({ ...outcome.error });
+    if (required !== undefined) return { kind: 'result', result: required };
+    const error = modernError(plainError(outcome.error));
+    if (error.code === modernCodes.capabilityMissing) this.#httpStatus = 400;
+    return { kind: 'error', error };
+  }
+
+  // --- what goes to the client ---------------------------------------------------------------------------------------------
+
+  send(text: string): void {
+    const waiter = this.#waiters.at(-1);
+    if (waiter !== undefined) send(waiter, text);
+  }
+
+  answerMember(_id: JsonRpcId, member: string): void {
+    this.#settle({ member, httpStatus: this.#httpStatus });
+  }
+
+  refuse(_id: JsonRpcId, gatewayFault: GatewayFault): void {
+    this.#settle({ fault: gatewayFault });
+  }
+
+  leaveUnanswered(): void {
+    this.#collecting?.cancel();
+    this.#phase = 'settled';
+    this.#options.ended(this);
+  }
+
+  #settle(given: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault }): void {
+    this.#collecting?.cancel();
+    this.#phase = 'settled';
+    this.#answer = given;
+    for (const waiter of this.#waiters.splice(0)) this.#deliver(waiter);
+    if (this.#round === 0) this.#options.ended(this);
+    else this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
+  }
+
+  #deliver(waiter: Waiter): void {
+    const given = this.#answer;
+    if (given === undefined) return;
+    if ('fault' in given) refuse(waiter, given.fault);
+    else answer(waiter, given.member, given.httpStatus);
+  }
+
+  // --- rounds ----------------------------------------------------------------------------------------------------------------
+
+  #park(): void {
+    if (this.#phase !== 'collecting') return;
+    if (this.#questions.size === 0) {
+      this.#phase = 'running';
+      return;
+    }
+    this.#phase = 'parked';
+    this.#round += 1;
+    for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
+  }
+
+  #askFor(waiter: Waiter): void {
+    const requests = Object.fromEntries([...this.#questions].map(([key, { entry }]) => [key, entry]));
+    answerResult(waiter, inputRequired(requests, this.#options.seal(this.#round)));
+  }
+
+  /** A request that comes back with the state of a round. */
+  resume(waiter: Waiter, round: number): void {
+    if (this.#phase === 'settled') {
+      this.#deliver(waiter); // M2
+    } else if (this.#phase !== 'parked') {
+      this.#waiters.push(waiter); // M2
+    } else if (round !== this.#round) {
+      this.#askFor(waiter); // M2: an old state, while the next question is open.
+    } else {
+      this.#takeAnswers(waiter);
+    }
+  }
+
+  #takeAnswers(waiter: Waiter): void {
+    const given = waiter.command.request.params?.['inputResponses'];
+    const responses = isObject(given) ? given : {};
+    const answered = [...this.#questions].filter(([key]) => key in responses);
+    for (const [key, { method }] of answered) {
+      const problem = responseProblem(method, responses[key]);
+      if (problem === undefined) continue;
+      refuse(waiter, fault('params.invalid', `params.inputResponses.${key} ${problem}`));
+      return;
+    }
+    this.#latest = waiter;
+    this.#lastProgress = -Infinity;
+    for (const [key, { asker, input }] of answered) {
+      this.#questions.delete(key); // M1
+      asker.answerInput(input, { result: responses[key] as JsonObject });
+    }
+    if (this.#questions.size > 0) {
+      this.#round += 1;
+      this.#askFor(waiter);
+      return;
+    }
+    this.#phase = 'running';
+    this.#waiters.push(waiter);
+  }
+
+  /** @returns false when it is none of this call's. */
+  closed(key: SessionKey, reason: string): boolean {
+    const index = this.#waiters.findIndex(({ command }) => command.key === key);
+    if (index === -1) return false;
+    this.#waiters.splice(index, 1);
+    if (this.#waiters.length === 0 && this.#phase !== 'parked') this.#forwarding.cancelAll(reason); // M3
+    return true;
+  }
+
+  /** The gateway stops: whoever comes back finds nobody. */
+  abandon(reason: string): void {
+    this.#forwarding.cancelAll(reason);
+  }
+
+  get isRunning(): boolean {
+    return this.#phase === 'running' || this.#phase === 'collecting';
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of nothing but what was asked for, each
+ * message marked with the request's id, the acknowledgement first.
+ */
+import { subjects } from '@omnibus/bus';
+import type { View } from '@omnibus/catalog';
+import { changeNotifications, isObject, notificationText, type ChangeKind, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { subscriptionEnd } from '../dialect/modern/encode.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import type { SessionHost } from '../host.ts';
+import type { HandedOut } from '../routing/handed-out.ts';
+import { answerResult, send, subscriptionId, type Waiter } from './waiter.ts';
+
+const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
+/** A server has this long to take a subscription; what it has not taken by then is not claimed. */
+const subscribeMs = 500;
+/** Resources one stream can be told of. */
+export const maxResourceSubscriptions = 1_000;
+
+export class Listener {
+  readonly waiter: Waiter;
+  readonly #host: SessionHost;
+  readonly #kinds: ReadonlySet<ChangeKind>;
+  readonly #touched = new Set<ServerName>();
+  /** What happened before the acknowledgement; undefined after it. */
+  #early: (() => void)[] | undefined = [];
+  #isEnded = false;
+
+  constructor(host: SessionHost, waiter: Waiter, asked: JsonObject, view: View, handedOut: HandedOut) {
+    this.#host = host;
+    this.waiter = waiter;
+    this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
+    const { resourceSubscriptions } = asked;
+    const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions.filter((uri): uri is string => typeof uri === 'string') : undefined;
+    if (uris === undefined || uris.length === 0) this.#acknowledge(uris);
+    else this.#subscribe(uris, view, handedOut);
+  }
+
+  listsChanged(kinds: readonly ChangeKind[]): void {
+    for (const kind of kinds) if (this.#kinds.has(kind)) this.#tell(changeNotifications[kind], {});
+  }
+
+  resourceUpdated(uri: string): void {
+    this.#tell('notifications/resources/updated', { uri });
+  }
+
+  /** Nobody reads it any more, or the gateway stops. */
+  end(isGraceful: boolean): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
+    if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
+  }
+
+  get #id() {
+    return this.waiter.command.request.id;
+  }
+
+  #acknowledge(uris: readonly string[] | undefined): void {
+    const early = this.#early;
+    if (early === undefined || this.#isEnded) return;
+    const notifications = { ...Object.fromEntries([...this.#kinds].map((kind) => [flags[kind], true])), ...(uris === undefined ? {} : { resourceSubscriptions: uris }) };
+    this.#early = undefined;
+    this.#tell('notifications/subscriptions/acknowledged', { notifications });
+    for (const happened of early) happened();
+  }
+
+  #tell(method: string, params: JsonObject): void {
+    if (this.#isEnded) return;
+    const tell = (): void => send(this.waiter, notificationText(method, { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), [subscriptionId]: this.#id } }));
+    if (this.#early === undefined) tell();
+    else this.#early.push(tell);
+  }
+
+  /** Subscribes each resource at its server, and acknowledges those that were taken. */
+  #subscribe(uris: readonly string[], view: View, handedOut: HandedOut): void {
+    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
+    const { key, caller, context } = this.waiter.command;
+    const taken = new Set<string>();
+    const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
+    const limit = wheel.schedule(subscribeMs, acknowledge);
+    let waiting = 0;
+    const settled = (): void => {
+      waiting -= 1;
+      if (waiting > 0) return;
+      limit.cancel();
+      acknowledge();
+    };
+    for (const uri of uris) {
+      const server = view.resourceRoute(uri)?.server ?? handedOut.find(uri);
+      if (server === undefined) continue;
+      waiting += 1;
+      this.#touched.add(server);
+      Exchange.start(bus, wheel, {
+        exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri: view.resourceRoute(uri)?.original ?? uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
+        context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
+      }, {
+        progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined,
+        settled: (outcome) => {
+          if (outcome.kind === 'result') taken.add(uri);
+          settled();
+        },
+      });
+    }
+    if (waiting === 0) {
+      limit.cancel();
+      acknowledge();
+    }
+  }
+}

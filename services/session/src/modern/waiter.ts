@@ -1,0 +1,34 @@
+/** One request without a session that waits for its answer. */
+import { fault, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type StreamFrame } from '@omnibus/protocol';
+
+export interface Waiter {
+  readonly command: ModernCommand;
+  readonly reply: (frame: StreamFrame) => void;
+}
+
+export function send({ reply }: Waiter, text: string): void {
+  reply({ kind: 'message', text, isAnswer: false, sequence: undefined, last: false });
+}
+
+/** @param member `"result":…` or `"error":…`, serialised. */
+export function answer({ command, reply }: Waiter, member: string, httpStatus = 200): void {
+  reply({ kind: 'message', text: `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},${member}}`, isAnswer: true, sequence: undefined, last: true, httpStatus });
+}
+
+export function answerResult(waiter: Waiter, result: object): void {
+  answer(waiter, `"result":${JSON.stringify(result)}`);
+}
+
+export function refuse({ reply }: Waiter, gatewayFault: GatewayFault): void {
+  reply({ kind: 'refused', fault: gatewayFault });
+}
+
+/** The token under which this request wants progress. */
+export function progressTokenOf({ command }: Waiter): JsonRpcId | undefined {
+  const meta = command.request.params?.['_meta'] as Readonly<Record<string, unknown>>;
+  const token = meta['progressToken'];
+  return typeof token === 'string' || typeof token === 'number' ? token : undefined;
+}
+
+export const draining: GatewayFault = fault('gateway.draining');
+export const { subscriptionId } = metaKeys;
