@@ -12,6 +12,7 @@ import {
   changeKinds, featuresOf, isObject, servesTasks,
   type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
 } from '@omnibus/protocol';
+import { needsWrapping, wrapSchema } from './output-schema.ts';
 import { publicNames, type NamedEntry } from './names.ts';
 import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
@@ -22,6 +23,8 @@ export interface Route {
   readonly original: string;
   /** Arguments the operator fixed; they replace the client's. */
   readonly pinned?: JsonObject;
+  /** Of a tool: clients of older revisions see its output inside an object. */
+  readonly wrapsOutput?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
 }
@@ -47,6 +50,8 @@ export class View {
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
   readonly #pages: Record<ListKind, readonly Page[]>;
+  /** Made when the first client of 2026-07-28 asks. */
+  #modernTools: readonly Page[] | undefined;
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
 
@@ -59,7 +64,7 @@ export class View {
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
       const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry) };
+      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry), wrapsOutput: needsWrapping(tool.entry['outputSchema']) };
       return pinned === undefined ? withSupport : { ...withSupport, pinned };
     });
     this.#tools = publicNames(tools, prefixed, definition.rename);
@@ -69,7 +74,7 @@ export class View {
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
     );
     const lists = {
-      tools: this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name)),
+      tools: this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name, false)),
       prompts: this.#listed(this.#prompts, ({ entry }, name) => ({ ...entry, name })),
       resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.map((entry) => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) }))),
       resourceTemplates: this.#up().flatMap(({ lists: { resourceTemplates } }) => [...resourceTemplates]),
@@ -81,15 +86,21 @@ export class View {
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined): string | undefined {
-    if (cursor === undefined) return this.#pages[kind][0]?.json;
+    return this.#page(kind, this.#pages[kind], cursor);
+  }
+
+  #page(kind: ListKind, pages: readonly Page[], cursor: string | undefined): string | undefined {
+    if (cursor === undefined) return pages[0]?.json;
     const [cursorKind, version, index] = cursor.split('.');
     if (cursorKind !== kind || version !== this.versions[kind] || !/^\d+$/.test(index ?? '')) return undefined;
-    return this.#pages[kind][Number(index)]?.json;
+    return pages[Number(index)]?.json;
   }
 
   /** The same for a client of 2026-07-28. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
-    return this.list(kind, cursor);
+    if (kind !== 'tools') return this.list(kind, cursor);
+    this.#modernTools ??= this.#paginate('tools', this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name, true)).map((entry) => JSON.stringify(entry)));
+    return this.#page('tools', this.#modernTools, cursor);
   }
 
   /** A tool as its server describes it. */
@@ -179,9 +190,10 @@ export class View {
     return isServed ? support : 'forbidden';
   }
 
-  #publicTool({ entry, pinned, taskSupport }: Named, name: string): JsonObject {
+  #publicTool({ entry, pinned, taskSupport, wrapsOutput }: Named, name: string, isModern: boolean): JsonObject {
     const { execution, ...plain } = entry as ToolEntry;
-    const tool = taskSupport === 'forbidden' ? plain : { ...plain, execution };
+    const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
+    const tool = taskSupport === 'forbidden' || isModern ? shown : { ...shown, execution };
     return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
   }
 

@@ -47,6 +47,8 @@ const server = z.strictObject({
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
   maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
   connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
+  era: z.enum(['auto', 'legacy', 'modern']).default('auto')
+    .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
     .describe('Who shares a connection to the server. auto: callers that a server may ask nothing share one; others have one of their own, per session on stdio or when they have roots, else per caller.'),
   concurrency: count(128).describe('Requests the server works on at once.'),

@@ -10,7 +10,7 @@ import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/b
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject,
+  anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
   type JsonObject, type Limits, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -19,6 +19,8 @@ import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
 import { CatalogKeeper } from './catalog-keeper.ts';
 import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
+import { Era } from './dialect/modern/discovery.ts';
+import { startRound } from './dialect/modern/rounds.ts';
 import { setLevelParams, type Progress } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
@@ -102,6 +104,8 @@ export class Adapter {
     const transports = new TransportFactory(options);
     const parts = {
       server, wheel, log, metrics,
+      era: new Era(config.era),
+      toolSchema: (tool: string) => this.#catalog.tool(tool)?.inputSchema as JsonObject | undefined,
       connectTimeoutMs: config.connectTimeout,
       backoff: { minMs: config.restart.minDelay, maxMs: config.restart.maxDelay },
     };
@@ -117,6 +121,7 @@ export class Adapter {
         lost: (problem) => this.#becomeLost(problem),
         notification: (method, params) => this.#hear(method, params),
         strayProgress: (progress) => this.#hearTaskProgress(this.#connection, progress),
+        missed: () => this.#missed(),
       },
     });
     this.#instances = new Instances({
@@ -139,6 +144,7 @@ export class Adapter {
             lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
             notification: (method, params) => this.#hearInstance(connection, method, params, session),
             strayProgress: (progress) => this.#hearTaskProgress(connection, progress),
+            missed: () => undefined,
           },
         });
         return connection;
@@ -227,22 +233,78 @@ export class Adapter {
       this.#finish(call, { kind: 'result', result: {} });
       return;
     }
-    const { taskId } = command.params;
+    if (place.connection.isModern && command.method.startsWith('resources/') && command.method !== 'resources/read') this.#watch(call, place.connection, end);
+    else this.#send(call, place.connection, command.params, 0, end);
+  }
+
+  /** @param round how often the server has wanted something of the client before. */
+  #send(call: Call, connection: UpstreamConnection, params: JsonObject, round: number, end: () => void): void {
+    const { command } = call;
+    const { context } = command;
+    const { taskId } = params;
     const waiter: Waiter = {
-      session: command.context.session,
+      context,
+      session: context.session,
       task: typeof taskId === 'string' ? taskId : undefined,
-      ...this.#questions.ofCall({ exchange: command.exchange, session: command.context.session, reply: call.reply }, place.connection),
+      ...this.#questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
-      log: (params) => call.reply({ kind: 'log', params }),
+      log: (entry) => call.reply({ kind: 'log', params: entry }),
       settle: (outcome, requestId) => {
+        if (this.#goesOn(call, connection, params, round, end, outcome)) return;
         end(); // A2
-        this.#questions.rememberElicitations(outcome, command.context.session);
-        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptionsOf(place.connection).remove(command.params['uri'] as string, command.context.session);
-        this.#finish(call, this.#noteTask(command, place.connection, requestId, outcome));
+        this.#questions.rememberElicitations(outcome, context.session);
+        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptionsOf(connection).remove(params['uri'] as string, context.session);
+        this.#finish(call, this.#noteTask(command, connection, requestId, outcome));
       },
     };
-    const id = place.connection.request(command.method, command.params, waiter, command.context.wantsProgress);
-    call.running = { connection: place.connection, id, leave: end };
+    const id = connection.request(command.method, params, waiter, context);
+    call.running = { connection, id, leave: end };
+  }
+
+  /** A server of 2026-07-28 that wants something answers, and is asked again with it. @returns false when the answer is final. */
+  #goesOn(call: Call, connection: UpstreamConnection, params: JsonObject, round: number, end: () => void, outcome: Outcome): boolean {
+    if (!connection.isModern || !this.#calls.has(call)) return false;
+    const { command } = call;
+    if (outcome.kind === 'error' && outcome.error.code === modernCodes.headerMismatch && round === 0 && command.method === 'tools/call') {
+      // Nothing was executed: what we know of the tool is old.
+      void this.#catalog.refresh('tools').then(() => this.#send(call, connection, params, round + 1, end));
+      return true;
+    }
+    if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'input_required' || command.context.standsAlone) return false;
+    const ask = this.#questions.ofRound({ exchange: command.exchange, session: command.context.session, reply: call.reply });
+    startRound({
+      params, round, ask,
+      result: outcome.result,
+      method: command.method,
+      wheel: this.#options.wheel,
+      again: (next) => {
+        if (this.#calls.has(call)) this.#send(call, connection, next, round + 1, end);
+      },
+      finish: (final) => {
+        if (!this.#calls.has(call)) return;
+        end();
+        this.#finish(call, final);
+      },
+    });
+    return true;
+  }
+
+  /** A server of 2026-07-28 is told what to tell of all at once. */
+  #watch(call: Call, connection: UpstreamConnection, end: () => void): void {
+    const { method, params, context } = call.command;
+    const uri = params['uri'] as string;
+    void connection.watch([...this.#subscriptionsOf(connection).uris]).then((taken) => {
+      const isRefused = method === 'resources/subscribe' && !taken.includes(uri);
+      if (isRefused) this.#subscriptionsOf(connection).remove(uri, context.session);
+      end();
+      this.#finish(call, isRefused ? { kind: 'error', error: { code: -32_602, message: 'the server does not tell of changes of this resource', data: { uri } } } : { kind: 'result', result: {} });
+    });
+  }
+
+  /** What a server may have said while nobody listened is looked up. */
+  #missed(): void {
+    this.#catalog.readAgain();
+    for (const uri of this.#subscriptionsOf(this.#connection).uris) this.#resourceUpdated(this.#connection, uri);
   }
 
   // --- tasks ---------------------------------------------------------------------------------------------------------
@@ -318,7 +380,9 @@ export class Adapter {
 
   /** After a reconnect the server has forgotten what it was to tell of. */
   #subscribeAgain(connection: UpstreamConnection): void {
-    for (const uri of this.#subscriptionsOf(connection).uris) this.#tell('resources/subscribe', { uri }, connection);
+    const uris = [...this.#subscriptionsOf(connection).uris];
+    if (!connection.isModern) for (const uri of uris) this.#tell('resources/subscribe', { uri }, connection);
+    else if (uris.length > 0) void connection.watch(uris);
   }
 
   #resourceUpdated(connection: UpstreamConnection, uri: string): void {
@@ -374,7 +438,9 @@ export class Adapter {
   #forgetSession(session: SessionKey): void {
     this.#setLevel(() => this.#levels.remove(session));
     for (const [connection, subscriptions] of this.#subscriptions) {
-      for (const uri of subscriptions.removeSession(session)) this.#tell('resources/unsubscribe', { uri }, connection);
+      const left = subscriptions.removeSession(session);
+      if (!connection.isModern) for (const uri of left) this.#tell('resources/unsubscribe', { uri }, connection);
+      else if (left.length > 0) void connection.watch([...subscriptions.uris]);
       if (subscriptions.isEmpty) this.#subscriptions.delete(connection);
     }
     this.#instances.endSession(session);
@@ -391,7 +457,7 @@ export class Adapter {
 
   #sendLevel(connection: UpstreamConnection): void {
     const level = this.#levels.mostVerbose;
-    if (level !== undefined && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
+    if (level !== undefined && !connection.isModern && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
   }
 
   /** A request whose answer changes nothing for us. */

@@ -6,7 +6,7 @@
 import type { KeyValue } from '@omnibus/bus';
 import {
   changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName,
+  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { readList } from './catalog-reader.ts';
@@ -60,6 +60,22 @@ export class CatalogKeeper {
     this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: this.#record.announcements[kind] + 1 } };
     this.#stale.add(kind);
     void this.#readStale();
+  }
+
+  /** Reads everything again, because changes may have been missed. */
+  readAgain(): void {
+    for (const kind of changeKinds) this.#stale.add(kind);
+    void this.#readStale();
+  }
+
+  /** Resolves when the lists of a kind have been read again. */
+  async refresh(kind: ChangeKind): Promise<void> {
+    this.#stale.add(kind);
+    await this.#readStale();
+  }
+
+  tool(name: string): ToolEntry | undefined {
+    return this.#record.lists.tools.find((tool) => tool.name === name);
   }
 
   async lost(problem: string): Promise<void> {

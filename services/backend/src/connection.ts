@@ -10,14 +10,17 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
+  classify, fault, isObject, metaKeys, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
+import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
+import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
 import { connectionMachine } from './machine.ts';
 import { Questions, type Asked } from './questions.ts';
+import { StandingListen } from './standing-listen.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
 
 export type Outcome =
@@ -27,6 +30,8 @@ export type Outcome =
 
 /** Whoever waits for an answer of the server. */
 export interface Waiter extends Asked {
+  /** On whose behalf it waits: what a server of 2026-07-28 is told with each request. */
+  readonly context: RequestContext | undefined;
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   /** @param id of the request: it may settle before `request` has returned it. */
@@ -41,6 +46,10 @@ export interface ConnectionOptions {
   readonly owner: Asked | undefined;
   /** The one whose state stands for the server's in the metrics. */
   readonly isBase: boolean;
+  /** What is known of the server's era; all its connections share it. */
+  readonly era: Era;
+  /** The input schema of a tool, which may want arguments repeated in headers. */
+  readonly toolSchema: (tool: string) => JsonObject | undefined;
   readonly createTransport: (observer: TransportObserver) => Transport;
   /** The transport's program or port belongs to it alone, so an old one must be gone before a new one opens. */
   readonly isExclusive: boolean;
@@ -59,11 +68,21 @@ interface ConnectionObserver {
   notification(method: string, params: JsonObject | undefined): void;
   /** Progress of no request in flight. @returns false when it means nothing to anybody. */
   strayProgress(progress: Progress): boolean;
+  /** Something may have been said while nobody listened. */
+  missed(): void;
 }
+
+/** What belongs to one request besides its parameters. */
+export interface RequestOptions extends RequestContext {
+  readonly wantsProgress: boolean;
+}
+
+const plainRequest: RequestOptions = { wantsProgress: false, capabilities: {}, logLevel: undefined };
 
 interface PendingRequest {
   /** Set as soon as its id is known. */
   message: JsonRpcRequest;
+  headers: Readonly<Record<string, string>> | undefined;
   readonly waiter: Waiter;
   /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
   progress: number;
@@ -72,8 +91,10 @@ interface PendingRequest {
 }
 
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
-const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
+const gatewayWaiter = { context: undefined, session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
+/** A program that is only starting must not be taken for one that does not answer. */
+const minProbeMs = 2_000;
 /** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
 const maxFaultsInARow = 5;
 const retiredTransportMs = 30_000;
@@ -91,6 +112,9 @@ export class UpstreamConnection {
   #introduction: ServerIntroduction | undefined;
   #faultsInARow = 0;
   #wasReady = false;
+  /** Set from the handshake on: requests carry their context. */
+  #isModern = false;
+  #listen: StandingListen | undefined;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -125,6 +149,16 @@ export class UpstreamConnection {
     return this.#actor.getSnapshot().value === 'ready';
   }
 
+  /** The server is of 2026-07-28: it has no sessions, and one connection serves everybody. */
+  get isModern(): boolean {
+    return this.#isModern;
+  }
+
+  /** Tells a server of 2026-07-28 which resources we want to hear of. Resolves with those it took. */
+  watch(uris: readonly string[]): Promise<readonly unknown[]> {
+    return this.#listen?.watch(uris) ?? Promise.resolve([]);
+  }
+
   /** Why it is not ready, in words. */
   get problem(): string {
     const { value, context } = this.#actor.getSnapshot();
@@ -146,14 +180,17 @@ export class UpstreamConnection {
    * Sends a request.
    * @returns its id, for `cancel`.
    */
-  request(method: string, params: JsonObject, waiter: Waiter, wantsProgress: boolean): number {
-    const isHandshake = method === 'initialize';
+  request(method: string, params: JsonObject, waiter: Waiter, options: RequestOptions): number {
+    const isHandshake = method === 'initialize' || method === 'server/discover';
     const isHeld = !this.isReady && !isHandshake;
-    const pending: PendingRequest = { message: undefined as unknown as JsonRpcRequest, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    const pending: PendingRequest = { message: undefined as unknown as JsonRpcRequest, headers: undefined, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
     const id = this.#pending.add(pending);
-    pending.message = { jsonrpc: '2.0', id, method, params: callParams(params, wantsProgress ? id : undefined) };
+    const progressToken = options.wantsProgress ? id : undefined;
+    const isModern = this.#isModern || method === 'server/discover';
+    if (isModern) pending.headers = modernHeaders(method, params, method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined);
+    pending.message = { jsonrpc: '2.0', id, method, params: isModern ? modernParams(params, options, progressToken) : callParams(params, progressToken) };
     if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
-    else if (!isHeld) this.#transport.request(pending.message); // C4
+    else if (!isHeld) this.#transport.request(pending.message, pending.headers); // C4
     return id;
   }
 
@@ -163,22 +200,22 @@ export class UpstreamConnection {
     if (pending === undefined) return;
     this.#questions.leave(pending.waiter);
     if (pending.state === 'held') return;
-    this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
+    if (!(this.#isModern && this.#transport?.closesToCancel === true)) this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
     this.#transport?.abandon(id);
   }
 
   /** A request of the gateway's own, within the time a connection may take. */
-  ask(method: string, params: JsonObject): Promise<Outcome> {
+  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs): Promise<Outcome> {
     return new Promise((resolve) => {
       const settle = (outcome: Outcome): void => {
         deadline.cancel();
         resolve(outcome);
       };
-      const deadline = this.#options.wheel.schedule(this.#options.connectTimeoutMs, () => {
+      const deadline = this.#options.wheel.schedule(limitMs, () => {
         this.cancel(id, 'timeout');
-        resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${this.#options.connectTimeoutMs} ms`) });
+        resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${limitMs} ms`) });
       });
-      const id = this.request(method, params, { ...gatewayWaiter, settle }, false);
+      const id = this.request(method, params, { ...gatewayWaiter, settle }, plainRequest);
     });
   }
 
@@ -213,17 +250,56 @@ export class UpstreamConnection {
 
   #shakeHands(): void {
     const transport = this.#transport;
-    void this.ask('initialize', initializeParams(this.#options.capabilities)).then((outcome) => {
-      if (this.#transport !== transport || transport === undefined) return;
-      const problem = this.#acceptIntroduction(outcome);
+    const isCurrent = (): boolean => this.#transport === transport && transport !== undefined;
+    void this.#meet(transport, isCurrent).then((problem) => {
+      if (!isCurrent() || transport === undefined) return;
       if (problem !== undefined) {
         this.#actor.send({ type: 'lost', problem });
         return;
       }
-      transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      if (!this.#isModern) transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
       transport.initialized((this.#introduction as ServerIntroduction).revision);
       this.#actor.send({ type: 'handshake.done' });
     });
+  }
+
+  /** Finds out of which era the server is, and is introduced to it. @returns what stands in the way. */
+  async #meet(transport: Transport | undefined, isCurrent: () => boolean): Promise<string | undefined> {
+    const { era } = this.#options;
+    this.#isModern = false;
+    if (transport?.isLegacyOnly !== true && era.current !== 'legacy') {
+      const verdict = await this.#discover(transport, isCurrent);
+      if (verdict.kind === 'unknown') return verdict.problem;
+      if (verdict.kind === 'legacy' && era.current === 'modern') {
+        era.forget();
+        return 'the server does not answer server/discover, as one of the newest revision does';
+      }
+      era.learn(verdict.kind);
+      if (verdict.kind === 'modern') {
+        this.#introduction = verdict.introduction;
+        this.#isModern = true;
+        return undefined;
+      }
+      if (!isCurrent()) return undefined;
+    }
+    return this.#acceptIntroduction(await this.ask('initialize', initializeParams(this.#options.capabilities)));
+  }
+
+  async #discover(transport: Transport | undefined, isCurrent: () => boolean): Promise<Verdict> {
+    const outcome = await this.ask('server/discover', {}, Math.max(minProbeMs, this.#options.connectTimeoutMs / 3));
+    // A program that ends because it was asked something before `initialize` is of an older era: the next one is not asked.
+    if (!isCurrent() && transport?.closesToCancel === false) this.#options.era.learn('legacy');
+    switch (outcome.kind) {
+      case 'result': return readDiscovery(outcome.result);
+      case 'error': return readDiscoveryError(outcome.error);
+      case 'fault': {
+        const { reason, message, data } = outcome.fault;
+        const problem = message.replace(this.#subject, '');
+        if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
+        // Over HTTP silence proves nothing; a program that does not answer is of an older era.
+        return reason === 'upstream.timeout' && transport?.closesToCancel === false ? { kind: 'legacy' } : { kind: 'unknown', problem };
+      }
+    }
   }
 
   #acceptIntroduction(outcome: Outcome): string | undefined {
@@ -247,12 +323,38 @@ export class UpstreamConnection {
     for (const [, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
-      this.#transport?.request(pending.message);
+      this.#sendHeld(pending);
     }
     // Effects run before the machine's new state can be read, and those who hear this will send requests.
     queueMicrotask(() => {
-      if (this.isReady) this.#options.observer.ready(this.#introduction as ServerIntroduction);
+      if (!this.isReady) return;
+      this.#listenAnew();
+      this.#options.observer.ready(this.#introduction as ServerIntroduction);
     });
+  }
+
+  /** What was held before the server's era was known is put in its words now. */
+  #sendHeld(pending: PendingRequest): void {
+    const { id, method, params = {} } = pending.message;
+    if (this.#isModern && pending.headers === undefined && typeof id === 'number') {
+      pending.headers = modernHeaders(method, params, method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined);
+      const wantsProgress = isObject(params['_meta']) && params['_meta']['progressToken'] === id;
+      pending.message = { ...pending.message, params: modernParams(params, pending.waiter.context ?? plainRequest, wantsProgress ? id : undefined) };
+    }
+    this.#transport?.request(pending.message, pending.headers);
+  }
+
+  #listenAnew(): void {
+    this.#listen?.stop();
+    this.#listen = undefined;
+    if (!this.#isModern || !this.#options.isBase) return;
+    this.#listen = new StandingListen({
+      open: (params, settled) => this.request('subscriptions/listen', params, { ...gatewayWaiter, settle: settled }, plainRequest),
+      close: (id) => this.cancel(id, 'replaced by another subscription'),
+      isReady: () => this.isReady,
+      missed: () => this.#options.observer.missed(),
+    }, this.#options.wheel, (this.#introduction as ServerIntroduction).capabilities);
+    this.#listen.start();
   }
 
   #announceLost(problem: string): void {
@@ -354,6 +456,9 @@ export class UpstreamConnection {
         this.#questions.withdraw(id, typeof reason === 'string' ? reason : 'the server withdrew its request');
         return;
       }
+      case 'notifications/subscriptions/acknowledged':
+        this.#listen?.acknowledged(isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined, params);
+        return;
       default:
         this.#options.observer.notification(method, params);
     }
@@ -362,7 +467,8 @@ export class UpstreamConnection {
   /** The request a message belongs to: the one whose stream carried it, else the only one in flight, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
     if (origin !== undefined) return this.#find(origin);
-    return this.#pending.size === 1 ? this.#pending.toArray()[0]?.[1] : undefined;
+    const candidates = this.#pending.toArray().filter(([, { waiter }]) => waiter.session !== undefined);
+    return candidates.length === 1 ? candidates[0]?.[1] : undefined;
   }
 
   /** Our ids are numbers; a server that answers to anything else answers to nobody. */
@@ -383,8 +489,12 @@ export class UpstreamConnection {
   #requestFailed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
     const pending = this.#find(id);
     if (pending === undefined) return;
-    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize') {
+    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize' && !this.#isModern) {
       this.#holdForNewSession(pending, isCurrent);
+      return;
+    }
+    if (failure.kind === 'refused' && failure.error !== undefined && pending.headers !== undefined) {
+      this.#settle(id, { kind: 'error', error: failure.error });
       return;
     }
     this.#settle(id, { kind: 'fault', fault: this.#describe(failure) });
@@ -400,7 +510,7 @@ export class UpstreamConnection {
       this.#actor.send({ type: 'session.gone' });
     } else {
       pending.state = 'resent'; // C3: the new session is there already.
-      this.#transport?.request(pending.message);
+      this.#sendHeld(pending);
     }
   }
 

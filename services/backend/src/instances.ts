@@ -35,6 +35,9 @@ interface Instance {
   calls: number;
 }
 
+/** Connections for requests that stand alone and may be asked something, where only one call at a time tells whose a question is. */
+const maxParallel = 16;
+
 /** What all callers of a shared server together may be asked: one without it is answered for by the gateway. */
 export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } };
 
@@ -50,12 +53,14 @@ export class Instances {
    * The connection a call goes over, and what to say when it has ended.
    * @returns undefined when there are as many connections as there may be.
    */
-  take({ session, principal, capabilities }: ExchangeContext): { readonly connection: UpstreamConnection; readonly done: () => void } | undefined {
+  take({ session, principal, standsAlone, capabilities: declared }: ExchangeContext): { readonly connection: UpstreamConnection; readonly done: () => void } | undefined {
     const { base, create, maxInstances } = this.#options;
-    const isolation = this.#isolationOf(capabilities);
+    if (base.isModern) return { connection: base, done: () => undefined };
+    const { extensions: _extensions, ...capabilities } = declared;
+    const isolation = this.#isolationOf(capabilities, standsAlone);
     if (isolation === 'shared') return { connection: base, done: () => undefined };
     const isOwn = isolation === 'session';
-    const key = `${isOwn ? session : principal} ${JSON.stringify(capabilities)}`; // I1
+    const key = this.#keyOf(isOwn, isOwn ? session : principal, capabilities, standsAlone); // I1
     let instance = this.#instances.get(key);
     if (instance === undefined) {
       if (this.#instances.size >= maxInstances) return undefined;
@@ -76,9 +81,19 @@ export class Instances {
     };
   }
 
-  #isolationOf(capabilities: JsonObject): Exclude<Isolation, 'auto'> {
+  /** Requests that stand alone share what they find free: where nothing tells whose a question is, one at a time. */
+  #keyOf(isOwn: boolean, owner: string, capabilities: JsonObject, standsAlone: boolean): string {
+    const key = `${owner} ${JSON.stringify(capabilities)}`;
+    if (isOwn || !standsAlone || !this.#options.isSingleStream() || Object.keys(capabilities).length === 0) return key;
+    for (let index = 1; index < maxParallel; index += 1) if ((this.#instances.get(`${key} ${index}`)?.calls ?? 0) === 0) return `${key} ${index}`;
+    return `${key} ${maxParallel}`;
+  }
+
+  #isolationOf(capabilities: JsonObject, standsAlone: boolean): Exclude<Isolation, 'auto'> {
     const { isolation, isSingleStream } = this.#options;
+    if (standsAlone && isolation === 'session') return 'principal';
     if (isolation !== 'auto') return isolation;
+    if (standsAlone) return Object.keys(capabilities).length === 0 ? 'shared' : 'principal';
     if (Object.keys(capabilities).length === 0) return 'shared';
     // Servers keep the roots they read once, so those of one session must not serve another.
     return isSingleStream() || 'roots' in capabilities ? 'session' : 'principal';

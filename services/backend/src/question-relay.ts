@@ -7,7 +7,7 @@ import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault, isObject, toErrorObject,
-  type Asker, type ExchangeEvent, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  type Asker, type ExchangeEvent, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Outcome, UpstreamConnection } from './connection.ts';
 import type { Asked, Question } from './questions.ts';
@@ -20,8 +20,10 @@ export interface AskedCall {
 }
 
 interface OpenQuestion {
-  readonly question: Question;
-  readonly connection: UpstreamConnection;
+  /** Undefined for what a server of 2026-07-28 wants: nothing waits on its connection. */
+  readonly question?: Question;
+  readonly connection?: UpstreamConnection;
+  readonly respond: (answer: InputAnswer) => void;
   readonly asker: Asker;
   /** Of a question outside any call, which nothing else ends. */
   readonly limit?: Deadline;
@@ -55,7 +57,7 @@ export class QuestionRelay {
   ofCall(call: AskedCall, connection: UpstreamConnection): Pick<Asked, 'ask' | 'adopt' | 'withdraw'> {
     return {
       ask: (question) => {
-        const input = this.#add({ question, connection, asker: call.exchange });
+        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, answer), asker: call.exchange });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
         call.reply({ kind: 'input', input, method: question.method, params: question.params });
@@ -63,11 +65,19 @@ export class QuestionRelay {
       adopt: (question) => {
         for (const [input, open] of this.#open) {
           if (open.connection !== connection || open.question !== question) continue;
-          this.#open.set(input, { question, connection, asker: call.exchange });
+          this.#open.set(input, { ...open, asker: call.exchange });
           call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
         }
       },
       withdraw: (id, reason) => this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason })),
+    };
+  }
+
+  /** Asks a call what a server of 2026-07-28 wants before it can go on. */
+  ofRound(call: AskedCall): (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void {
+    return (method, params, respond) => {
+      const input = this.#add({ respond, asker: call.exchange });
+      call.reply({ kind: 'input', input, method, params });
     };
   }
 
@@ -81,7 +91,7 @@ export class QuestionRelay {
       adopt: () => undefined,
       ask: (question) => {
         const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
-        const input = this.#add({ question, connection: connection(), asker: session, limit });
+        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, answer), asker: session, limit });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
         bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, sessions });
@@ -92,15 +102,15 @@ export class QuestionRelay {
 
   answer(asker: Asker, input: InputKey, answer: InputAnswer): void {
     const open = this.#take(asker, input);
-    open?.connection.respond(open.question.id, answer);
+    open?.respond(answer);
   }
 
   passProgress(asker: Asker, input: InputKey, params: JsonObject): void {
     const open = this.#open.get(input);
     if (open?.asker !== asker) return;
-    const meta = open.question.params['_meta'];
+    const meta = open.question?.params['_meta'];
     const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
-    if (progressToken !== undefined) open.connection.notify('notifications/progress', { ...params, progressToken });
+    if (progressToken !== undefined) open.connection?.notify('notifications/progress', { ...params, progressToken });
   }
 
   /** A call is over, and what was asked for it is nobody's. */
@@ -144,7 +154,7 @@ export class QuestionRelay {
 
   #withdraw(asker: Asker, id: JsonRpcId, tell: (input: InputKey) => void): void {
     for (const [input, open] of this.#open) {
-      if (open.asker !== asker || open.question.id !== id) continue;
+      if (open.asker !== asker || open.question?.id !== id) continue;
       this.#take(asker, input);
       tell(input);
     }

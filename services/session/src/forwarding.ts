@@ -53,8 +53,8 @@ export interface Party<Stream extends CallStream> {
   inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void;
   /** Nobody waits for answers to what this exchange asked. */
   askerEnded(asker: Exchange, reason: string): void;
-  /** What a server answered as this client has it. */
-  answerOf(method: ExchangeMethod, answer: ServerAnswer): ServerAnswer;
+  /** What a server answered as this client has it. @param wrapsOutput older clients see the tool's output inside an object. */
+  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
 }
 
 /** The two ways in which a server itself answers. */
@@ -67,6 +67,7 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly method: ExchangeMethod;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
+  readonly wrapsOutput?: boolean;
 }
 
 /** One server such a request goes to, and as what. */
@@ -197,14 +198,15 @@ export class Forwarding<Stream extends CallStream> {
 
   // --- tools -----------------------------------------------------------------------------------------------------------
 
-  #callTool(call: ForwardedCall<Stream>, params: JsonObject): void {
-    const { stream, id, view } = call;
+  #callTool(given: ForwardedCall<Stream>, params: JsonObject): void {
+    const { stream, id, view } = given;
     const name = params['name'] as string;
     const route = view.toolRoute(name);
     if (route === undefined) {
       this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(name.slice(0, 100))}`);
       return;
     }
+    const call = route.wrapsOutput === true ? { ...given, wrapsOutput: true } : given;
     const { task, ...plain } = toolParams(params, route);
     const destination: Destination = { server: route.server, params: plain, subject: ['tool', name], tool: route.original };
     const knowsTasks = this.#party.knowsTasks();
@@ -378,14 +380,14 @@ export class Forwarding<Stream extends CallStream> {
     return method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits;
   }
 
-  #answer({ stream, id, method, view }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
+  #answer({ stream, id, method, view, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
     const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
     if (outcome.kind === 'fault') {
       this.#answerFault(stream, id, outcome.fault);
       return;
     }
     const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(method, server, outcome.result, mapUri) }
-      : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) });
+      : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput);
     if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
     else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
   }

@@ -11,7 +11,7 @@ import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
   fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
-  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type InputMethod, type JsonObject, type JsonRpcId,
+  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
@@ -19,11 +19,12 @@ import type { ActorRefFrom } from 'xstate';
 import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
 import { PostStream } from './client-stream.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
+import { plainModernError, plainResult } from './dialect/legacy/from-modern.ts';
 import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
 import type { Exchange } from './exchange/exchange.ts';
-import { Forwarding, type ForwardedCall, type Party } from './forwarding.ts';
+import { Forwarding, type ForwardedCall, type Party, type ServerAnswer } from './forwarding.ts';
 import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
@@ -322,10 +323,14 @@ export class Session {
       ask: (asker, call, _server, event) => this.#askClient(asker, call, event),
       inputWithdrawn: (asker, input, reason) => this.#clientRequests.withdraw(asker, input, reason),
       askerEnded: (asker, reason) => this.#clientRequests.withdrawAll(asker, reason),
-      answerOf: (method, answer) => (answer.kind === 'result'
-        ? { kind: 'result', result: downLevelResult(method, answer.result, this.#revision) }
-        : downLevelError(method, plainError(answer.error), this.#revision)),
+      answerOf: (method, answer, wrapsOutput) => this.#legacyAnswer(method, answer, wrapsOutput),
     };
+  }
+
+  #legacyAnswer(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
+    const plain = answer.kind === 'error' ? plainModernError(method, plainError(answer.error)) : answer;
+    if (plain.kind === 'error') return downLevelError(method, plain.error, this.#revision);
+    return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.#revision) };
   }
 
   #askClient(asker: Exchange, { stream }: ForwardedCall<PostStream>, { input, method, params, movedFrom }: InputEvent): void {

@@ -9,6 +9,8 @@ import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export class HttpSseTransport implements Transport {
+  readonly isLegacyOnly = true;
+  readonly closesToCancel = false;
   readonly #options: HttpOptions;
   readonly #observer: TransportObserver;
   readonly #url: URL;

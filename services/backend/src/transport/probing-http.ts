@@ -29,6 +29,14 @@ export class ProbingHttpTransport implements Transport {
     this.#current = verdict.isEventSource ? createEventSource(observer) : createStreamable(this.#probing());
   }
 
+  get isLegacyOnly(): boolean {
+    return this.#current.isLegacyOnly;
+  }
+
+  get closesToCancel(): boolean {
+    return this.#current.closesToCancel;
+  }
+
   async open(): Promise<void> {
     try {
       await this.#current.open();
@@ -39,9 +47,9 @@ export class ProbingHttpTransport implements Transport {
     }
   }
 
-  request(message: JsonRpcRequest): void {
+  request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
     if (this.#opening === undefined && !this.#verdict.isEventSource && message.method === 'initialize') this.#opening = message;
-    this.#current.request(message);
+    this.#current.request(message, headers);
   }
 
   send(message: JsonRpcMessage): void {

@@ -37,7 +37,7 @@ export const silentObserver: ResponseObserver = {
   failed: () => undefined,
 };
 
-const keptErrorBody = 2_000;
+const keptErrorBody = 64 * 1024;
 const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 export class ResponseReader implements Dispatcher.DispatchHandler {

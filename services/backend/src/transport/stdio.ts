@@ -11,6 +11,8 @@ export interface StdioOptions extends ChildOptions {
 const newline = 10;
 
 export class StdioTransport implements Transport {
+  readonly isLegacyOnly = false;
+  readonly closesToCancel = false;
   readonly #options: StdioOptions;
   readonly #observer: TransportObserver;
   #child: Child | undefined;

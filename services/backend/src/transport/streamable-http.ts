@@ -7,7 +7,7 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { featuresOf, isObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { classify, featuresOf, isLegacyRevision, isObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import type { HttpOptions } from './http-options.ts';
 import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
@@ -39,6 +39,8 @@ class OpenRequest extends Link {
 }
 
 export class StreamableHttpTransport implements Transport {
+  readonly isLegacyOnly = false;
+  readonly closesToCancel = true;
   readonly #options: StreamableHttpOptions;
   readonly #observer: TransportObserver;
   readonly #origin: string;
@@ -68,17 +70,17 @@ export class StreamableHttpTransport implements Transport {
     this.#child = await startUrlProgram({ child, url, openTimeoutMs, onEnd: (problem) => this.#lose(problem), isClosed: () => this.#isClosed });
   }
 
-  request(message: JsonRpcRequest): void {
+  request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
     const open = new OpenRequest(message.id);
     const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
     open.reader = reader;
     this.#open.add(open);
-    this.#dispatch('POST', JSON.stringify(message), undefined, reader);
+    this.#dispatch('POST', JSON.stringify(message), headers === undefined ? this.#headers : { ...this.#headers, ...headers }, reader);
   }
 
   send(message: JsonRpcMessage): void {
     const reader = new ResponseReader({ ...silentObserver, message: (value) => this.#observer.message(value, undefined) }, this.#options.maxMessageBytes);
-    this.#dispatch('POST', JSON.stringify(message), undefined, reader);
+    this.#dispatch('POST', JSON.stringify(message), this.#headers, reader);
   }
 
   abandon(id: JsonRpcId): void {
@@ -91,7 +93,7 @@ export class StreamableHttpTransport implements Transport {
   initialized(revision: Revision): void {
     this.#revision = revision;
     this.#setHeaders();
-    this.#listen(undefined, defaultRetryMs);
+    if (isLegacyRevision(revision)) this.#listen(undefined, defaultRetryMs);
   }
 
   async close(): Promise<void> {
@@ -145,7 +147,7 @@ export class StreamableHttpTransport implements Transport {
         if (!this.#open.has(open)) return;
         if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
         else if (status >= 300 && status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
-        else if (status >= 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}` });
+        else if (status >= 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}`, ...errorIn(errorBody) });
         else this.#resume(open, 'the server ended its answer without a result');
       },
       failed: (error, isSent) => {
@@ -166,7 +168,7 @@ export class StreamableHttpTransport implements Transport {
     open.timer = setTimeout(() => {
       const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
       open.reader = reader;
-      this.#dispatch('GET', undefined, open.lastEventId, reader);
+      this.#dispatch('GET', undefined, this.#listenHeaders(open.lastEventId), reader);
     }, open.retryMs);
   }
 
@@ -198,17 +200,19 @@ export class StreamableHttpTransport implements Transport {
         else this.#lose(`cannot connect: ${error.message}`);
       },
     }, this.#options.maxMessageBytes);
-    this.#dispatch('GET', undefined, lastEventId, this.#standing);
+    this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), this.#standing);
   }
 
   #lose(problem: string): void {
     if (!this.#isClosed) this.#observer.lost(problem);
   }
 
-  #dispatch(method: 'POST' | 'GET' | 'DELETE', body: string | undefined, lastEventId: string | undefined, reader: ResponseReader): void {
-    const headers = method === 'POST' ? this.#headers
-      : { ...this.#headers, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+  #dispatch(method: 'POST' | 'GET' | 'DELETE', body: string | undefined, headers: Readonly<Record<string, string>>, reader: ResponseReader): void {
     this.#options.dispatcher.dispatch({ origin: this.#origin, method, path: this.#path, headers, body: body ?? null }, reader);
+  }
+
+  #listenHeaders(lastEventId: string | undefined): Readonly<Record<string, string>> {
+    return { ...this.#headers, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
   }
 
   #setHeaders(): void {
@@ -229,7 +233,18 @@ export class StreamableHttpTransport implements Transport {
         clearTimeout(timer);
         resolve();
       };
-      this.#dispatch('DELETE', undefined, undefined, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.maxMessageBytes));
+      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.maxMessageBytes));
     });
+  }
+}
+
+/** The JSON-RPC error in the body of a refusal, when there is one. */
+function errorIn(body: string): { readonly error?: JsonRpcErrorObject } {
+  try {
+    const value: unknown = JSON.parse(body);
+    const classified = classify(value);
+    return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error } : {};
+  } catch {
+    return {}; // Not JSON: a proxy's page, or text for people.
   }
 }

@@ -2,7 +2,7 @@
  * The waist between an upstream connection and the wire. A transport moves JSON-RPC messages and knows nothing of MCP
  * beyond what its own specification section demands; ids, handshakes and catalogues are the connection's.
  */
-import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
+import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 
 /** Why one request will get no answer. */
 export type RequestFailure =
@@ -10,8 +10,8 @@ export type RequestFailure =
   | { readonly kind: 'not-sent'; readonly problem: string }
   /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404). */
   | { readonly kind: 'session-gone'; readonly problem: string }
-  /** The server refused it with an HTTP error. */
-  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number }
+  /** The server refused it with an HTTP error, which may carry one of JSON-RPC. */
+  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject }
   /** It may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
   /** The answer was not MCP. */
@@ -35,12 +35,19 @@ export interface TransportObserver {
 export interface Transport {
   /** Resolves when messages can be sent. Rejects with an Error whose message a person understands. */
   open(): Promise<void>;
-  /** Sends a request. Its answer comes to `message`, or `requestFailed` says why none will. */
-  request(message: JsonRpcRequest): void;
+  /**
+   * Sends a request. Its answer comes to `message`, or `requestFailed` says why none will.
+   * @param headers what of the request is repeated in headers, where there are any.
+   */
+  request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void;
   /** Sends a notification or the answer to a server's request. */
   send(message: JsonRpcMessage): void;
   /** Stops waiting for the answer to a request that was cancelled. */
   abandon(id: JsonRpcId): void;
+  /** Its servers can be of older revisions only. */
+  readonly isLegacyOnly: boolean;
+  /** A server of 2026-07-28 is told that a request is cancelled by closing the response to it. */
+  readonly closesToCancel: boolean;
   /** The handshake is complete: what depends on the revision may start. */
   initialized(revision: Revision): void;
   /** Ends the connection in the wire's own way, child process included. */

@@ -1,0 +1,64 @@
+/**
+ * Finding out of which era a server is: it is asked `server/discover`, and what comes back decides (2026-07-28
+ * basic/versioning, Compatibility). No code but the revision's own proves anything, and no network failure does.
+ */
+import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, modernCodes, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import type { ServerIntroduction } from '../legacy/handshake.ts';
+
+export type Verdict =
+  | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
+  | { readonly kind: 'legacy' }
+  /** Nothing was learned, or there is no revision in common. */
+  | { readonly kind: 'unknown'; readonly problem: string };
+
+const legacy: Verdict = { kind: 'legacy' };
+
+export function readDiscovery(result: JsonObject): Verdict {
+  const { supportedVersions, capabilities, instructions } = result;
+  if (!Array.isArray(supportedVersions) || !isObject(capabilities)) return legacy;
+  if (!supportedVersions.some(isModernRevision)) {
+    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: `the server speaks ${supportedVersions.join(', ')}, none of which this gateway does` };
+  }
+  return { kind: 'modern', introduction: { revision: latestModernRevision, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined } };
+}
+
+export function readDiscoveryError({ code, data }: JsonRpcErrorObject): Verdict {
+  if (code !== modernCodes.revisionUnsupported || !isObject(data) || !Array.isArray(data['supported'])) return legacy;
+  const supported = data['supported'] as unknown[];
+  const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
+  return isNewer ? { kind: 'unknown', problem: `the server speaks ${supported.join(', ')}, none of which this gateway does` } : legacy;
+}
+
+/** @param httpStatus of a refusal without an error of JSON-RPC. */
+export function readRefusal(httpStatus: number, problem: string): Verdict {
+  return httpStatus === 401 || httpStatus === 403 || httpStatus >= 500 ? { kind: 'unknown', problem } : legacy;
+}
+
+/** Asked again after this long: a server that was upgraded meanwhile would be served by old means for ever. */
+const legacyVerdictMs = 60 * 60_000;
+
+/** What is known of one server's era, with a date. */
+export class Era {
+  readonly #pinned: 'legacy' | 'modern' | undefined;
+  #known: 'legacy' | 'modern' | undefined;
+  #knownAt = 0;
+
+  constructor(setting: 'auto' | 'legacy' | 'modern') {
+    this.#pinned = setting === 'auto' ? undefined : setting;
+  }
+
+  get current(): 'legacy' | 'modern' | undefined {
+    if (this.#pinned !== undefined) return this.#pinned;
+    return this.#known === 'legacy' && Date.now() - this.#knownAt > legacyVerdictMs ? undefined : this.#known;
+  }
+
+  learn(era: 'legacy' | 'modern'): void {
+    this.#known = era;
+    this.#knownAt = Date.now();
+  }
+
+  /** The next connection asks again. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * What a server of 2026-07-28 wants of an older client: each entry of its `InputRequiredResult` becomes a question of the
+ * call, and the request is sent again with the answers (2026-07-28 basic/patterns, Multi Round-Trip Requests).
+ */
+import { randomUUID } from 'node:crypto';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { fault, isInputMethod, isObject, type ExchangeMethod, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
+import type { Outcome } from '../../connection.ts';
+
+export interface RoundOptions {
+  /** Of the request that was answered with the result. */
+  readonly params: JsonObject;
+  readonly result: JsonObject;
+  readonly method: ExchangeMethod;
+  readonly round: number;
+  readonly wheel: DeadlineWheel;
+  readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
+  /** Sends the request again. */
+  readonly again: (params: JsonObject) => void;
+  /** Ends the call without another request. */
+  readonly finish: (outcome: Outcome) => void;
+}
+
+/** As many as the official client goes through. */
+const maxRounds = 10;
+/** Before a request that only had to wait is sent again. */
+const pauseMs = 250;
+
+export function startRound({ params, result, method, round, wheel, ask, again, finish }: RoundOptions): void {
+  const { inputRequests, requestState } = result;
+  const { inputResponses: _responses, requestState: _state, ...plain } = params;
+  const next = { ...plain, ...(typeof requestState === 'string' ? { requestState } : {}) };
+  const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
+  const problem = round >= maxRounds ? `it wanted something of the client ${maxRounds} times`
+    : requests.length === 0 && requestState === undefined ? 'it wants input but does not say which'
+    : requests.some(([, request]) => !isObject(request) || !isInputMethod(String(request['method']))) ? 'it wants input of a kind that no client has' : undefined;
+  if (problem !== undefined) {
+    finish({ kind: 'fault', fault: fault('upstream.invalid', `the server cannot be satisfied: ${problem}`) });
+    return;
+  }
+  if (requests.length === 0) {
+    wheel.schedule(pauseMs, () => again(next));
+    return;
+  }
+  const responses: Record<string, JsonObject> = {};
+  let isOver = false;
+  for (const [key, request] of requests as [string, JsonObject][]) {
+    const kind = request['method'] as InputMethod;
+    ask(kind, questionParams(request['params']), (answer) => {
+      if (isOver) return;
+      const response = responseOf(kind, answer);
+      if (response === undefined) {
+        isOver = true;
+        finish(refusal(method, kind, answer));
+        return;
+      }
+      responses[key] = response;
+      if (Object.keys(responses).length === requests.length) again({ ...next, inputResponses: responses });
+    });
+  }
+}
+
+/** A client of 2025-11-25 knows an elicitation by URL by its id, which this revision has no more. */
+function questionParams(params: unknown): JsonObject {
+  const given = isObject(params) ? params : {};
+  return given['mode'] === 'url' && given['elicitationId'] === undefined ? { ...given, elicitationId: randomUUID() } : given;
+}
+
+/** There is no place for an error among the answers: a form that cannot be shown is one the user closed. */
+function responseOf(method: InputMethod, answer: InputAnswer): JsonObject | undefined {
+  if ('result' in answer) return answer.result;
+  return method === 'elicitation/create' ? { action: 'cancel' } : undefined;
+}
+
+function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): Outcome {
+  const message = `${kind} was refused by the client: ${'error' in answer ? answer.error.message : 'no answer'}`;
+  return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } } : { kind: 'error', error: { code: -32_603, message } };
+}
