@@ -12,6 +12,8 @@ export interface Reply {
   readonly result: JsonObject;
 }
 
+const prefix = 'io.modelcontextprotocol/';
+
 type Answerer = (params: JsonObject) => JsonObject;
 
 export interface EraClientOptions {
@@ -28,9 +30,12 @@ export class EraClient {
   readonly asked = new Heard<Message>();
   /** What the gateway said of itself. */
   introduction: JsonObject = {};
+  /** What it asks for with each request (2026-07-28). */
+  logLevel: string | undefined;
   readonly #options: EraClientOptions;
   readonly #abort = new AbortController();
   readonly #waiting = new Map<JsonRpcId, { readonly messages: Message[]; readonly resolve: (last: Message) => void }>();
+  readonly #posts = new Map<JsonRpcId, AbortController>();
   #session: string | undefined;
   #postUrl: string;
   #nextId = 0;
@@ -43,6 +48,11 @@ export class EraClient {
 
   static async open(options: EraClientOptions): Promise<EraClient> {
     const client = new EraClient(options);
+    if (client.isModern) {
+      client.introduction = (await client.request('server/discover')).result;
+      client.#listenModern();
+      return client;
+    }
     if (client.isEventSource) await client.#openEventSource();
     const reply = await client.request('initialize', { protocolVersion: options.revision, capabilities: options.capabilities, clientInfo: { name: 'era', version: '1' } });
     client.introduction = reply.result;
@@ -55,6 +65,11 @@ export class EraClient {
     return this.revision === '2024-11-05';
   }
 
+  /** Every request stands alone. */
+  get isModern(): boolean {
+    return this.revision === '2026-07-28';
+  }
+
   has(since: MatrixRevision): boolean {
     return this.revision >= since;
   }
@@ -65,11 +80,57 @@ export class EraClient {
   }
 
   async request(method: string, params: JsonObject = {}, id: JsonRpcId = this.newId()): Promise<Reply> {
+    if (this.isModern) return this.#requestModern(method, params, id);
     const messages: Message[] = [];
     const answered = new Promise<Message>((resolve) => this.#waiting.set(id, { messages, resolve }));
     await this.#post({ jsonrpc: '2.0', id, method, params });
     const last = await answered;
     return { messages, last, result: last.result ?? {} };
+  }
+
+  /** As many requests as it takes: what is required is answered, and the request sent again with the answers. */
+  async #requestModern(method: string, params: JsonObject, id: JsonRpcId): Promise<Reply> {
+    const messages: Message[] = [];
+    let more: JsonObject = {};
+    let requestId = id;
+    for (;;) {
+      const last = await new Promise<Message>((resolve, reject) => {
+        this.#waiting.set(requestId, { messages, resolve });
+        this.#post({ jsonrpc: '2.0', id: requestId, method, params: this.#enveloped({ ...params, ...more }) }).catch(reject);
+      });
+      if (last.result?.['resultType'] !== 'input_required') return { messages, last, result: last.result ?? {} };
+      const requests = (last.result['inputRequests'] ?? {}) as Record<string, { method: string; params: JsonObject }>;
+      const inputResponses = Object.fromEntries(Object.entries(requests).map(([key, request]) => {
+        this.asked.add({ ...request, id: requestId });
+        return [key, this.#options.answers[request.method]?.(request.params)];
+      }));
+      const { requestState } = last.result;
+      more = { inputResponses, ...(requestState === undefined ? {} : { requestState }) };
+      requestId = this.newId();
+    }
+  }
+
+  #enveloped(params: JsonObject): JsonObject {
+    return {
+      ...params,
+      _meta: {
+        ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.revision, [`${prefix}clientCapabilities`]: this.#options.capabilities,
+        ...(this.logLevel === undefined ? {} : { [`${prefix}logLevel`]: this.logLevel }),
+      },
+    };
+  }
+
+  /** Listens for changes of lists and of resources. @returns what ends it. */
+  listenTo(notifications: JsonObject): () => void {
+    const connection = new AbortController();
+    const id = this.newId();
+    void this.#postFrom({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: this.#enveloped({ notifications }) }, connection.signal, undefined).catch(() => undefined);
+    return () => connection.abort();
+  }
+
+  #listenModern(): void {
+    const stop = this.listenTo({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
+    this.#abort.signal.addEventListener('abort', stop);
   }
 
   /** A tool call; `onFirst` runs when the first thing has come on its stream. */
@@ -91,7 +152,20 @@ export class EraClient {
     this.#abort.abort();
   }
 
-  #headers(): Record<string, string> {
+  /** Ends one request, as a client of 2026-07-28 cancels. */
+  close(id: JsonRpcId): void {
+    this.#posts.get(id)?.abort();
+  }
+
+  #headers(message: JsonObject = {}): Record<string, string> {
+    const { method, params } = message as { readonly method?: string; readonly params?: JsonObject };
+    const name = params?.['name'] ?? params?.['uri'] ?? params?.['taskId'];
+    if (this.isModern) {
+      return {
+        'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': this.revision,
+        ...(method === undefined ? {} : { 'mcp-method': method }), ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+      };
+    }
     return {
       'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
       ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
@@ -100,15 +174,24 @@ export class EraClient {
   }
 
   async #post(message: JsonObject): Promise<void> {
-    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(), body: JSON.stringify(message), signal: this.#abort.signal });
+    const connection = new AbortController();
+    const id = message['id'] as JsonRpcId;
+    this.#posts.set(id, connection);
+    this.#abort.signal.addEventListener('abort', () => connection.abort());
+    await this.#postFrom(message, connection.signal, id);
+  }
+
+  /** @param owner the request that what comes belongs to; undefined when it is pushed. */
+  async #postFrom(message: JsonObject, signal: AbortController['signal'], owner: JsonRpcId | undefined): Promise<void> {
+    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(message), body: JSON.stringify(message), signal });
     if (this.isEventSource) {
       if (response.status !== 202) throw new Error(`POST answered ${response.status}: ${await response.text()}`);
       return;
     }
     this.#session ??= response.headers.get('mcp-session-id') ?? undefined;
     if (response.status === 202) return;
-    if (response.headers.get('content-type') === 'application/json') this.#hear((await response.json()) as Message, message['id'] as JsonRpcId);
-    else this.#read(response, message['id'] as JsonRpcId);
+    if (response.headers.get('content-type') === 'application/json') this.#hear((await response.json()) as Message, owner);
+    else this.#read(response, owner);
   }
 
   async #listen(headers: Readonly<Record<string, string>>): Promise<void> {

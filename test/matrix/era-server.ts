@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
 
 /** The revisions the matrix knows, oldest first; they compare as text. */
-export const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
+export const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
 export type MatrixRevision = (typeof revisions)[number];
 
 /** What a tool can do while it is called. */
@@ -34,7 +34,18 @@ class RpcError extends Error {
 }
 
 const text = (content: string): JsonObject => ({ content: [{ type: 'text', text: content }] });
-const relatedTask = 'io.modelcontextprotocol/related-task';
+const prefix = 'io.modelcontextprotocol/';
+const relatedTask = `${prefix}related-task`;
+
+/** Thrown where a tool needs what the client has not given yet: it runs again with the answer (2026-07-28). */
+class InputRequired extends Error {
+  readonly request: JsonObject;
+
+  constructor(request: JsonObject) {
+    super('input required');
+    this.request = request;
+  }
+}
 
 interface Stream {
   readonly id: string;
@@ -52,6 +63,7 @@ export class EraServer {
   /** The one stream of HTTP+SSE, and the standing GET streams. */
   readonly #standing = new Set<Stream>();
   readonly #streams = new Map<string, Stream>();
+  readonly #listeners = new Set<{ readonly id: JsonRpcId; readonly wanted: JsonObject; readonly stream: Stream }>();
   readonly #questions = new Map<number, (answer: JsonRpcResponse) => void>();
   readonly #cancels = new Map<JsonRpcId, () => void>();
   readonly #tasks = new Map<string, { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }>();
@@ -81,13 +93,29 @@ export class EraServer {
     return this.revision === '2024-11-05';
   }
 
+  /** Every request stands alone. */
+  get isModern(): boolean {
+    return this.revision === '2026-07-28';
+  }
+
   has(since: MatrixRevision): boolean {
     return this.revision >= since;
   }
 
   /** Says something that belongs to no request. */
   push(method: string, params?: JsonObject): void {
+    if (this.isModern) this.#tellListeners(method, params ?? {});
     for (const stream of this.#standing) this.#write(stream, { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  /** A client of 2026-07-28 is told what it listens for, and nothing else. */
+  #tellListeners(method: string, params: JsonObject): void {
+    for (const { id, wanted, stream } of this.#listeners) {
+      const kind = /^notifications\/(\w+)\/list_changed$/.exec(method)?.[1];
+      const uris = (wanted['resourceSubscriptions'] ?? []) as unknown[];
+      const isWanted = kind === undefined ? method === 'notifications/resources/updated' && uris.includes(params['uri']) : wanted[`${kind}ListChanged`] === true;
+      if (isWanted) this.#write(stream, { jsonrpc: '2.0', method, params: { ...params, _meta: { [`${prefix}subscriptionId`]: id } } });
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -96,7 +124,7 @@ export class EraServer {
     await (this.#server === undefined ? undefined : once(this.#server, 'close'));
   }
 
-  readonly #tools: Record<string, { readonly since: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }> = {
+  readonly #tools: Record<string, { readonly since: MatrixRevision; readonly until?: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }> = {
     echo: { since: '2024-11-05', run: ({ say }) => text(String(say)) },
     fails: { since: '2024-11-05', run: () => ({ ...text('it failed'), isError: true }) },
     progress: {
@@ -141,25 +169,26 @@ export class EraServer {
     visit: {
       since: '2025-11-25',
       run: async (_args, _meta, { ask }) => {
-        const answer = await ask('elicitation/create', { mode: 'url', message: 'Go', url: 'https://example.com/go', elicitationId: 'e1' });
-        this.push('notifications/elicitation/complete', { elicitationId: 'e1' });
+        const answer = await ask('elicitation/create', { mode: 'url', message: 'Go', url: 'https://example.com/go', ...(this.isModern ? {} : { elicitationId: 'e1' }) });
+        if (!this.isModern) this.push('notifications/elicitation/complete', { elicitationId: 'e1' });
         return text(JSON.stringify(answer));
       },
     },
     refused: {
-      since: '2025-11-25',
+      since: '2025-11-25', until: '2025-11-25',
       run: () => {
         throw new RpcError(-32_042, 'URL elicitation required', { elicitations: [{ mode: 'url', elicitationId: 'e2', url: 'https://example.com/first', message: 'First' }] });
       },
     },
     polled: {
-      since: '2025-03-26',
+      since: '2025-03-26', until: '2025-11-25',
       run: (_args, _meta, { breakStream }) => {
         breakStream();
         return text('after the break');
       },
     },
-    task: { since: '2025-11-25', more: { execution: { taskSupport: 'required' } }, run: () => text('the result of a task') },
+    any: { since: '2026-07-28', more: { outputSchema: { type: 'array', items: { type: 'number' } } }, run: () => ({ content: [], structuredContent: [1, 2] }) },
+    task: { since: '2025-11-25', until: '2025-11-25', more: { execution: { taskSupport: 'required' } }, run: () => text('the result of a task') },
   };
 
   // --- the wire ----------------------------------------------------------------------------------------------------------
@@ -167,6 +196,10 @@ export class EraServer {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'DELETE') {
       response.writeHead(204).end();
+      return;
+    }
+    if (request.method === 'GET' && this.isModern) {
+      response.writeHead(405).end();
       return;
     }
     if (request.method === 'GET') {
@@ -192,12 +225,42 @@ export class EraServer {
       return;
     }
     const stream = this.#newStream(response);
+    if (this.isModern) {
+      this.#receiveModern(message, stream, response);
+      return;
+    }
     if (message.method === 'initialize') {
       this.#sessions += 1;
       response.setHeader('mcp-session-id', `era-${this.#sessions}`);
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     await this.#receive(message, stream, () => stream.response?.end());
+  }
+
+  #receiveModern(message: JsonRpcRequest, stream: Stream, response: ServerResponse): void {
+    const meta = (message.params?.['_meta'] ?? {}) as JsonObject;
+    if (meta[`${prefix}protocolVersion`] !== this.revision) {
+      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32_022, message: 'not supported', data: { supported: [this.revision] } } }));
+      return;
+    }
+    this.clientCapabilities = meta[`${prefix}clientCapabilities`] as JsonObject;
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      if (message.method !== 'subscriptions/listen') this.seen.push({ method: 'notifications/cancelled', params: { requestId: message.id } });
+      this.#cancels.get(message.id)?.();
+    });
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    if (message.method !== 'subscriptions/listen') {
+      void this.#receive(message, stream, () => stream.response?.end());
+      return;
+    }
+    const wanted = (message.params?.['notifications'] ?? {}) as JsonObject;
+    this.seen.push({ method: message.method, params: message.params ?? {} });
+    this.#write(stream, { jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: wanted, _meta: { [`${prefix}subscriptionId`]: message.id } } });
+    const listening = { id: message.id, wanted, stream };
+    this.#listeners.add(listening);
+    response.once('close', () => this.#listeners.delete(listening));
+    for (const uri of (wanted['resourceSubscriptions'] ?? []) as string[]) this.push('notifications/resources/updated', { uri });
   }
 
   #open(request: IncomingMessage, response: ServerResponse): void {
@@ -230,7 +293,7 @@ export class EraServer {
 
   #write(stream: Stream, message: JsonObject): void {
     stream.count += 1;
-    const id = this.has('2025-03-26') ? `id: ${stream.id}.${stream.count}\n` : '';
+    const id = this.has('2025-03-26') && !this.isModern ? `id: ${stream.id}.${stream.count}\n` : '';
     const event = `${id}event: message\ndata: ${JSON.stringify(message)}\n\n`;
     stream.kept.push(event);
     stream.response?.write(event);
@@ -251,8 +314,12 @@ export class EraServer {
       return;
     }
     const talk: Talk = {
-      ask: (asked, question) => this.#ask(stream, asked, question),
-      notify: (name, content) => this.#write(stream, { jsonrpc: '2.0', method: name, params: content }),
+      ask: (asked, question) => (this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question)),
+      notify: (name, content) => {
+        // Logs are for those who asked for them with the request.
+        const isWanted = !this.isModern || name !== 'notifications/message' || ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
+        if (isWanted) this.#write(stream, { jsonrpc: '2.0', method: name, params: content });
+      },
       cancelled: new Promise((resolve) => this.#cancels.set(id, resolve)),
       breakStream: () => {
         this.#write(stream, { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'debug', data: 'about to break' } });
@@ -262,13 +329,28 @@ export class EraServer {
       },
     };
     try {
-      this.#write(stream, { jsonrpc: '2.0', id, result: await this.#serve(method, params, talk) });
+      const result = await this.#serve(method, params, talk);
+      const cached = /list$|read$|discover$/.test(method) ? { ttlMs: 0, cacheScope: 'public' } : {};
+      this.#write(stream, { jsonrpc: '2.0', id, result: this.isModern ? { resultType: 'complete', ...cached, ...result } : result });
     } catch (error) {
+      if (error instanceof InputRequired) {
+        this.#write(stream, { jsonrpc: '2.0', id, result: { resultType: 'input_required', inputRequests: { asked: error.request }, requestState: 'as it was' } });
+        done?.();
+        return;
+      }
       const { code, message: problem, data } = error instanceof RpcError ? error : new RpcError(-32_603, String(error));
       if (problem !== 'never sent') this.#write(stream, { jsonrpc: '2.0', id, error: { code, message: problem, ...(data === undefined ? {} : { data }) } });
     }
     this.#cancels.delete(id);
     done?.();
+  }
+
+  /** What the client brought, or a result that requires it. */
+  #given(params: JsonObject, method: string, question: JsonObject): Promise<JsonObject> {
+    const responses = params['inputResponses'];
+    if (!isObject(responses)) return Promise.reject(new InputRequired({ method, params: question }));
+    if (params['requestState'] !== 'as it was') return Promise.reject(new RpcError(-32_602, 'the state came back changed'));
+    return Promise.resolve(responses['asked'] as JsonObject);
   }
 
   #ask(stream: Stream, method: string, params: JsonObject): Promise<JsonObject> {
@@ -282,6 +364,9 @@ export class EraServer {
 
   async #serve(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {
     switch (method) {
+      case 'server/discover':
+        if (!this.isModern) throw new RpcError(-32_601, `Method not found: ${method}`);
+        return { supportedVersions: [this.revision], capabilities: this.#capabilities(), instructions: `I am ${this.revision}` };
       case 'initialize':
         this.clientCapabilities = params['capabilities'] as JsonObject;
         return { protocolVersion: this.revision, capabilities: this.#capabilities(), serverInfo: { name: 'era', version: this.revision }, instructions: `I am ${this.revision}` };
@@ -289,7 +374,7 @@ export class EraServer {
       case 'logging/setLevel':
         return {};
       case 'tools/list':
-        return { tools: Object.entries(this.#tools).filter(([, { since }]) => this.has(since)).map(([name, { more }]) => ({ name, description: name, inputSchema: { type: 'object' }, ...more })) };
+        return { tools: Object.entries(this.#tools).filter(([, tool]) => this.#offers(tool)).map(([name, { more }]) => ({ name, description: name, inputSchema: { type: 'object' }, ...more })) };
       case 'tools/call':
         return this.#call(params, talk);
       case 'prompts/list':
@@ -301,7 +386,7 @@ export class EraServer {
       case 'resources/templates/list':
         return { resourceTemplates: [{ uriTemplate: `era-${this.revision}://item/{id}`, name: 'item' }] };
       case 'resources/read':
-        if (String(params['uri']).endsWith('missing')) throw new RpcError(-32_002, 'Resource not found', { uri: params['uri'] });
+        if (String(params['uri']).endsWith('missing')) throw new RpcError(this.isModern ? -32_602 : -32_002, 'Resource not found', { uri: params['uri'] });
         return { contents: [{ uri: params['uri'], text: `content of ${String(params['uri'])}` }] };
       case 'resources/subscribe':
         this.push('notifications/resources/updated', { uri: params['uri'] });
@@ -311,23 +396,27 @@ export class EraServer {
       case 'completion/complete':
         return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
       default:
-        if (method.startsWith('tasks/') && this.has('2025-11-25')) return this.#serveTask(method, params, talk);
+        if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
         throw new RpcError(-32_601, `Method not found: ${method}`);
     }
+  }
+
+  #offers({ since, until }: { readonly since: MatrixRevision; readonly until?: MatrixRevision }): boolean {
+    return this.has(since) && (until === undefined || this.revision <= until);
   }
 
   #capabilities(): JsonObject {
     return {
       tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {},
       ...(this.has('2025-03-26') ? { completions: {} } : {}),
-      ...(this.has('2025-11-25') ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+      ...(this.revision === '2025-11-25' ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
     };
   }
 
   #call(params: JsonObject, talk: Talk): JsonObject | Promise<JsonObject> {
     const name = String(params['name']);
     const tool = this.#tools[name];
-    if (tool === undefined || !this.has(tool.since)) throw new RpcError(-32_602, `Unknown tool: ${name}`);
+    if (tool === undefined || !this.#offers(tool)) throw new RpcError(-32_602, `Unknown tool: ${name}`);
     const args = (params['arguments'] ?? {}) as JsonObject;
     const meta = (params['_meta'] ?? {}) as JsonObject;
     if (name !== 'task') return tool.run(args, meta, talk);
