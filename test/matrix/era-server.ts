@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { Heard } from '@omnibus/bus/testing';
 import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
 
 /** The revisions the matrix knows, oldest first; they compare as text. */
@@ -57,6 +58,10 @@ interface Stream {
 export class EraServer {
   readonly revision: MatrixRevision;
   readonly seen: { readonly method: string; readonly params: JsonObject }[] = [];
+  /** Ends the patience of the tool `impatient`. */
+  readonly hurried = new Heard<true>();
+  /** What it was answered. */
+  readonly answers = new Heard<JsonRpcResponse>();
   /** What the last client said it can do. */
   clientCapabilities: JsonObject = {};
   #server: Server | undefined;
@@ -165,6 +170,23 @@ export class EraServer {
       run: async ({ say }, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
         message: typeof say === 'string' ? say : 'Well?', requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
       }))),
+    },
+    both: {
+      since: '2025-06-18',
+      run: async (_args, _meta, { ask }) => {
+        const question = (message: string): Promise<JsonObject> => ask('elicitation/create', { message, requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } } });
+        return text(JSON.stringify(await Promise.all([question('first'), question('second')])));
+      },
+    },
+    impatient: {
+      since: '2025-06-18', until: '2025-11-25',
+      run: async (_args, _meta, { ask, notify }) => {
+        const id = this.#nextQuestion;
+        void ask('elicitation/create', { message: 'quick!', requestedSchema: { type: 'object', properties: {} } }).catch(() => undefined);
+        await this.hurried.until(1);
+        notify('notifications/cancelled', { requestId: id, reason: 'too slow' });
+        return text('I could not wait');
+      },
     },
     visit: {
       since: '2025-11-25',
@@ -303,6 +325,7 @@ export class EraServer {
 
   async #receive(message: JsonRpcRequest | JsonRpcResponse, stream: Stream | undefined, done: (() => void) | undefined): Promise<void> {
     if (!('method' in message)) {
+      this.answers.add(message);
       this.#questions.get(Number(message.id))?.(message);
       this.#questions.delete(Number(message.id));
       return;

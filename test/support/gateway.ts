@@ -16,6 +16,10 @@ export interface GatewayUnderTest {
   readonly backend: RunningProcess;
   readonly processes: readonly RunningProcess[];
   readonly configFile: string;
+  /** Of the bus between the processes; undefined when embedded. */
+  readonly bus: string | undefined;
+  /** Starts another process of one role. */
+  startPart(role: 'session' | 'backend'): Promise<RunningProcess>;
   /** Replaces the configuration file; running processes follow it. */
   configure(config: object): Promise<void>;
   /** `host:port` of the admin port of one process. */
@@ -27,7 +31,8 @@ const anyPort = '127.0.0.1:0';
 
 /** @param config what the configuration file holds, less addresses, log and bus. */
 export async function startGateway(shape: Shape, config: object): Promise<GatewayUnderTest> {
-  await using stack = new AsyncDisposableStack();
+  await using starting = new AsyncDisposableStack();
+  let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const configFile = join(folder, 'omnibus.json');
@@ -43,11 +48,13 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
   };
   let edge: RunningProcess;
   let backend: RunningProcess;
+  let busUrl: string | undefined;
   if (shape === 'embedded') {
     edge = start();
     backend = edge;
   } else {
     const nats = stack.use(await startNatsServer());
+    busUrl = nats.url;
     backend = start('--role', 'backend', '--bus', nats.url);
     await backend.line(/"msg":"ready"/);
     const session = start('--role', 'session', '--bus', nats.url);
@@ -57,8 +64,15 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
   await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
   const [, url] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   const owned = stack.move();
+  stack = owned;
   return {
     url, edge, backend, processes, configFile, configure,
+    bus: busUrl,
+    async startPart(role) {
+      const part = start('--role', role, '--bus', busUrl as string);
+      await part.line(/"msg":"ready"/);
+      return part;
+    },
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
       return address;

@@ -12,7 +12,7 @@ import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle'
 import {
   anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type JsonObject, type Limits, type ServerName, type SessionKey,
+  type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -87,6 +87,8 @@ export class Adapter {
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
   #busSubscriptions: Subscription[] = [];
+  /** What requests that stand alone had the server set to. */
+  #raisedLevel: LogLevel | undefined;
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -233,7 +235,9 @@ export class Adapter {
       this.#finish(call, { kind: 'result', result: {} });
       return;
     }
-    if (place.connection.isModern && command.method.startsWith('resources/') && command.method !== 'resources/read') this.#watch(call, place.connection, end);
+    const raised = this.#raiseLevel(place.connection, command.context);
+    if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, place.connection, command.params, 0, end) : end()));
+    else if (place.connection.isModern && command.method.startsWith('resources/') && command.method !== 'resources/read') this.#watch(call, place.connection, end);
     else this.#send(call, place.connection, command.params, 0, end);
   }
 
@@ -458,6 +462,19 @@ export class Adapter {
   #sendLevel(connection: UpstreamConnection): void {
     const level = this.#levels.mostVerbose;
     if (level !== undefined && !connection.isModern && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
+  }
+
+  /** A request that stands alone says with itself which messages it wants; an older server has to be told before (2026-07-28 server/utilities/logging). */
+  #raiseLevel(connection: UpstreamConnection, { standsAlone, logLevel, session }: ExchangeContext): Promise<unknown> | undefined {
+    if (!standsAlone || logLevel === undefined || connection.isModern || !('logging' in this.record.capabilities)) return undefined;
+    const before = this.#levels.mostVerbose;
+    this.#levels.set(session, logLevel);
+    const after = this.#levels.mostVerbose;
+    // Not lowered when the request has ended: the next one is likely to want the same.
+    this.#levels.remove(session);
+    if (after === undefined || after === before || after === this.#raisedLevel) return undefined;
+    this.#raisedLevel = after;
+    return connection.ask('logging/setLevel', setLevelParams(after));
   }
 
   /** A request whose answer changes nothing for us. */

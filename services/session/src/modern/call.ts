@@ -15,7 +15,6 @@
  *  M3  A call whose client has gone while it ran is cancelled; between two rounds a client holds no connection, and is not gone.
  */
 import type { View } from '@omnibus/catalog';
-import type { Deadline } from '@omnibus/lifecycle';
 import {
   fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, notificationText,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
@@ -54,7 +53,7 @@ interface OpenQuestion {
 }
 
 /** Questions that a server asks together are asked together. */
-const collectMs = 25;
+const collectMs = 20;
 /** How long an answered call can be asked for again. */
 const keepSettledMs = 60_000;
 
@@ -68,7 +67,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
   #questionCount = 0;
-  #collecting: Deadline | undefined;
+  #collecting: NodeJS.Timeout | undefined;
   #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
   #httpStatus = 200;
   #lastProgress = -Infinity;
@@ -138,7 +137,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     this.#questions.set(`r${this.#questionCount}`, { asker, input, method, entry: inputRequest(method, params) });
     if (this.#phase !== 'running') return;
     this.#phase = 'collecting';
-    this.#collecting = this.#options.host.wheel.schedule(collectMs, () => this.#park());
+    this.#collecting = setTimeout(() => this.#park(), collectMs);
   }
 
   #canBeAsked(method: InputMethod, params: JsonObject): boolean {
@@ -179,13 +178,13 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   }
 
   leaveUnanswered(): void {
-    this.#collecting?.cancel();
+    clearTimeout(this.#collecting);
     this.#phase = 'settled';
     this.#options.ended(this);
   }
 
   #settle(given: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault }): void {
-    this.#collecting?.cancel();
+    clearTimeout(this.#collecting);
     this.#phase = 'settled';
     this.#answer = given;
     for (const waiter of this.#waiters.splice(0)) this.#deliver(waiter);
