@@ -1,13 +1,15 @@
 /**
  * A client whose connection is its session: what it says comes in over one way, everything it hears goes out over another,
- * and the end of the connection is the end of the session. stdio (all revisions), HTTP+SSE (2024-11-05) and WebSockets.
+ * and the end of the connection is the end of the session. stdio (all revisions) and HTTP+SSE (2024-11-05). Requests of
+ * 2026-07-28, which need no session, may come the same way.
  */
-import { subjects, type Bus, type BusError, type Subject } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, newWorkerId, sessionKey, toErrorObject,
+  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, sessionKey, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
-  type SessionCommand, type StreamFrame, type StreamId,
+  type SessionCommand, type SessionKey, type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
+import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
 import type { ParsedBody } from './parse-message.ts';
 
 export interface DuplexOptions {
@@ -31,6 +33,8 @@ const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
 export class DuplexClient {
   readonly #options: DuplexOptions;
   #state: State = { kind: 'closed' };
+  /** Requests without a session that wait for their answer. */
+  #standing: { readonly id: JsonRpcId; readonly key: SessionKey; readonly pending: PendingRequest }[] = [];
 
   constructor(options: DuplexOptions) {
     this.#options = options;
@@ -42,6 +46,7 @@ export class DuplexClient {
         this.refuse(parsed.fault, parsed.id);
         return;
       case 'single':
+        if (this.#receiveModern(parsed.message)) return;
         this.#receiveMessage(parsed.message);
         return;
       case 'batch':
@@ -59,11 +64,59 @@ export class DuplexClient {
   end(): Promise<void> {
     const state = this.#state;
     const { bus, caller } = this.#options;
+    for (const { key, pending } of this.#standing.splice(0)) {
+      pending.close();
+      if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the connection is over' });
+    }
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     return new Promise((resolve) => {
       bus.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
     });
+  }
+
+  /** @returns false when it is no message of 2026-07-28. */
+  #receiveModern(posted: PostedMessage): boolean {
+    const { bus } = this.#options;
+    if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
+      const index = this.#standing.findIndex(({ id }) => id === posted.message.params?.['requestId']);
+      const [standing] = index === -1 ? [] : this.#standing.splice(index, 1);
+      standing?.pending.close();
+      if (standing !== undefined) bus.publish(subjects.modernControl, { kind: 'closed', key: standing.key, reason: 'the client cancelled the request' });
+      return standing !== undefined;
+    }
+    if (!isModern(posted, undefined)) return false;
+    if (posted.kind === 'request') this.#requestModern(posted.message);
+    return true;
+  }
+
+  #requestModern(request: JsonRpcRequest): void {
+    const { bus, caller, limits, write } = this.#options;
+    const { id } = request;
+    const context = checkModernRequest(request, undefined);
+    if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
+      this.refuse('fault' in context ? context.fault : fault('session.busy'), id);
+      return;
+    }
+    const key = newRequestKey();
+    const done = (): void => {
+      pending.close();
+      this.#standing = this.#standing.filter((standing) => standing.key !== key);
+      // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
+      if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
+    };
+    const pending = bus.request(subjects.modern, { kind: 'request', key, caller, request, context, parameterHeaders: undefined }, {
+      reply: (frame) => {
+        if (frame.kind === 'message') write(frame.text);
+        else if (frame.kind === 'refused') this.refuse(frame.fault, id);
+        if (frame.kind !== 'message' || frame.last) done();
+      },
+      failed: () => {
+        this.refuse(fault('gateway.unavailable'), id);
+        done();
+      },
+    });
+    this.#standing.push({ id, key, pending });
   }
 
   #receiveMessage(message: PostedMessage): void {

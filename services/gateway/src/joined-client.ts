@@ -4,8 +4,8 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { createInterface } from 'node:readline';
-import { StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { classify, defaultLimits, errorText, fault, isObject, isLegacyRevision, toErrorObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
+import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, toErrorObject, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -26,6 +26,13 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   const write = (message: unknown): void => void output.write(`${JSON.stringify(message)}\n`);
   const refuse = (id: JsonRpcId, problem: string): void => void output.write(`${errorText(id, toErrorObject(fault('gateway.unavailable', problem)))}\n`);
   let initializeId: JsonRpcId | undefined;
+  /** What tools want repeated in headers, as far as the client has listed them (2026-07-28). */
+  const schemas = new Map<string, JsonObject>();
+  const listIds = new Set<JsonRpcId>();
+  const learn = (value: JsonObject): void => {
+    if (!isJsonRpcId(value['id']) || !listIds.delete(value['id']) || !isObject(value['result']) || !Array.isArray(value['result']['tools'])) return;
+    for (const tool of value['result']['tools'].filter(isObject)) if (isObject(tool['inputSchema'])) schemas.set(String(tool['name']), tool['inputSchema']);
+  };
   const lost = (problem: string): void => {
     onProblem(problem, true);
     input.destroy();
@@ -36,6 +43,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
         const revision = value['result']['protocolVersion'];
         if (isLegacyRevision(revision)) transport.initialized(revision);
       }
+      if (isObject(value)) learn(value);
       write(value);
     },
     requestFailed: (id, failure) => refuse(id, describe(failure, url)),
@@ -46,11 +54,18 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   output.on('error', () => input.destroy());
   const forward = (message: JsonRpcMessage): void => {
     if (!('method' in message) || !('id' in message)) {
-      transport.send(message);
+      const cancelled = 'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
+      if (initializeId === undefined && isJsonRpcId(cancelled)) transport.abandon(cancelled); // Without a session, closing the response cancels.
+      else transport.send(message);
       return;
     }
     if (message.method === 'initialize') initializeId = message.id;
-    transport.request(message);
+    if (claimedRevision(message.params) === undefined) {
+      transport.request(message);
+      return;
+    }
+    if (message.method === 'tools/list') listIds.add(message.id);
+    transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     if (line.trim() === '') continue;

@@ -1,0 +1,63 @@
+/** The official clients and servers of both eras, each with each. */
+import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { join } from 'node:path';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath, root } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+
+const textOf = (result: object): string => ((result as { content?: unknown }).content as { text: string }[])[0]?.text ?? '';
+const asking = { command: 'node', args: [fixturePath('asking-server')] };
+const both = { command: 'node', args: [fixturePath('sdk2-server')] };
+
+/** How the client opens, and the revision it ends up with. */
+const clients: readonly [string, Partial<ClientOptions>][] = [['2025-11-25', {}], ['2026-07-28', { versionNegotiation: { mode: 'auto' } }]];
+
+describe.each(shapes)('official implementations of both eras, %s', (shape) => {
+  let gateway: GatewayUnderTest;
+
+  beforeAll(async () => {
+    gateway = await startGateway(shape, { mcpServers: { one: asking, two: both, pinned: { ...both, era: 'legacy' } } });
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => ['one__elicit', 'two__greet', 'pinned__greet'].every((name) => names.includes(name)));
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  it.each(clients)('a client of SDK 2.x at %s uses servers of SDK 1.x and 2.x, questions included', async (revision, options) => {
+    const client = new Client({ name: 'both', version: '1' }, { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} }, ...options });
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Zoe', answer: 'Zoe' } }));
+    client.setRequestHandler('sampling/createMessage', () => ({ role: 'assistant', content: { type: 'text', text: 'sampled' }, model: 'none' }));
+    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///era' }] }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['one__elicit', 'two__greet']));
+    expect(textOf(await client.callTool({ name: 'two__say', arguments: { what: 'said' } }))).toBe('said');
+    for (const server of ['two', 'pinned']) expect(textOf(await client.callTool({ name: `${server}__greet`, arguments: {} }))).toBe('Hello, Zoe!');
+    expect(textOf(await client.callTool({ name: 'one__elicit', arguments: {} }))).toContain('Zoe');
+    expect(textOf(await client.callTool({ name: 'one__sample', arguments: {} }))).toContain('sampled');
+    expect(textOf(await client.callTool({ name: 'one__roots', arguments: {} }))).toContain('file:///era');
+    await client.close();
+  });
+});
+
+it.each(clients)('a client of SDK 2.x at %s over `omnibus stdio`, alone and joined to a gateway that runs', async (revision, options) => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-eras-'));
+  const file = join(folder, 'omnibus.json');
+  await writeFile(file, JSON.stringify({ mcpServers: { one: asking } }));
+  await using gateway = await startGateway('embedded', { mcpServers: { one: asking } });
+  using waiting = await RawClient.open(gateway.url);
+  await waiting.untilTools((names) => names.includes('elicit'));
+  for (const args of [['--config', file], ['--connect', gateway.url]]) {
+    const client = new Client({ name: 'desktop', version: '1' }, { capabilities: { elicitation: { form: {} } }, ...options });
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { answer: 'Zoe' } }));
+    await client.connect(new StdioClientTransport({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', ...args] }));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+    expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('Zoe');
+    await client.close();
+  }
+  await rm(folder, { recursive: true });
+});
