@@ -18,7 +18,7 @@ export type ExchangeMethod =
   | TaskMethod;
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
-export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list';
+export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list' | 'tasks/update';
 
 export interface ExchangeContext {
   readonly principal: Principal;

@@ -62,6 +62,7 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'tasks/get':
     case 'tasks/result':
     case 'tasks/cancel':
+    case 'tasks/update':
       return typeof params?.['taskId'] === 'string' ? undefined : 'params.taskId must be a string';
     case 'tasks/list':
       return undefined;

@@ -331,6 +331,8 @@ export class Adapter {
       case 'tasks/cancel':
         if (isEnded(result)) this.#tasks.ended(connection, result['taskId']);
         return outcome;
+      case 'tasks/update':
+        return outcome;
       case 'tasks/result':
         this.#tasks.ended(connection, params['taskId']);
         return outcome;

@@ -176,7 +176,8 @@ export class Forwarding<Stream extends CallStream> {
         return;
       case 'tasks/get':
       case 'tasks/result':
-      case 'tasks/cancel': {
+      case 'tasks/cancel':
+      case 'tasks/update': {
         const opened = this.#tasks.open(sent['taskId'] as string);
         if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(stream, id, 'task.unknown');
         else this.#start(call, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });

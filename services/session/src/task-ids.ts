@@ -63,6 +63,7 @@ export class TaskIds {
   publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject): JsonObject {
     switch (method) {
       case 'tools/call': {
+        if (result['resultType'] === 'task') return this.publicTask(server, result);
         const task = createdTask(result);
         return task === undefined ? this.publicMention(server, result) : { ...this.publicMention(server, result), task: this.publicTask(server, task) };
       }
@@ -72,6 +73,7 @@ export class TaskIds {
       case 'tasks/list':
         return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task) => this.publicTask(server, task)) : [] };
       case 'tasks/result':
+      case 'tasks/update':
       case 'prompts/get':
       case 'resources/read':
       case 'resources/subscribe':

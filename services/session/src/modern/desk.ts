@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  fault, isModernRevision, isObject, listKindOf, withoutHopMeta,
+  declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, withoutHopMeta,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type JsonObject, type ModernCommand, type Principal, type ServerName, type ServerNotice,
   type SessionKey, type StreamFrame, type WorkerId,
 } from '@omnibus/protocol';
@@ -14,6 +14,7 @@ import { discovery, inputRequired, modernList } from '../dialect/modern/encode.t
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
+import { TaskIds } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { answer, answerResult, draining, refuse, type Waiter } from './waiter.ts';
@@ -33,6 +34,7 @@ interface SealedState {
   readonly expiresAt: number;
 }
 
+const needsTasks = { requiredCapabilities: { extensions: { [tasksExtension]: {} } } };
 const maxListeners = 1_024;
 /** How often a server may want URLs visited before one call. */
 const maxUrlRounds = 8;
@@ -145,6 +147,12 @@ export class ModernDesk {
       case 'completion/complete':
         this.#call(waiter, view, method, params);
         return;
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#start(waiter, view, method, 0);
+        else this.#refuse(waiter, 'capability.missing', `${method} needs the extension ${tasksExtension}`, needsTasks);
+        return;
       default:
         this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
@@ -160,6 +168,10 @@ export class ModernDesk {
     const { resourceSubscriptions } = asked;
     if (resourceSubscriptions !== undefined && (!Array.isArray(resourceSubscriptions) || resourceSubscriptions.length > maxResourceSubscriptions)) {
       this.#refuse(waiter, 'params.invalid', `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`);
+      return;
+    }
+    if (asked['taskIds'] !== undefined && !declaresExtension(waiter.command.context.capabilities, tasksExtension)) {
+      this.#refuse(waiter, 'capability.missing', `taskIds need the extension ${tasksExtension}`, needsTasks);
       return;
     }
     if (this.#listeners.size >= maxListeners) {
@@ -204,6 +216,7 @@ export class ModernDesk {
   #serverOf(method: ExchangeMethod, params: JsonObject, view: View, caller: Caller): ServerName | undefined {
     const uri = params['uri'];
     if (method === 'tools/call') return view.toolRoute(String(params['name']))?.server;
+    if (method.startsWith('tasks/')) return new TaskIds(this.#host.sealer, caller.principal).open(String(params['taskId']))?.server;
     if (method === 'prompts/get') return view.promptRoute(String(params['name']))?.server;
     return typeof uri === 'string' ? (view.resourceRoute(uri)?.server ?? this.#handedOutTo(caller).find(uri)) : undefined;
   }

@@ -21,6 +21,7 @@ export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri
     case 'tasks/get':
     case 'tasks/cancel':
     case 'tasks/list':
+    case 'tasks/update':
       return result;
   }
 }

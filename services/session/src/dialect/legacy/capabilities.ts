@@ -1,9 +1,15 @@
-import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
+import { carriedExtensions, inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
 
 /**
- * What servers may be told this client can do: what they may ask of it. Everything else a client declares (tasks,
- * experimental features, extensions) would promise methods that the gateway does not carry.
+ * What servers may be told this client can do: what they may ask of it, and the extensions the gateway carries. Everything
+ * else a client declares (tasks of its own, experimental features, other extensions) would promise methods that do not come
+ * through.
  */
 export function offeredCapabilities(declared: JsonObject): JsonObject {
-  return Object.fromEntries(Object.values(inputCapabilities).flatMap((name) => (isObject(declared[name]) ? [[name, declared[name]]] : [])));
+  const { extensions } = declared;
+  const carried = isObject(extensions) ? carriedExtensions.filter((name) => isObject(extensions[name])).map((name) => [name, extensions[name]]) : [];
+  return {
+    ...Object.fromEntries(Object.values(inputCapabilities).flatMap((name) => (isObject(declared[name]) ? [[name, declared[name]]] : []))),
+    ...(carried.length === 0 ? {} : { extensions: Object.fromEntries(carried) as JsonObject }),
+  };
 }

@@ -33,6 +33,7 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
     case 'tasks/get':
     case 'tasks/cancel':
     case 'tasks/list':
+    case 'tasks/update':
       return result;
   }
 }
