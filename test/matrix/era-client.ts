@@ -114,7 +114,7 @@ export class EraClient {
     return {
       ...params,
       _meta: {
-        ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.revision, [`${prefix}clientCapabilities`]: this.#options.capabilities,
+        [`${prefix}clientCapabilities`]: this.#options.capabilities, ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.revision,
         ...(this.logLevel === undefined ? {} : { [`${prefix}logLevel`]: this.logLevel }),
       },
     };

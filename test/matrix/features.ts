@@ -29,7 +29,8 @@ const textOf = ({ result }: Reply): string => String((result['content'] as { tex
 const blockOf = ({ result }: Reply): JsonObject => (result['content'] as JsonObject[])[0] as JsonObject;
 const uri = ({ server }: Pair, path: string): string => `era-${server.revision}://${path}`;
 const methodsOf = ({ messages }: Reply): (string | undefined)[] => messages.map(({ method }) => method);
-const relatedTask = 'io.modelcontextprotocol/related-task';
+const prefix = 'io.modelcontextprotocol/';
+const relatedTask = `${prefix}related-task`;
 
 export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>> = {
   async 'handshake'({ client, server }) {
@@ -270,6 +271,28 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     const answers = await client.batch([{ method: 'ping' }, { method: 'tools/call', params: { name: named('echo'), arguments: { say: 'batched' } } }]);
     assert.deepEqual(answers.map(({ result }) => result), [{}, { content: [{ type: 'text', text: 'batched' }] }]);
     return '●';
+  },
+
+  async 'tasks, by the extension'({ client, server, named }) {
+    if (server.revision !== '2025-11-25' || !client.isModern) return '·';
+    const meta = { _meta: { [`${prefix}clientCapabilities`]: { roots: {}, extensions: { [`${prefix}tasks`]: {} } } } };
+    const created = (await client.call(named('task'), {}, meta)).result;
+    assert.equal(created['resultType'], 'task');
+    assert.equal(created['ttlMs'], 60_000);
+    const { taskId } = created;
+    const asking = (await client.request('tasks/get', { taskId, ...meta })).result;
+    assert.equal(asking['status'], 'input_required');
+    const [[key, request] = ['', {}]] = Object.entries(asking['inputRequests'] as Record<string, JsonObject>);
+    assert.equal(request['method'], 'roots/list');
+    assert.equal((await client.request('tasks/update', { taskId, inputResponses: { [key]: { roots: [{ uri: 'file:///era' }] } }, ...meta })).result['resultType'], 'complete');
+    let task = asking;
+    while (task['status'] !== 'completed') task = (await client.request('tasks/get', { taskId, ...meta })).result;
+    assert.match(JSON.stringify(task['result']), /the result of a task.*file:\/\/\/era/);
+    assert.equal(JSON.stringify(task).includes(relatedTask), false);
+    assert.equal((await client.request('tasks/cancel', { taskId, ...meta })).result['resultType'], 'complete');
+    assert.equal((await client.request('tasks/get', { taskId })).last.error?.code, -32_021);
+    assert.equal((await client.request('tasks/get', { taskId: 'task-1', ...meta })).last.error?.code, -32_602);
+    return '◐';
   },
 
   async 'tasks'({ client, server, named }) {

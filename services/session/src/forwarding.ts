@@ -42,6 +42,8 @@ export interface Party<Stream extends CallStream> {
   logLevel(): LogLevel | undefined;
   /** The client can make a call a task and fetch its result later. */
   knowsTasks(): boolean;
+  /** It takes a task in the extension's way in place of a result. */
+  takesTasks(): boolean;
   /** Says something that outlives the request it belongs to. */
   push(text: string): void;
   /** Undefined when the client is not to hear of it. */
@@ -216,7 +218,8 @@ export class Forwarding<Stream extends CallStream> {
       if (route.taskSupport === 'forbidden') this.#refuse(stream, id, 'task.unsupported', `tool ${JSON.stringify(name)} does not run as a task`);
       else this.#startTask(call, { ...destination, params: { ...plain, task } });
     } else if (route.taskSupport === 'required' && !knowsTasks) {
-      this.#driveTask(call, destination);
+      if (this.#party.takesTasks()) this.#start(call, { ...destination, params: { ...plain, task: {} } });
+      else this.#driveTask(call, destination);
     } else {
       this.#start(call, destination);
     }

@@ -316,6 +316,7 @@ export class Session {
       standsAlone: false,
       logLevel: () => this.#logLevel,
       capabilities: () => this.#capabilities,
+      takesTasks: () => false,
       knowsTasks: () => featuresOf(this.#revision).tasks,
       push: (text) => this.#push.push(text),
       progressText,

@@ -16,7 +16,7 @@
  */
 import type { View } from '@omnibus/catalog';
 import {
-  fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, notificationText,
+  createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, notificationText, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -27,6 +27,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding, type CallStream, type Party, type ServerAnswer } from '../forwarding.ts';
 import type { SessionHost } from '../host.ts';
 import type { HandedOut } from '../routing/handed-out.ts';
+import { extensionTask } from './task-facade.ts';
 import { answer, answerResult, progressTokenOf, refuse, send, type Waiter } from './waiter.ts';
 
 export interface ModernCallOptions {
@@ -108,6 +109,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     return false;
   }
 
+  takesTasks(): boolean {
+    return declaresExtension(this.#latest.command.context.capabilities, tasksExtension);
+  }
+
   push(): void {
     // Nothing outlives a request of this revision.
   }
@@ -154,7 +159,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   }
 
   answerOf(method: ExchangeMethod, outcome: ServerAnswer): ServerAnswer {
-    if (outcome.kind === 'result') return { kind: 'result', result: modernResult(method, outcome.result) };
+    if (outcome.kind === 'result') {
+      const task = method === 'tools/call' && !('resultType' in outcome.result) ? createdTask(outcome.result) : undefined;
+      return { kind: 'result', result: modernResult(method, task === undefined ? outcome.result : { resultType: 'task', ...extensionTask(task) }) };
+    }
     const required = this.#options.urlsRequired({ ...outcome.error });
     if (required !== undefined) return { kind: 'result', result: required };
     const error = modernError(plainError(outcome.error));

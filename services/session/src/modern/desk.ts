@@ -16,6 +16,7 @@ import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
 import { TaskIds } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
+import { TaskFacade } from './task-facade.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { answer, answerResult, draining, refuse, type Waiter } from './waiter.ts';
 
@@ -44,6 +45,7 @@ export class ModernDesk {
   readonly #host: SessionHost;
   readonly #worker: WorkerId;
   readonly #humanMs: () => number;
+  readonly #tasks: TaskFacade;
   readonly #calls = new Map<string, ModernCall>();
   readonly #running = new Map<Principal, number>();
   readonly #listeners = new Map<SessionKey, Listener>();
@@ -57,6 +59,7 @@ export class ModernDesk {
     this.#host = host;
     this.#worker = worker;
     this.#humanMs = humanMs;
+    this.#tasks = new TaskFacade(host, worker);
   }
 
   async start(): Promise<void> {
@@ -150,12 +153,19 @@ export class ModernDesk {
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
-        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#start(waiter, view, method, 0);
+        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
         else this.#refuse(waiter, 'capability.missing', `${method} needs the extension ${tasksExtension}`, needsTasks);
         return;
       default:
         this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
+  }
+
+  #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {
+    const opened = new TaskIds(this.#host.sealer, waiter.command.caller.principal).open(String(params['taskId']));
+    if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(waiter, 'task.unknown');
+    else if (isModernRevision(view.record(opened.server)?.revision)) this.#start(waiter, view, method, 0);
+    else this.#tasks.serve(waiter, method, opened.server, opened.id);
   }
 
   // --- subscriptions ---------------------------------------------------------------------------------------------------------
@@ -305,7 +315,11 @@ export class ModernDesk {
 
   /** What another worker passes on. */
   #continue(waiter: Waiter): void {
-    const { params = {} } = waiter.command.request;
+    const { method, params = {} } = waiter.command.request;
+    if (method === 'tasks/update') {
+      this.#receive(waiter);
+      return;
+    }
     const sealed = this.#open(String(params['requestState']));
     if (sealed?.state.kind === 'parked') this.#resume(waiter, sealed.state.call, sealed.state.round);
     else this.#refuse(waiter, 'state.invalid');
