@@ -74,6 +74,7 @@ export class EraServer {
   readonly #tasks = new Map<string, { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }>();
   #nextQuestion = 0;
   #nextStream = 0;
+  readonly #jobs = new Map<string, JsonObject>();
   #nextTask = 0;
   #sessions = 0;
 
@@ -130,6 +131,7 @@ export class EraServer {
   }
 
   readonly #tools: Record<string, { readonly since: MatrixRevision; readonly until?: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }> = {
+    app: { since: '2025-06-18', more: { _meta: { ui: { resourceUri: 'ui://era/app.html' } } }, run: () => text('shown') },
     echo: { since: '2024-11-05', run: ({ say }) => text(String(say)) },
     fails: { since: '2024-11-05', run: () => ({ ...text('it failed'), isError: true }) },
     progress: {
@@ -207,6 +209,13 @@ export class EraServer {
       run: (_args, _meta, { breakStream }) => {
         breakStream();
         return text('after the break');
+      },
+    },
+    job: {
+      since: '2026-07-28',
+      run: () => {
+        if (!JSON.stringify(this.clientCapabilities).includes(`${prefix}tasks`)) throw new RpcError(-32_021, 'runs as a task', { requiredCapabilities: { extensions: { [`${prefix}tasks`]: {} } } });
+        return this.#createJob();
       },
     },
     any: { since: '2026-07-28', more: { outputSchema: { type: 'array', items: { type: 'number' } } }, run: () => ({ content: [], structuredContent: [1, 2] }) },
@@ -419,6 +428,9 @@ export class EraServer {
       case 'completion/complete':
         return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
       default:
+        if (method.startsWith('tasks/') && this.isModern) return this.#serveJob(method, params);
+        if (method === 'skills/list' && this.isModern) return { skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }] };
+        if (method === 'skills/get' && this.isModern) return { uri: params['uri'], frontmatter: { name: 'greeting' } };
         if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
         throw new RpcError(-32_601, `Method not found: ${method}`);
     }
@@ -432,6 +444,7 @@ export class EraServer {
     return {
       tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {},
       ...(this.has('2025-03-26') ? { completions: {} } : {}),
+      ...(this.isModern ? { extensions: { [`${prefix}tasks`]: {}, [`${prefix}skills`]: {}, [`${prefix}ui`]: {} } } : {}),
       ...(this.revision === '2025-11-25' ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
     };
   }
@@ -467,6 +480,27 @@ export class EraServer {
     });
     this.push('notifications/tasks/status', task); // Before the answer that creates it, as seen with the reference server.
     return { task };
+  }
+
+  /** A task of the extension that needs the roots before it ends. */
+  #createJob(): JsonObject {
+    this.#nextTask += 1;
+    const now = new Date().toISOString();
+    const taskId = `job-${this.#nextTask}`;
+    const job = { taskId, status: 'input_required', createdAt: now, lastUpdatedAt: now, ttlMs: 60_000, pollIntervalMs: 50 };
+    this.#jobs.set(taskId, { ...job, inputRequests: { where: { method: 'roots/list', params: {} } } });
+    return { resultType: 'task', ...job };
+  }
+
+  #serveJob(method: string, params: JsonObject): JsonObject {
+    const taskId = String(params['taskId']);
+    const job = this.#jobs.get(taskId);
+    if (job === undefined) throw new RpcError(-32_602, 'no such task');
+    if (method === 'tasks/get') return job;
+    const { inputRequests: _requests, ...rest } = job;
+    const responses = params['inputResponses'];
+    if (method === 'tasks/update' && isObject(responses)) this.#jobs.set(taskId, { ...rest, status: 'completed', result: text(`the result of a job ${JSON.stringify(responses['where'])}`) });
+    return {};
   }
 
   async #serveTask(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {

@@ -273,6 +273,48 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     return '●';
   },
 
+  async 'jobs of the tasks extension'({ client, server, named }) {
+    if (!server.isModern) return '·';
+    if (!client.isModern) {
+      const reply = await client.call(named('job'));
+      assert.match(textOf(reply), /the result of a job.*file:\/\/\/era/);
+      return '◐';
+    }
+    assert.equal((await client.call(named('job'))).last.error?.code, -32_021);
+    const meta = { _meta: { [`${prefix}clientCapabilities`]: { roots: {}, extensions: { [`${prefix}tasks`]: {} } } } };
+    const { taskId, resultType } = (await client.call(named('job'), {}, meta)).result;
+    assert.equal(resultType, 'task');
+    assert.doesNotMatch(String(taskId), /^job-/);
+    const job = (await client.request('tasks/get', { taskId, ...meta })).result;
+    assert.equal(job['taskId'], taskId);
+    assert.deepEqual(Object.keys(job['inputRequests'] as object), ['where']);
+    await client.request('tasks/update', { taskId, inputResponses: { where: { roots: [] } }, ...meta });
+    assert.equal((await client.request('tasks/get', { taskId, ...meta })).result['status'], 'completed');
+    return '●';
+  },
+
+  async 'trace context'({ client, server, named }) {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    await client.call(named('echo'), { say: 'traced' }, { _meta: { traceparent } });
+    assert.equal((server.seen.findLast(({ method }) => method === 'tools/call')?.params['_meta'] as JsonObject)['traceparent'], traceparent);
+    return '●';
+  },
+
+  async 'apps'({ client, server, named }) {
+    if (!server.has('2025-06-18')) return '·';
+    const tools = (await client.request('tools/list')).result['tools'] as JsonObject[];
+    assert.deepEqual(tools.find(({ name }) => name === named('app'))?.['_meta'], { ui: { resourceUri: 'ui://era/app.html' } });
+    return '●';
+  },
+
+  async 'skills'({ client, server }) {
+    if (!server.isModern) return '·';
+    const { result } = await client.request('skills/list');
+    assert.deepEqual((result['skills'] as JsonObject[]).map(({ uri: skill }) => skill), ['skill://era/greeting/SKILL.md']);
+    assert.deepEqual((await client.request('skills/get', { uri: 'skill://era/greeting/SKILL.md' })).result['frontmatter'], { name: 'greeting' });
+    return '●';
+  },
+
   async 'tasks, by the extension'({ client, server, named }) {
     if (server.revision !== '2025-11-25' || !client.isModern) return '·';
     const meta = { _meta: { [`${prefix}clientCapabilities`]: { roots: {}, extensions: { [`${prefix}tasks`]: {} } } } };

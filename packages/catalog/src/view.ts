@@ -110,7 +110,12 @@ export class View {
 
   /** Whether a server behind the endpoint has an extension. */
   offersExtension(name: string): boolean {
-    return this.records.some(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions']);
+    return this.serversWithExtension(name).length > 0;
+  }
+
+  /** Servers that have an extension, in the endpoint's order. */
+  serversWithExtension(name: string): readonly ServerName[] {
+    return this.records.filter(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions']).map(({ server }) => server);
   }
 
   toolRoute(publicName: string): Route | undefined {

@@ -15,7 +15,11 @@ export type ExchangeMethod =
   | 'resources/subscribe'
   | 'resources/unsubscribe'
   | 'completion/complete'
+  | SkillMethod
   | TaskMethod;
+
+/** Methods of the extension `io.modelcontextprotocol/skills`. */
+export type SkillMethod = 'skills/list' | 'skills/get' | 'resources/directory/read';
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
 export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list' | 'tasks/update';

@@ -23,5 +23,5 @@ export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } fro
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
-export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, tasksExtension, withoutHopMeta } from './modern.ts';
+export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';

@@ -58,6 +58,8 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'resources/read':
     case 'resources/subscribe':
     case 'resources/unsubscribe':
+    case 'skills/get':
+    case 'resources/directory/read':
       return typeof params?.['uri'] === 'string' ? undefined : 'params.uri must be a string';
     case 'tasks/get':
     case 'tasks/result':
@@ -65,6 +67,7 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'tasks/update':
       return typeof params?.['taskId'] === 'string' ? undefined : 'params.taskId must be a string';
     case 'tasks/list':
+    case 'skills/list':
       return undefined;
     case 'completion/complete': {
       const ref = params?.['ref'];

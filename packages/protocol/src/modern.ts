@@ -16,8 +16,10 @@ export const metaKeys = {
 
 /** The extension of tasks that are polled (extension `io.modelcontextprotocol/tasks`). */
 export const tasksExtension = `${prefix}tasks`;
+/** The extension of skills (extension `io.modelcontextprotocol/skills`). */
+export const skillsExtension = `${prefix}skills`;
 /** Extensions whose methods and fields the gateway carries. What is not here is not promised to anyone. */
-export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}ui`, `${prefix}skills`];
+export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}ui`, skillsExtension];
 
 /** JSON-RPC codes of 2026-07-28. */
 export const modernCodes = { headerMismatch: -32_020, capabilityMissing: -32_021, revisionUnsupported: -32_022 } as const;

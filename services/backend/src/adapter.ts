@@ -20,6 +20,7 @@ import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry'
 import { CatalogKeeper } from './catalog-keeper.ts';
 import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
+import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
 import { startRound } from './dialect/modern/rounds.ts';
 import { setLevelParams, type Progress } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
@@ -274,8 +275,13 @@ export class Adapter {
       void this.#catalog.refresh('tools').then(() => this.#send(call, connection, params, round + 1, end));
       return true;
     }
-    if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'input_required' || command.context.standsAlone) return false;
+    if (command.context.standsAlone) return false;
     const ask = this.#questions.ofRound({ exchange: command.exchange, session: command.context.session, reply: call.reply });
+    if (outcome.kind === 'error' && outcome.error.code === modernCodes.capabilityMissing && needsTaskExtension(outcome.error)) {
+      this.#runAsTask(call, connection, params, ask, end);
+      return true;
+    }
+    if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'input_required') return false;
     startRound({
       params, round, ask,
       result: outcome.result,
@@ -291,6 +297,28 @@ export class Adapter {
       },
     });
     return true;
+  }
+
+  /** The client knows no tasks, but the tool is nothing else: it is called as one, and followed to its end. */
+  #runAsTask(call: Call, connection: UpstreamConnection, params: JsonObject, ask: ReturnType<QuestionRelay['ofRound']>, end: () => void): void {
+    const { method, context } = call.command;
+    const options = { ...context, wantsProgress: false, capabilities: withTaskExtension(context.capabilities) };
+    const request = (asked: string, given: JsonObject): Promise<Outcome> => connection.ask(asked, given, context.maxTimeMs, options);
+    const isOver = (): boolean => !this.#calls.has(call);
+    const finish = (outcome: Outcome): void => {
+      if (isOver()) return;
+      end();
+      this.#finish(call, outcome);
+    };
+    let steps = 0;
+    const progress = (message: string): void => {
+      steps += 1;
+      if (context.wantsProgress) call.reply({ kind: 'progress', progress: steps, message });
+    };
+    void request(method, params).then((outcome) => {
+      if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'task') finish(outcome);
+      else driveTask({ created: outcome.result, method, wheel: this.#options.wheel, request, ask, isOver, progress, finish });
+    });
   }
 
   /** A server of 2026-07-28 is told what to tell of all at once. */
@@ -346,6 +374,9 @@ export class Adapter {
       case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'completion/complete':
+      case 'skills/list':
+      case 'skills/get':
+      case 'resources/directory/read':
         return outcome;
     }
   }

@@ -205,7 +205,7 @@ export class UpstreamConnection {
   }
 
   /** A request of the gateway's own, within the time a connection may take. */
-  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs): Promise<Outcome> {
+  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, options = plainRequest): Promise<Outcome> {
     return new Promise((resolve) => {
       const settle = (outcome: Outcome): void => {
         deadline.cancel();
@@ -215,7 +215,7 @@ export class UpstreamConnection {
         this.cancel(id, 'timeout');
         resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${limitMs} ms`) });
       });
-      const id = this.request(method, params, { ...gatewayWaiter, settle }, plainRequest);
+      const id = this.request(method, params, { ...gatewayWaiter, settle }, options);
     });
   }
 

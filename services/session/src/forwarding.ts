@@ -8,7 +8,7 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, paramsProblem, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, paramsProblem, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -186,7 +186,18 @@ export class Forwarding<Stream extends CallStream> {
         return;
       }
       case 'tasks/list':
-        this.#listTasks(call, sent);
+        this.#listInTurn(call, sent, view.taskServers(), 'tasks');
+        return;
+      case 'skills/list':
+        this.#listInTurn(call, sent, view.serversWithExtension(skillsExtension), 'skills');
+        return;
+      case 'skills/get':
+      case 'resources/directory/read': {
+        const uri = sent['uri'] as string;
+        const servers = view.serversWithExtension(skillsExtension);
+        const owner = view.resourceRoute(uri)?.server;
+        this.#probe(call, owner === undefined ? servers : [owner], uri, sent, ['resource', uri]);
+      }
     }
   }
 
@@ -274,15 +285,15 @@ export class Forwarding<Stream extends CallStream> {
     }, ignored);
   }
 
-  /** One page of one server's tasks at a time; each server's own cursor travels inside ours. */
-  #listTasks(call: ForwardedCall<Stream>, { cursor: sealed, ...params }: JsonObject): void {
-    const { stream, id, view } = call;
-    const servers = view.taskServers();
+  /** One page of one server at a time; each server's own cursor travels inside ours. */
+  #listInTurn(call: ForwardedCall<Stream>, { cursor: sealed, ...params }: JsonObject, servers: readonly ServerName[], entries: string): void {
+    const { stream, id } = call;
     const [first] = servers;
     const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
     const index = page === undefined ? -1 : servers.indexOf(page.server);
     if (sealed === undefined && first === undefined) {
-      stream.answerMember(id, '"result":{"tasks":[]}');
+      const empty = this.#party.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false);
+      if (empty.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(empty.result)}`);
       return;
     }
     if (page === undefined || index === -1) {
@@ -290,9 +301,9 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     const { server, cursor } = page;
-    this.#exchange(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', 'tasks'] }, (outcome) => {
+    this.#exchange(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
       // A server that cannot list, or not now, has nothing on the list; the others have.
-      const { nextCursor: own, ...listed } = outcome.kind === 'result' ? outcome.result : { tasks: [] };
+      const { nextCursor: own, ...listed } = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
       const following = servers[index + 1];
       const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
       this.#answer(call, server, { kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });

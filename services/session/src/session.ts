@@ -254,6 +254,9 @@ export class Session {
       case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'completion/complete':
+      case 'skills/list':
+      case 'skills/get':
+      case 'resources/directory/read':
         this.#forwarding.forward(stream, id, method, params, view);
         return;
       case 'tasks/get':

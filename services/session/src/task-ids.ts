@@ -74,6 +74,9 @@ export class TaskIds {
         return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task) => this.publicTask(server, task)) : [] };
       case 'tasks/result':
       case 'tasks/update':
+      case 'skills/list':
+      case 'skills/get':
+      case 'resources/directory/read':
       case 'prompts/get':
       case 'resources/read':
       case 'resources/subscribe':

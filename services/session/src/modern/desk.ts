@@ -148,6 +148,9 @@ export class ModernDesk {
       case 'prompts/get':
       case 'resources/read':
       case 'completion/complete':
+      case 'skills/list':
+      case 'skills/get':
+      case 'resources/directory/read':
         this.#call(waiter, view, method, params);
         return;
       case 'tasks/get':

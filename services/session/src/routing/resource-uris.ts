@@ -22,6 +22,9 @@ export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri
     case 'tasks/cancel':
     case 'tasks/list':
     case 'tasks/update':
+    case 'skills/list':
+    case 'skills/get':
+    case 'resources/directory/read':
       return result;
   }
 }

@@ -61,18 +61,18 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
 }
 
 /** A client of 2025-11-25 knows an elicitation by URL by its id, which this revision has no more. */
-function questionParams(params: unknown): JsonObject {
+export function questionParams(params: unknown): JsonObject {
   const given = isObject(params) ? params : {};
   return given['mode'] === 'url' && given['elicitationId'] === undefined ? { ...given, elicitationId: randomUUID() } : given;
 }
 
 /** There is no place for an error among the answers: a form that cannot be shown is one the user closed. */
-function responseOf(method: InputMethod, answer: InputAnswer): JsonObject | undefined {
+export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject | undefined {
   if ('result' in answer) return answer.result;
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;
 }
 
-function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): Outcome {
+export function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): Outcome {
   const message = `${kind} was refused by the client: ${'error' in answer ? answer.error.message : 'no answer'}`;
   return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } } : { kind: 'error', error: { code: -32_603, message } };
 }

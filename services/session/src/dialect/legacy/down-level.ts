@@ -34,6 +34,9 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
     case 'tasks/cancel':
     case 'tasks/list':
     case 'tasks/update':
+    case 'skills/list':
+    case 'skills/get':
+    case 'resources/directory/read':
       return result;
   }
 }

@@ -1,0 +1,90 @@
+/**
+ * A tool that runs only as a task of the extension, for an older client: the gateway follows the task in its place, asks what
+ * the task needs, and gives the call the task's result.
+ */
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { isInputMethod, isObject, tasksExtension, type ExchangeMethod, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import type { Outcome } from '../../connection.ts';
+import { questionParams, refusal, responseOf } from './rounds.ts';
+
+export interface TaskDriveOptions {
+  /** What the call was answered with. */
+  readonly created: JsonObject;
+  readonly method: ExchangeMethod;
+  readonly wheel: DeadlineWheel;
+  readonly request: (method: string, params: JsonObject) => Promise<Outcome>;
+  readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
+  /** The call was cancelled, or has ended otherwise. */
+  readonly isOver: () => boolean;
+  readonly progress: (message: string) => void;
+  readonly finish: (outcome: Outcome) => void;
+}
+
+const minPollMs = 50;
+const maxPollMs = 5_000;
+const defaultPollMs = 500;
+
+export function driveTask({ created, method, wheel, request, ask, isOver, progress, finish }: TaskDriveOptions): void {
+  const { taskId } = created;
+  /** A key is asked once in the life of a task. */
+  const asked = new Set<string>();
+
+  const poll = (task: JsonObject): void => {
+    const { pollIntervalMs } = task;
+    const delay = typeof pollIntervalMs === 'number' ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
+    wheel.schedule(delay, () => {
+      if (isOver()) void request('tasks/cancel', { taskId });
+      else void request('tasks/get', { taskId }).then(look);
+    });
+  };
+
+  const look = (outcome: Outcome): void => {
+    if (isOver()) {
+      void request('tasks/cancel', { taskId });
+      return;
+    }
+    if (outcome.kind !== 'result') {
+      finish(outcome);
+      return;
+    }
+    const { status, statusMessage, result, error, inputRequests } = outcome.result;
+    if (status === 'completed' && isObject(result)) finish({ kind: 'result', result });
+    else if (status === 'failed' && isObject(error)) finish({ kind: 'error', error: error as unknown as JsonRpcErrorObject });
+    else if (status === 'completed' || status === 'failed' || status === 'cancelled') finish({ kind: 'error', error: { code: -32_603, message: `the task ended ${status}${typeof statusMessage === 'string' ? `: ${statusMessage}` : ''}` } });
+    else {
+      if (typeof statusMessage === 'string') progress(statusMessage);
+      if (isObject(inputRequests)) askAll(inputRequests);
+      poll(outcome.result);
+    }
+  };
+
+  const askAll = (requests: JsonObject): void => {
+    for (const [key, wanted] of Object.entries(requests)) {
+      if (asked.has(key) || !isObject(wanted) || !isInputMethod(String(wanted['method']))) continue;
+      asked.add(key);
+      const kind = wanted['method'] as InputMethod;
+      ask(kind, questionParams(wanted['params']), (answer) => {
+        const response = responseOf(kind, answer);
+        if (response !== undefined) void request('tasks/update', { taskId, inputResponses: { [key]: response } });
+        else {
+          void request('tasks/cancel', { taskId });
+          finish(refusal(method, kind, answer));
+        }
+      });
+    }
+  };
+
+  poll(created);
+}
+
+/** Whether a refusal says that the tool runs as a task only. */
+export function needsTaskExtension({ data }: JsonRpcErrorObject): boolean {
+  const required = isObject(data) ? data['requiredCapabilities'] : undefined;
+  const extensions = isObject(required) ? required['extensions'] : undefined;
+  return isObject(extensions) && tasksExtension in extensions;
+}
+
+export function withTaskExtension(capabilities: JsonObject): JsonObject {
+  const { extensions } = capabilities;
+  return { ...capabilities, extensions: { ...(isObject(extensions) ? extensions : {}), [tasksExtension]: {} } };
+}
