@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { startGateway, shapes } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { root, startFixture, startProcess } from '../support/processes.ts';
+import { fixturePath, root, startFixture, startProcess } from '../support/processes.ts';
 
 interface Check {
   readonly id: string;
@@ -80,4 +80,23 @@ describe.each(shapes)('through the gateway, %s,', (shape) => {
     await client.untilTools((names) => names.includes('test_reconnection'));
     expect((await client.callTool('test_reconnection')).last.result).toEqual({ content: [{ type: 'text', text: 'Reconnection test completed' }] });
   }));
+});
+
+/** Scenarios in which the suite is the server, and the gateway its client. */
+const clientScenarios: readonly [scenario: string, revision: string][] = [
+  ...['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'].map((scenario): [string, string] => [scenario, '2025-11-25']),
+  ...[
+    'tools_call', 'request-metadata', 'http-standard-headers', 'http-custom-headers', 'http-invalid-tool-headers', 'sep-2322-client-request-state', 'json-schema-ref-no-deref',
+    'json-schema-2020-12-preservation',
+  ].map((scenario): [string, string] => [scenario, '2026-07-28']),
+];
+
+it.each(clientScenarios)('as a client, the gateway passes %s at %s', async (scenario, revision) => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
+  await using run = startProcess('node', [suiteOf('conformance-next'), 'client', '--command', `node ${fixturePath('drive')}`, '--scenario', scenario, '--spec-version', revision, '-o', folder]);
+  const status = await new Promise((resolve) => {
+    run.child.once('close', resolve);
+  });
+  await rm(folder, { recursive: true });
+  expect(status, run.output()).toBe(0);
 });

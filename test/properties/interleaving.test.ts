@@ -8,14 +8,15 @@ import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
-const kinds = ['echo', 'progress', 'question', 'fail', 'cancel', 'cancel, late answer', 'disconnect'] as const;
+const kinds = ['echo', 'progress', 'question', 'fail', 'cancel', 'cancel, late answer', 'disconnect', 'alone', 'alone, question', 'alone, cancel'] as const;
 
 /** One thing a client does. Ids repeat within a session and have both types, as real clients' do. */
 const action = fc.record({
   client: fc.nat(3),
-  server: fc.constantFrom('one', 'two'),
+  server: fc.constantFrom('one', 'two', 'three'),
   kind: fc.constantFrom(...kinds),
   id: fc.constantFrom<JsonRpcId>(1, 2, '1', '2', 0),
 });
@@ -27,10 +28,10 @@ describe.each(shapes)('interleaved, %s', (shape) => {
   let count = 0;
 
   beforeAll(async () => {
-    servers = [await EraServer.start('2025-11-25'), await EraServer.start('2025-06-18')];
-    gateway = await startGateway(shape, { mcpServers: { one: { url: servers[0]?.url }, two: { url: servers[1]?.url } } });
+    servers = [await EraServer.start('2025-11-25'), await EraServer.start('2025-06-18'), await EraServer.start('2026-07-28')];
+    gateway = await startGateway(shape, { mcpServers: { one: { url: servers[0]?.url }, two: { url: servers[1]?.url }, three: { url: servers[2]?.url } } });
     using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => ['one', 'two'].every((server) => names.includes(`${server}__echo`)));
+    await client.untilTools((names) => ['one', 'two', 'three'].every((server) => names.includes(`${server}__echo`)));
   });
 
   afterAll(async () => {
@@ -93,6 +94,32 @@ async function perform({ client: index, server, kind, id }: Action, raw: RawClie
       return;
     case 'disconnect':
       await disconnect(raw, named('echo'), tag);
+      return;
+    case 'alone': {
+      using client = new ModernClient(raw.url);
+      const { messages } = await client.request('tools/call', { name: named('progress'), arguments: {}, _meta: { progressToken: tag } });
+      expect(messages.slice(0, -1).map(({ params }) => [params?.['progressToken'], params?.['progress']])).toEqual([[tag, 1], [tag, 2], [tag, 3]]);
+      return;
+    }
+    case 'alone, question': {
+      using client = new ModernClient(raw.url);
+      const call = { name: named('form'), arguments: { say: tag } };
+      const { requests, requestState } = required(await client.request('tools/call', call));
+      const [[key, { params }] = ['', { params: {} }]] = Object.entries(requests);
+      expect(params).toMatchObject({ message: tag });
+      const { last } = await client.request('tools/call', { ...call, requestState, inputResponses: { [key]: { action: 'accept', content: { answer: tag } } } });
+      expect(JSON.stringify(last.result)).toContain(tag);
+      return;
+    }
+    case 'alone, cancel': {
+      const client = new ModernClient(raw.url);
+      const gone = client.stream('tools/call', { name: named('wait'), arguments: {}, _meta: { progressToken: tag } }, ({ params }) => {
+        expect(params?.['progressToken']).toBe(tag);
+        client[Symbol.dispose]();
+        return Promise.resolve();
+      });
+      await expect(gone).rejects.toThrow();
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a server may put into a list. An entry that does not fit is left out, and said to be, rather than break the list. */
-import { isObject, type CatalogLists, type JsonObject, type ListKind } from '@omnibus/protocol';
+import { isObject, parameterHeaders, type CatalogLists, type JsonObject, type ListKind } from '@omnibus/protocol';
 
 const required: Record<ListKind, readonly (readonly [field: string, kind: 'string' | 'object'])[]> = {
   tools: [['name', 'string'], ['inputSchema', 'object']],
@@ -40,6 +40,11 @@ function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>
   for (const [field, type] of required[kind]) {
     const fits = type === 'string' ? typeof value[field] === 'string' && value[field] !== '' : isObject(value[field]);
     if (!fits) return `"${field}" must be ${type === 'string' ? 'a non-empty string' : 'an object'}`;
+  }
+  if (kind === 'tools') {
+    // Its calls could not be made as its server wants them (2026-07-28 server/tools, x-mcp-header).
+    const headers = parameterHeaders(value['inputSchema'] as JsonObject);
+    if ('problem' in headers) return headers.problem;
   }
   const id = value[identity[kind]];
   return seen.has(id) ? `a second entry with ${identity[kind]} ${JSON.stringify(id)}` : undefined;

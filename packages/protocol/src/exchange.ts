@@ -19,7 +19,7 @@ export type ExchangeMethod =
   | TaskMethod;
 
 /** Methods of the extension `io.modelcontextprotocol/skills`. */
-export type SkillMethod = 'skills/list' | 'skills/get' | 'resources/directory/read';
+type SkillMethod = 'skills/list' | 'skills/get' | 'resources/directory/read';
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
 export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list' | 'tasks/update';

@@ -10,7 +10,7 @@ import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/b
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, changeKinds, changeNotifications, createdTask, fault, isEnded, isObject, modernCodes,
+  changeKinds, changeNotifications, fault, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
   type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -27,9 +27,9 @@ import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
 import { QuestionRelay } from './question-relay.ts';
-import { Subscriptions } from './subscriptions.ts';
 import { Tasks } from './tasks.ts';
 import { TransportFactory } from './transport/factory.ts';
+import { Watching } from './watching.ts';
 
 export interface AdapterOptions {
   readonly server: ServerName;
@@ -49,6 +49,16 @@ interface Running {
   readonly connection: UpstreamConnection;
   readonly id: number;
   readonly leave: () => void;
+}
+
+/** One sending of a call's request. */
+interface Attempt {
+  readonly connection: UpstreamConnection;
+  readonly params: JsonObject;
+  /** How often the server has wanted something of the client before. */
+  readonly round: number;
+  /** Gives the place back. */
+  readonly end: () => void;
 }
 
 class Call extends Link {
@@ -81,8 +91,7 @@ export class Adapter {
   readonly #bulkhead: Bulkhead;
   readonly #meter: CallMeter;
   readonly #calls = new Ring<Call>();
-  /** A server tells of changes over the connection that subscribed, and may know nothing of them on another. */
-  readonly #subscriptions = new Map<UpstreamConnection, Subscriptions>();
+  readonly #watching: Watching;
   readonly #levels = new LogLevels();
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
@@ -99,8 +108,9 @@ export class Adapter {
     const { server, config, wheel, log, metrics } = options;
     this.#bulkhead = new Bulkhead({ concurrency: config.concurrency, maxWaiting: config.maxWaiting });
     this.#meter = metrics.callMeter(server);
+    this.#watching = new Watching({ bus: options.bus, server, tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#questions = new QuestionRelay({ bus: options.bus, server, wheel });
-    this.#catalog = new CatalogKeeper({ server, limits: options.limits, log, metrics, connection: () => this.#connection });
+    this.#catalog = new CatalogKeeper({ server, wheel, limits: options.limits, log, metrics, connection: () => this.#connection });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
@@ -124,12 +134,15 @@ export class Adapter {
         lost: (problem) => this.#becomeLost(problem),
         notification: (method, params) => this.#hear(method, params),
         strayProgress: (progress) => this.#hearTaskProgress(this.#connection, progress),
-        missed: () => this.#missed(),
+        missed: () => {
+          this.#catalog.readAgain();
+          this.#watching.missed(this.#connection);
+        },
       },
     });
     this.#instances = new Instances({
       isolation: config.isolation, isSingleStream: () => transports.isSingleStream, base: this.#connection, wheel, idleMs: instanceIdleMs, maxInstances,
-      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.get(connection)?.isEmpty === false,
+      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#watching.isNeeded(connection),
       create: (capabilities, session) => {
         const connection: UpstreamConnection = new UpstreamConnection({
           ...parts,
@@ -141,7 +154,7 @@ export class Adapter {
           observer: {
             ready: () => {
               this.#sendLevel(connection);
-              this.#subscribeAgain(connection);
+              this.#watching.again(connection);
               void this.#catalog.readMore(connection);
             },
             lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
@@ -231,19 +244,24 @@ export class Adapter {
       place.done();
       leave();
     };
-    if (this.#isSettled(command, place.connection)) {
+    if (this.#watching.isSettled(command, place.connection)) {
       end();
       this.#finish(call, { kind: 'result', result: {} });
       return;
     }
+    const attempt: Attempt = { connection: place.connection, params: command.params, round: 0, end };
     const raised = this.#raiseLevel(place.connection, command.context);
-    if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, place.connection, command.params, 0, end) : end()));
-    else if (place.connection.isModern && command.method.startsWith('resources/') && command.method !== 'resources/read') this.#watch(call, place.connection, end);
-    else this.#send(call, place.connection, command.params, 0, end);
+    if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
+    else if (place.connection.isModern && (command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe')) {
+      void this.#watching.change(command, place.connection).then((outcome) => {
+        end();
+        this.#finish(call, outcome);
+      });
+    } else this.#send(call, attempt);
   }
 
-  /** @param round how often the server has wanted something of the client before. */
-  #send(call: Call, connection: UpstreamConnection, params: JsonObject, round: number, end: () => void): void {
+  #send(call: Call, attempt: Attempt): void {
+    const { connection, params, end } = attempt;
     const { command } = call;
     const { context } = command;
     const { taskId } = params;
@@ -255,11 +273,11 @@ export class Adapter {
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
       log: (entry) => call.reply({ kind: 'log', params: entry }),
       settle: (outcome, requestId) => {
-        if (this.#goesOn(call, connection, params, round, end, outcome)) return;
+        if (this.#goesOn(call, attempt, outcome)) return;
         end(); // A2
         this.#questions.rememberElicitations(outcome, context.session);
-        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#subscriptionsOf(connection).remove(params['uri'] as string, context.session);
-        this.#finish(call, this.#noteTask(command, connection, requestId, outcome));
+        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') this.#watching.refused(command, connection);
+        this.#finish(call, this.#tasks.learn({ command, connection, requestId }, outcome, (task) => this.#announceTask(connection, task)));
       },
     };
     const id = connection.request(command.method, params, waiter, context);
@@ -267,18 +285,24 @@ export class Adapter {
   }
 
   /** A server of 2026-07-28 that wants something answers, and is asked again with it. @returns false when the answer is final. */
-  #goesOn(call: Call, connection: UpstreamConnection, params: JsonObject, round: number, end: () => void, outcome: Outcome): boolean {
+  #goesOn(call: Call, attempt: Attempt, outcome: Outcome): boolean {
+    const { connection, params, round, end } = attempt;
     if (!connection.isModern || !this.#calls.has(call)) return false;
     const { command } = call;
     if (outcome.kind === 'error' && outcome.error.code === modernCodes.headerMismatch && round === 0 && command.method === 'tools/call') {
       // Nothing was executed: what we know of the tool is old.
-      void this.#catalog.refresh('tools').then(() => this.#send(call, connection, params, round + 1, end));
+      void this.#catalog.refresh('tools').then(() => this.#send(call, { ...attempt, round: round + 1 }));
       return true;
+    }
+    if (outcome.kind === 'error' && outcome.error.code === modernCodes.revisionUnsupported) {
+      // It was of this revision when we met; what it is now is found out anew.
+      connection.meetAgain('the server does not speak the revision any more that it spoke before');
+      return false;
     }
     if (command.context.standsAlone) return false;
     const ask = this.#questions.ofRound({ exchange: command.exchange, session: command.context.session, reply: call.reply });
     if (outcome.kind === 'error' && outcome.error.code === modernCodes.capabilityMissing && needsTaskExtension(outcome.error)) {
-      this.#runAsTask(call, connection, params, ask, end);
+      this.#runAsTask(call, attempt, ask);
       return true;
     }
     if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'input_required') return false;
@@ -288,7 +312,7 @@ export class Adapter {
       method: command.method,
       wheel: this.#options.wheel,
       again: (next) => {
-        if (this.#calls.has(call)) this.#send(call, connection, next, round + 1, end);
+        if (this.#calls.has(call)) this.#send(call, { ...attempt, params: next, round: round + 1 });
       },
       finish: (final) => {
         if (!this.#calls.has(call)) return;
@@ -300,7 +324,7 @@ export class Adapter {
   }
 
   /** The client knows no tasks, but the tool is nothing else: it is called as one, and followed to its end. */
-  #runAsTask(call: Call, connection: UpstreamConnection, params: JsonObject, ask: ReturnType<QuestionRelay['ofRound']>, end: () => void): void {
+  #runAsTask(call: Call, { connection, params, end }: Attempt, ask: ReturnType<QuestionRelay['ofRound']>): void {
     const { method, context } = call.command;
     const options = { ...context, wantsProgress: false, capabilities: withTaskExtension(context.capabilities) };
     const request = (asked: string, given: JsonObject): Promise<Outcome> => connection.ask(asked, given, context.maxTimeMs, options);
@@ -321,64 +345,10 @@ export class Adapter {
     });
   }
 
-  /** A server of 2026-07-28 is told what to tell of all at once. */
-  #watch(call: Call, connection: UpstreamConnection, end: () => void): void {
-    const { method, params, context } = call.command;
-    const uri = params['uri'] as string;
-    void connection.watch([...this.#subscriptionsOf(connection).uris]).then((taken) => {
-      const isRefused = method === 'resources/subscribe' && !taken.includes(uri);
-      if (isRefused) this.#subscriptionsOf(connection).remove(uri, context.session);
-      end();
-      this.#finish(call, isRefused ? { kind: 'error', error: { code: -32_602, message: 'the server does not tell of changes of this resource', data: { uri } } } : { kind: 'result', result: {} });
-    });
-  }
-
-  /** What a server may have said while nobody listened is looked up. */
-  #missed(): void {
-    this.#catalog.readAgain();
-    for (const uri of this.#subscriptionsOf(this.#connection).uris) this.#resourceUpdated(this.#connection, uri);
-  }
-
   // --- tasks ---------------------------------------------------------------------------------------------------------
 
   #taskConnection({ params: { taskId }, context }: CallCommand): UpstreamConnection | undefined {
     return typeof taskId === 'string' ? this.#tasks.connectionOf(taskId, context) : undefined;
-  }
-
-  /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
-  #noteTask({ method, params, context }: CallCommand, connection: UpstreamConnection, requestId: number, outcome: Outcome): Outcome {
-    if (outcome.kind !== 'result') return outcome;
-    const { result } = outcome;
-    switch (method) {
-      case 'tools/call': {
-        const task = createdTask(result);
-        if (task !== undefined) for (const said of this.#tasks.created(connection, requestId, context, task)) this.#announceTask(connection, said);
-        return outcome;
-      }
-      case 'tasks/get':
-      case 'tasks/cancel':
-        if (isEnded(result)) this.#tasks.ended(connection, result['taskId']);
-        return outcome;
-      case 'tasks/update':
-        return outcome;
-      case 'tasks/result':
-        this.#tasks.ended(connection, params['taskId']);
-        return outcome;
-      case 'tasks/list': {
-        const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
-        const isIdentified = context.principal !== anonymous;
-        return { kind: 'result', result: { ...result, tasks: tasks.filter(({ taskId }) => this.#tasks.isVisible(connection, taskId, context, isIdentified)) } };
-      }
-      case 'prompts/get':
-      case 'resources/read':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-      case 'completion/complete':
-      case 'skills/list':
-      case 'skills/get':
-      case 'resources/directory/read':
-        return outcome;
-    }
   }
 
   #announceTask(connection: UpstreamConnection, task: JsonObject): void {
@@ -397,35 +367,6 @@ export class Adapter {
 
   #find(exchange: ExchangeId): Call | undefined {
     return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
-  }
-
-  /** Counts a subscription. @returns true when the server need not be told, since another session listens already or still does. */
-  #isSettled({ method, params, context }: CallCommand, connection: UpstreamConnection): boolean {
-    const uri = params['uri'] as string;
-    if (method === 'resources/subscribe') return !this.#subscriptionsOf(connection).add(uri, context.session);
-    if (method === 'resources/unsubscribe') return !this.#subscriptionsOf(connection).remove(uri, context.session);
-    return false;
-  }
-
-  #subscriptionsOf(connection: UpstreamConnection): Subscriptions {
-    const known = this.#subscriptions.get(connection);
-    if (known !== undefined) return known;
-    const made = new Subscriptions();
-    this.#subscriptions.set(connection, made);
-    return made;
-  }
-
-  /** After a reconnect the server has forgotten what it was to tell of. */
-  #subscribeAgain(connection: UpstreamConnection): void {
-    const uris = [...this.#subscriptionsOf(connection).uris];
-    if (!connection.isModern) for (const uri of uris) this.#tell('resources/subscribe', { uri }, connection);
-    else if (uris.length > 0) void connection.watch(uris);
-  }
-
-  #resourceUpdated(connection: UpstreamConnection, uri: string): void {
-    const { bus, server } = this.#options;
-    const sessions = this.#subscriptionsOf(connection).listeners(uri);
-    if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, sessions });
   }
 
   #finish(call: Call, outcome: Outcome): void {
@@ -474,12 +415,7 @@ export class Adapter {
 
   #forgetSession(session: SessionKey): void {
     this.#setLevel(() => this.#levels.remove(session));
-    for (const [connection, subscriptions] of this.#subscriptions) {
-      const left = subscriptions.removeSession(session);
-      if (!connection.isModern) for (const uri of left) this.#tell('resources/unsubscribe', { uri }, connection);
-      else if (left.length > 0) void connection.watch([...subscriptions.uris]);
-      if (subscriptions.isEmpty) this.#subscriptions.delete(connection);
-    }
+    this.#watching.forgetSession(session);
     this.#instances.endSession(session);
   }
 
@@ -523,7 +459,7 @@ export class Adapter {
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {
     await this.#catalog.introduce(introduction);
     this.#sendLevel(this.#connection);
-    this.#subscribeAgain(this.#connection);
+    this.#watching.again(this.#connection);
     this.#settled();
   }
 
@@ -538,7 +474,7 @@ export class Adapter {
     if (kind !== undefined) {
       this.#catalog.announced(kind);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
-      this.#resourceUpdated(this.#connection, params['uri']);
+      this.#watching.updated(this.#connection, params['uri']);
     } else if (method === 'notifications/message' && params !== undefined) {
       bus.publish(subjects.notices, { kind: 'log', server, params, sessions: undefined });
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
@@ -553,7 +489,7 @@ export class Adapter {
   #hearInstance(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
     const { bus, server } = this.#options;
     if (changeKinds.some((kind) => changeNotifications[kind] === method)) void this.#catalog.readMore(connection);
-    else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') this.#resourceUpdated(connection, params['uri']);
+    else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') this.#watching.updated(connection, params['uri']);
     else if (method === 'notifications/elicitation/complete') this.#questions.announceCompletion(params);
     else if (method === 'notifications/tasks/status' && params !== undefined) this.#announceTask(connection, params);
     else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });

@@ -5,9 +5,10 @@
  */
 import type { KeyValue } from '@omnibus/bus';
 import {
-  changeKinds, listKinds, noAnnouncements, noLists,
+  changeKinds, isObject, listKinds, noAnnouncements, noLists,
   type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { readList } from './catalog-reader.ts';
 import type { UpstreamConnection } from './connection.ts';
@@ -16,10 +17,14 @@ import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 export interface CatalogKeeperOptions {
   readonly server: ServerName;
   readonly connection: () => UpstreamConnection;
+  readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
+
+/** A server that says its lists are old at once is not asked all the time. */
+const minTtlMs = 30_000;
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
 
@@ -30,6 +35,8 @@ export class CatalogKeeper {
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
   #isReading = false;
+  /** Set while a list is going to be read again because it ages. */
+  #rereading: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
   #common: CatalogLists = noLists;
   /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
@@ -76,6 +83,14 @@ export class CatalogKeeper {
 
   tool(name: string): ToolEntry | undefined {
     return this.#record.lists.tools.find((tool) => tool.name === name);
+  }
+
+  #readAgainAfter(ms: number): void {
+    if (this.#rereading !== undefined) return;
+    this.#rereading = this.#options.wheel.schedule(ms, () => {
+      this.#rereading = undefined;
+      this.readAgain();
+    });
   }
 
   async lost(problem: string): Promise<void> {
@@ -127,13 +142,16 @@ export class CatalogKeeper {
     const { log, limits } = this.#options;
     const { capabilities } = this.#record;
     const readings = await Promise.all(kinds.map(async (kind) => {
-      if (!((kind === 'resourceTemplates' ? 'resources' : kind) in capabilities)) return [kind, []] as const;
+      const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
+      if (capability === undefined) return [kind, []] as const;
       const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
       if ('failed' in reading) {
         log.warn({ problem: reading.failed }, 'a list of the server could not be read');
         return undefined;
       }
       if (reading.problems.length > 0) log.warn({ problems: reading.problems.slice(0, 10), count: reading.problems.length }, 'entries of a list were left out');
+      // Who announces changes need not be asked; of the others, what has a time to live is read again after it.
+      if (reading.ttlMs !== undefined && !(isObject(capability) && capability['listChanged'] === true)) this.#readAgainAfter(Math.max(reading.ttlMs, minTtlMs));
       return [kind, reading.entries] as const;
     }));
     return Object.fromEntries(readings.filter((reading) => reading !== undefined));

@@ -5,6 +5,8 @@ import type { Outcome } from './connection.ts';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
+  /** Milliseconds for which the server says the list can be used; undefined when it does not say. */
+  readonly ttlMs: number | undefined;
   /** What could not be read or was left out, in words. */
   readonly problems: readonly string[];
 }
@@ -24,6 +26,7 @@ export async function readList<Kind extends ListKind>(
   const problems: string[] = [];
   const seen = new Set<string>();
   let cursor: string | undefined;
+  let ttlMs: number | undefined;
   for (let page = 0; ; page += 1) {
     const outcome = await ask(listMethods[kind], cursor === undefined ? {} : { cursor });
     const items = outcome.kind === 'result' ? outcome.result[kind] : undefined;
@@ -35,6 +38,8 @@ export async function readList<Kind extends ListKind>(
       break;
     }
     values.push(...(items as unknown[]));
+    const age = outcome.result['ttlMs'];
+    if (typeof age === 'number') ttlMs = Math.min(age, ttlMs ?? Infinity);
     const next: unknown = isObject(outcome) && outcome.kind === 'result' ? outcome.result['nextCursor'] : undefined;
     if (typeof next !== 'string') break;
     if (seen.has(next) || page + 1 >= limits.maxCatalogPages || values.length > limits.maxCatalogEntries) {
@@ -45,7 +50,7 @@ export async function readList<Kind extends ListKind>(
     cursor = next;
   }
   const { entries, rejected } = checkEntries(kind, values, limits.maxCatalogEntries);
-  return { entries, problems: [...problems, ...rejected] };
+  return { entries, ttlMs, problems: [...problems, ...rejected] };
 }
 
 function describe(outcome: Outcome): string {

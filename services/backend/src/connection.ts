@@ -159,6 +159,12 @@ export class UpstreamConnection {
     return this.#listen?.watch(uris) ?? Promise.resolve([]);
   }
 
+  /** Ends the connection, and finds out anew of which era the server is. */
+  meetAgain(problem: string): void {
+    this.#options.era.forget();
+    if (this.isReady) this.#actor.send({ type: 'lost', problem });
+  }
+
   /** Why it is not ready, in words. */
   get problem(): string {
     const { value, context } = this.#actor.getSnapshot();
@@ -268,7 +274,9 @@ export class UpstreamConnection {
     const { era } = this.#options;
     this.#isModern = false;
     if (transport?.isLegacyOnly !== true && era.current !== 'legacy') {
-      const verdict = await this.#discover(transport, isCurrent);
+      const first = await this.#discover(transport, isCurrent);
+      const verdict = first.kind === 'again' ? await this.#discover(transport, isCurrent) : first;
+      if (verdict.kind === 'again') return 'the server refuses every revision, also those it says it speaks';
       if (verdict.kind === 'unknown') return verdict.problem;
       if (verdict.kind === 'legacy' && era.current === 'modern') {
         era.forget();

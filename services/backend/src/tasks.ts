@@ -2,8 +2,8 @@
  * The tasks a server works on: over which connection each was created and for whom. A server may speak of a task before it
  * has said that it created it (seen with the reference server), so what nobody knows yet is kept for a moment.
  */
-import { isEnded, type ExchangeContext, type JsonObject, type SessionKey } from '@omnibus/protocol';
-import type { UpstreamConnection } from './connection.ts';
+import { anonymous, createdTask, isEnded, isObject, type CallCommand, type ExchangeContext, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import type { Outcome, UpstreamConnection } from './connection.ts';
 
 interface Owner {
   readonly taskId: string;
@@ -13,6 +13,13 @@ interface Owner {
   readonly requestId: number;
   readonly expiresAt: number;
   isEnded: boolean;
+}
+
+/** A call that a server has answered. */
+interface Answered {
+  readonly command: CallCommand;
+  readonly connection: UpstreamConnection;
+  readonly requestId: number;
 }
 
 interface Early {
@@ -30,8 +37,44 @@ export class Tasks {
   readonly #known: Owner[] = [];
   #early: Early[] = [];
 
+  /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
+  learn({ command: { method, params, context }, connection, requestId }: Answered, outcome: Outcome, announce: (task: JsonObject) => void): Outcome {
+    if (outcome.kind !== 'result') return outcome;
+    const { result } = outcome;
+    switch (method) {
+      case 'tools/call': {
+        const task = createdTask(result);
+        if (task !== undefined) for (const said of this.#created(connection, requestId, context, task)) announce(said);
+        return outcome;
+      }
+      case 'tasks/get':
+      case 'tasks/cancel':
+        if (isEnded(result)) this.#ended(connection, result['taskId']);
+        return outcome;
+      case 'tasks/update':
+        return outcome;
+      case 'tasks/result':
+        this.#ended(connection, params['taskId']);
+        return outcome;
+      case 'tasks/list': {
+        const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
+        const isIdentified = context.principal !== anonymous;
+        return { kind: 'result', result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
+      }
+      case 'prompts/get':
+      case 'resources/read':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+      case 'completion/complete':
+      case 'skills/list':
+      case 'skills/get':
+      case 'resources/directory/read':
+        return outcome;
+    }
+  }
+
   /** @returns what the server said of it before. */
-  created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
+  #created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
     const ttl = typeof task['ttl'] === 'number' ? task['ttl'] : longestLifeMs;
     this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: Date.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
     if (this.#known.length > maxKnown) this.#known.shift();
@@ -59,7 +102,7 @@ export class Tasks {
   }
 
   /** A task's result was fetched, or its state seen to be final. */
-  ended(connection: UpstreamConnection, taskId: unknown): void {
+  #ended(connection: UpstreamConnection, taskId: unknown): void {
     for (const owner of this.#known) if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
   }
 
@@ -75,7 +118,7 @@ export class Tasks {
   }
 
   /** A caller that nothing but its session identifies sees its session's tasks only (2025-11-25 basic/utilities/tasks, Security). */
-  isVisible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): boolean {
+  #isVisible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): boolean {
     return this.#known.some((owner) => owner.connection === connection && owner.taskId === taskId
       && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
   }

@@ -360,7 +360,7 @@ function keepToken(given: JsonObject, params: JsonObject): JsonObject {
 }
 
 /** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
-function digestOf(method: string, { _meta, inputResponses, requestState, ...params }: JsonObject): string {
+function digestOf(method: string, { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject): string {
   return createHash('sha256').update(canonical([method, params])).digest('base64url');
 }
 

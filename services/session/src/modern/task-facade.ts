@@ -19,6 +19,9 @@ import { answer, answerResult, refuse, type Waiter } from './waiter.ts';
 
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 
+/** A server and its own id of a task. */
+type TaskAddress = readonly [server: ServerName, taskId: string];
+
 /** A `tasks/result` that is open because the task needs something. */
 interface Watch {
   readonly exchange: Exchange;
@@ -45,18 +48,18 @@ export class TaskFacade {
   serve(waiter: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
     switch (method) {
       case 'tasks/get':
-        this.#ask(waiter, 'tasks/get', server, id, (outcome) => this.#answerState(waiter, server, id, outcome));
+        this.#ask(waiter, 'tasks/get', [server, id], (outcome) => this.#answerState(waiter, server, id, outcome));
         return;
       case 'tasks/update':
         this.#update(waiter);
         return;
       case 'tasks/cancel':
         // One that has ended cannot be cancelled there; here that is no error.
-        this.#ask(waiter, 'tasks/cancel', server, id, (outcome) => (outcome.kind === 'fault' ? refuse(waiter, outcome.fault) : answerResult(waiter, modernResult('tasks/cancel', {}))));
+        this.#ask(waiter, 'tasks/cancel', [server, id], (outcome) => (outcome.kind === 'fault' ? refuse(waiter, outcome.fault) : answerResult(waiter, modernResult('tasks/cancel', {}))));
     }
   }
 
-  #ask(waiter: Waiter, method: ExchangeMethod, server: ServerName, taskId: string, settled: (outcome: ExchangeOutcome) => void, input?: (event: Input) => void): Exchange {
+  #ask(waiter: Waiter, method: ExchangeMethod, [server, taskId]: TaskAddress, settled: (outcome: ExchangeOutcome) => void, input?: (event: Input) => void): Exchange {
     const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
@@ -90,7 +93,7 @@ export class TaskFacade {
 
   /** What the older revision calls failed because the tool failed is completed here; only a failed request is failed. */
   #answerEnded(waiter: Waiter, server: ServerName, id: string, task: JsonObject): void {
-    this.#ask(waiter, 'tasks/result', server, id, (outcome) => {
+    this.#ask(waiter, 'tasks/result', [server, id], (outcome) => {
       if (outcome.kind === 'fault') refuse(waiter, outcome.fault);
       else if (outcome.kind === 'error') this.#answerTask(waiter, server, { ...task, status: 'failed' }, { error: modernError(outcome.error) });
       else this.#answerTask(waiter, server, { ...task, status: 'completed' }, { result: withRelatedTask(outcome.result, () => undefined) });
@@ -118,7 +121,7 @@ export class TaskFacade {
 
   #watch(name: string, waiter: Waiter, server: ServerName, id: string): Watch {
     const questions = new Map<string, Input>();
-    const exchange = this.#ask(waiter, 'tasks/result', server, id, () => {
+    const exchange = this.#ask(waiter, 'tasks/result', [server, id], () => {
       this.#watches.delete(name);
       watch.asked();
     }, (event) => {

@@ -8,6 +8,8 @@ import type { ServerIntroduction } from '../legacy/handshake.ts';
 export type Verdict =
   | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
   | { readonly kind: 'legacy' }
+  /** The server wants to be asked in a revision that it names, and that we speak. */
+  | { readonly kind: 'again' }
   /** Nothing was learned, or there is no revision in common. */
   | { readonly kind: 'unknown'; readonly problem: string };
 
@@ -25,6 +27,7 @@ export function readDiscovery(result: JsonObject): Verdict {
 export function readDiscoveryError({ code, data }: JsonRpcErrorObject): Verdict {
   if (code !== modernCodes.revisionUnsupported || !isObject(data) || !Array.isArray(data['supported'])) return legacy;
   const supported = data['supported'] as unknown[];
+  if (supported.some(isModernRevision)) return { kind: 'again' };
   const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
   return isNewer ? { kind: 'unknown', problem: `the server speaks ${supported.join(', ')}, none of which this gateway does` } : legacy;
 }

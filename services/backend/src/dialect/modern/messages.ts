@@ -44,7 +44,7 @@ export function modernHeaders(method: string, params: JsonObject, inputSchema: J
   const annotated = method === 'tools/call' && inputSchema !== undefined ? parameterHeaders(inputSchema) : [];
   const repeated = ('problem' in annotated ? [] : annotated).flatMap((header) => {
     const argument = argumentAt(params['arguments'], header.path);
-    return argument === undefined ? [] : [[`mcp-param-${header.name.toLowerCase()}`, encodeHeaderValue(String(argument as string))]];
+    return argument === undefined ? [] : [[`mcp-param-${header.name.toLowerCase()}`, encodeHeaderValue(typeof argument === 'string' ? argument : JSON.stringify(argument))]];
   });
   return {
     'mcp-protocol-version': latestModernRevision,
