@@ -49,7 +49,7 @@ it('check says what is good and everything that is wrong', async () => {
   expect(status).toBe(78);
   expect(output.split('\n')).toEqual([
     `${bad}:1: lisen: unknown option; did you mean "listen"?`,
-    `${bad}:3: mcpServers.a.url: expected an http:// or https:// address, got "nonsense"`,
+    `${bad}:3: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "nonsense"`,
   ]);
 });
 

@@ -1,5 +1,9 @@
 /** The official clients and servers of both eras, each with each. */
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
+import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { WebSocket } from 'ws';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { join } from 'node:path';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { Upstream } from '../support/upstream.ts';
 
 const textOf = (result: object): string => ((result as { content?: unknown }).content as { text: string }[])[0]?.text ?? '';
 const asking = { command: 'node', args: [fixturePath('asking-server')] };
@@ -60,4 +65,47 @@ it.each(clients)('a client of SDK 2.x at %s over `omnibus stdio`, alone and join
     await client.close();
   }
   await rm(folder, { recursive: true });
+});
+
+it('WebSockets on both sides: the SDK\'s client on /ws, a gateway behind a gateway', async () => {
+  await using inner = await startGateway('embedded', { mcpServers: { one: asking } });
+  using waiting = await RawClient.open(inner.url);
+  await waiting.untilTools((names) => names.includes('elicit'));
+  await using outer = await startGateway('embedded', { mcpServers: { inner: { url: inner.url.replace(/^http(.*)mcp$/, 'ws$1ws') } } });
+  using ready = await RawClient.open(outer.url);
+  await ready.untilTools((names) => names.includes('elicit'));
+  const client = new ClientOne({ name: 'socket', version: '1' }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'through sockets' } }));
+  await client.connect(new WebSocketClientTransport(new URL(outer.url.replace(/^http(.*)mcp$/, 'ws$1ws/inner'))));
+  expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('through sockets');
+  await client.close();
+});
+
+it('a WebSocket of a foreign origin, or at no endpoint, is refused', async () => {
+  await using gateway = await startGateway('embedded', { mcpServers: {} });
+  const open = (path: string, origin: string): Promise<string> => new Promise((resolve) => {
+    const socket = new WebSocket(gateway.url.replace(/^http(.*)\/mcp$/, `ws$1${path}`), 'mcp', { origin });
+    socket.on('open', () => {
+      socket.close();
+      resolve('open');
+    });
+    socket.on('error', ({ message }) => resolve(message));
+  });
+  expect(await open('/ws', 'http://evil.example.com')).toContain('403');
+  expect(await open('/elsewhere', 'http://localhost')).toContain('404');
+  expect(await open('/ws', 'http://localhost')).toBe('open');
+});
+
+it.each(['exits', 'silent'])('a server that %s when asked before it is initialized is taken for what it is', async (mood) => {
+  await using gateway = await startGateway('embedded', { mcpServers: { moody: { command: 'node', args: [fixturePath('moody-server'), mood], connectTimeout: '3s', restart: { minDelay: '50ms' } } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('fine'));
+  expect((await client.callTool('fine')).body).toContain('"fine"');
+});
+
+it.each([500, 502])('an HTTP server that breaks with %i over a request it does not expect is opened the older way', async (status) => {
+  await using upstream = await Upstream.start({ strangeStatus: status });
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('echo'));
 });

@@ -32,6 +32,8 @@ export interface UpstreamOptions {
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
+  /** What a request outside any session is answered with; default: 404. */
+  readonly strangeStatus?: number;
 }
 
 export const tool = (name: string): JsonObject => ({ name, description: name, inputSchema: { type: 'object' } });
@@ -129,7 +131,7 @@ export class Upstream {
       return;
     }
     if (typeof session !== 'string' || !this.#sessions.has(session)) {
-      response.writeHead(404).end();
+      response.writeHead(session === undefined ? (this.#options.strangeStatus ?? 404) : 404).end();
       return;
     }
     if (message.id === undefined) {

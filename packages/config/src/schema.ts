@@ -19,7 +19,7 @@ const optionalDuration = z.union([z.string(), z.number()])
 
 const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
 const hostPort = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, { error: 'expected HOST:PORT, for example "127.0.0.1:7300"' });
-const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' });
+const serverUrl = z.url({ protocol: /^(https?|wss?)$/, error: 'expected an http://, https://, ws:// or wss:// address' });
 const count = (fallback: number) => z.int().positive().default(fallback);
 
 /** Reserved because `/mcp/<name>` is an endpoint for each of these. */
@@ -35,13 +35,13 @@ export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'galler
 
 const server = z.strictObject({
   description: z.string().optional().describe('For people.'),
-  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse']).optional()
+  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'websocket', 'ws']).optional()
     .describe('How to talk to the server. Follows from `url` or `command` when left out: with `url`, Streamable HTTP, or HTTP+SSE (`sse`) with a server that knows nothing newer.'),
   command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
   env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
   cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
-  url: httpUrl.optional().describe('Address of a server over HTTP. With `command`, the program is started first and serves this address.'),
+  url: serverUrl.optional().describe('Address of a server over HTTP, or over a WebSocket (`ws://`). With `command`, the program is started first and serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
   disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
@@ -124,6 +124,9 @@ export const configSchema = shape.superRefine((config, context) => {
     if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
     if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
+    const isWebSocket = settings.url !== undefined && /^wss?:/.test(settings.url);
+    if (settings.type !== undefined && settings.url !== undefined && isWebSocket !== (settings.type === 'websocket' || settings.type === 'ws')) problem(`type "${settings.type}" does not go with this "url"`, 'type');
+    if (isWebSocket && settings.command !== undefined) problem('a program that serves a WebSocket cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type === 'sse' && settings.command !== undefined) problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
   }

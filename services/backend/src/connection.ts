@@ -277,7 +277,7 @@ export class UpstreamConnection {
       const first = await this.#discover(transport, isCurrent);
       const verdict = first.kind === 'again' ? await this.#discover(transport, isCurrent) : first;
       if (verdict.kind === 'again') return 'the server refuses every revision, also those it says it speaks';
-      if (verdict.kind === 'unknown') return verdict.problem;
+      if (verdict.kind === 'unknown') return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? this.#tryLegacy(verdict.problem) : verdict.problem;
       if (verdict.kind === 'legacy' && era.current === 'modern') {
         era.forget();
         return 'the server does not answer server/discover, as one of the newest revision does';
@@ -293,6 +293,14 @@ export class UpstreamConnection {
     return this.#acceptIntroduction(await this.ask('initialize', initializeParams(this.#options.capabilities)));
   }
 
+  /** What an older server makes of a request it does not know proves nothing; being introduced to it does. */
+  async #tryLegacy(problem: string): Promise<string | undefined> {
+    const refused = this.#acceptIntroduction(await this.ask('initialize', initializeParams(this.#options.capabilities)));
+    if (refused !== undefined) return problem;
+    this.#options.era.learn('legacy');
+    return undefined;
+  }
+
   async #discover(transport: Transport | undefined, isCurrent: () => boolean): Promise<Verdict> {
     const outcome = await this.ask('server/discover', {}, Math.max(minProbeMs, this.#options.connectTimeoutMs / 3));
     // A program that ends because it was asked something before `initialize` is of an older era: the next one is not asked.
@@ -305,7 +313,7 @@ export class UpstreamConnection {
         const problem = message.replace(this.#subject, '');
         if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
         // Over HTTP silence proves nothing; a program that does not answer is of an older era.
-        return reason === 'upstream.timeout' && transport?.closesToCancel === false ? { kind: 'legacy' } : { kind: 'unknown', problem };
+        return reason === 'upstream.timeout' && transport?.closesToCancel === false ? { kind: 'legacy' } : { kind: 'unknown', problem, mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
       }
     }
   }

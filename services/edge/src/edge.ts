@@ -8,6 +8,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Pipeline } from './http/pipeline.ts';
+import { WebSocketIngress } from './websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
 export interface EdgeOptions {
@@ -25,6 +26,7 @@ export class Edge {
   readonly #options: EdgeOptions;
   readonly #server: Server;
   readonly #pipeline: Pipeline;
+  readonly #webSockets: WebSocketIngress;
   readonly #host: string;
   readonly #port: number;
 
@@ -43,7 +45,9 @@ export class Edge {
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
+    this.#webSockets = new WebSocketIngress({ bus, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
     this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, this.#pipeline.handle);
+    this.#server.on('upgrade', this.#webSockets.handleUpgrade);
   }
 
   /**
@@ -71,6 +75,7 @@ export class Edge {
 
   async stop(): Promise<void> {
     this.drain();
+    this.#webSockets.stop();
     this.#server.closeAllConnections();
     if (this.#server.listening) await once(this.#server, 'close');
   }

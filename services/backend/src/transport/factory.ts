@@ -11,6 +11,7 @@ import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { Transport, TransportObserver } from './transport.ts';
+import { WebSocketTransport } from './websocket.ts';
 
 export interface TransportSource {
   readonly config: ServerConfig;
@@ -39,7 +40,8 @@ export class TransportFactory {
 
   /** Everything a server says comes on one way, so nothing tells which request a question belongs to. */
   get isSingleStream(): boolean {
-    return this.#config.url === undefined || this.#verdict.isEventSource;
+    const { url } = this.#config;
+    return url === undefined || this.#verdict.isEventSource || /^wss?:/.test(url);
   }
 
   /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
@@ -47,6 +49,7 @@ export class TransportFactory {
     const { url, type, headers, connectTimeout: openTimeoutMs } = this.#config;
     const maxMessageBytes = this.#maxMessageBytes;
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), maxMessageBytes }, observer);
+    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, maxMessageBytes, openTimeoutMs }, observer);
     const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, maxMessageBytes, openTimeoutMs };
     const child = isBase ? this.#child : undefined;
     const createStreamable = (hears: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, hears);

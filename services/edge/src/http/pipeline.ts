@@ -77,6 +77,12 @@ export class Pipeline {
     this.#isDraining = true;
   }
 
+  /** Why nothing at all is served to a request, judged by Host and Origin. */
+  forbids(request: IncomingMessage): GatewayFault | undefined {
+    const { allowedHosts, origins } = this.#options;
+    return checkHost(request, allowedHosts) ?? checkOrigin(request, origins) ?? (this.#isDraining ? fault('gateway.draining') : undefined);
+  }
+
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const { allowedHosts, origins } = this.#options;
     const forbidden = checkHost(request, allowedHosts) ?? checkOrigin(request, origins);

@@ -10,8 +10,8 @@ export type Verdict =
   | { readonly kind: 'legacy' }
   /** The server wants to be asked in a revision that it names, and that we speak. */
   | { readonly kind: 'again' }
-  /** Nothing was learned, or there is no revision in common. */
-  | { readonly kind: 'unknown'; readonly problem: string };
+  /** Nothing was learned, or there is no revision in common. `mayBeLegacy`: something is there, so an older opening is worth a try. */
+  | { readonly kind: 'unknown'; readonly problem: string; readonly mayBeLegacy: boolean };
 
 const legacy: Verdict = { kind: 'legacy' };
 
@@ -19,7 +19,7 @@ export function readDiscovery(result: JsonObject): Verdict {
   const { supportedVersions, capabilities, instructions } = result;
   if (!Array.isArray(supportedVersions) || !isObject(capabilities)) return legacy;
   if (!supportedVersions.some(isModernRevision)) {
-    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: `the server speaks ${supportedVersions.join(', ')}, none of which this gateway does` };
+    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: `the server speaks ${supportedVersions.join(', ')}, none of which this gateway does`, mayBeLegacy: false };
   }
   return { kind: 'modern', introduction: { revision: latestModernRevision, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined } };
 }
@@ -29,12 +29,14 @@ export function readDiscoveryError({ code, data }: JsonRpcErrorObject): Verdict 
   const supported = data['supported'] as unknown[];
   if (supported.some(isModernRevision)) return { kind: 'again' };
   const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
-  return isNewer ? { kind: 'unknown', problem: `the server speaks ${supported.join(', ')}, none of which this gateway does` } : legacy;
+  return isNewer ? { kind: 'unknown', problem: `the server speaks ${supported.join(', ')}, none of which this gateway does`, mayBeLegacy: false } : legacy;
 }
 
 /** @param httpStatus of a refusal without an error of JSON-RPC. */
 export function readRefusal(httpStatus: number, problem: string): Verdict {
-  return httpStatus === 401 || httpStatus === 403 || httpStatus >= 500 ? { kind: 'unknown', problem } : legacy;
+  if (httpStatus === 401 || httpStatus === 403) return { kind: 'unknown', problem, mayBeLegacy: false };
+  // Some old servers break over a request they do not expect.
+  return httpStatus >= 500 ? { kind: 'unknown', problem, mayBeLegacy: true } : legacy;
 }
 
 /** Asked again after this long: a server that was upgraded meanwhile would be served by old means for ever. */
