@@ -62,7 +62,7 @@ profiles:
 `)).toEqual([
       'omnibus.yaml:2: lisen: unknown option; did you mean "listen"?',
       'omnibus.yaml:4: timeouts.call: expected a duration such as "500ms", "30s", "10m" or "1h", or a number of milliseconds, got "soon"',
-      'omnibus.yaml:7: mcpServers.a.url: expected an http:// or https:// address, got "ftp://example.com"',
+      'omnibus.yaml:7: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "ftp://example.com"',
       'omnibus.yaml:8: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}',
       'omnibus.yaml:10: mcpServers.b.comand: unknown option; did you mean "command"?',
       'omnibus.yaml:11: mcpServers.c d: expected 1 to 64 characters of letters, digits, "_" and "-"',
