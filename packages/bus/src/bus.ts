@@ -47,6 +47,9 @@ export interface Bus {
   /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
   readonly connected: boolean;
 
+  /** What it stores is there for other processes, and after this one. */
+  readonly isShared: boolean;
+
   /** Delivers what was sent, then closes. Open requests fail with `closed`. */
   drain(): Promise<void>;
 }
@@ -55,6 +58,10 @@ declare const value: unique symbol;
 
 export interface Bucket<Value> {
   readonly name: string;
+  /** Values fit into one message: nothing is stored in parts. */
+  readonly isSmall?: boolean;
+  /** Milliseconds after its last change at which a key is forgotten; never, when left out. */
+  readonly maxAgeMs?: number;
   readonly [value]?: Value;
 }
 

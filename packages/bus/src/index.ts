@@ -2,6 +2,6 @@ export type { Bucket, Bus, Handler, KeyValue, KeyValueChange, KeyValueEntry, OnF
 export { BusError } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
-export { catalogBucket, secretsBucket, subjects, subjectTable } from './subjects.ts';
+export { catalogBucket, secretsBucket, sessionsBucket, subjects, subjectTable } from './subjects.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';

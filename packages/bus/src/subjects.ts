@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, ServerName, ServerNotice, SessionCommand, SessionKey,
+  AdoptCommand, AdoptReply, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -12,6 +12,10 @@ const backends = new Map<ServerName, Subject<CallCommand, ExchangeEvent>>();
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
   sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
+  /** A session whose owner is gone, for any session worker (queue group `session`). */
+  sessionAdopt: subject<AdoptCommand, AdoptReply>('session-adopt'),
+  /** Signs of life of session workers, for every edge. */
+  presence: subject<Presence>('presence'),
   /** What a client sends within a session, for the worker that owns it. */
   session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
   /** A request without a session, for any session worker (queue group `session`). */
@@ -37,12 +41,17 @@ export const subjects = {
 /** What each server offers; key: the server's name. */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog' };
 
+/** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
+export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
+
 /** Secrets the processes of one gateway share; key: what the secret is for. */
 export const secretsBucket: Bucket<string> = { name: 'omnibus-secrets' };
 
 /** The rows of `docs/subjects.md`. */
 export const subjectTable = [
   { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },
+  { subject: 'session-adopt', from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
+  { subject: 'presence', from: 'session', to: 'every edge', carries: 'Presence', answers: 'nothing' },
   { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'StreamFrame, many' },
   { subject: 'modern-at.<worker>', from: 'session', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'StreamFrame, many' },

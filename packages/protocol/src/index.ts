@@ -6,13 +6,13 @@ export type {
 } from './json-rpc.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
-export { defaultLimits, streamAfterMs } from './limits.ts';
+export { defaultLimits, presenceMs, streamAfterMs } from './limits.ts';
 export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
-export type { Caller, EventPosition, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, SessionCommand, StreamFrame } from './session-messages.ts';
+export type { AdoptCommand, AdoptReply, Caller, EventPosition, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
 } from './methods.ts';
@@ -25,3 +25,4 @@ export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, rep
 export type { ParameterHeader } from './header-values.ts';
 export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';
+export type { SessionRecord } from './session-record.ts';

@@ -29,4 +29,7 @@ export const defaultLimits = {
 /** A POST that is not answered within this many milliseconds is answered by a stream (ours: long before anyone in between gives up). */
 export const streamAfterMs = 1_000;
 
+/** Milliseconds between two signs of life of a session worker. */
+export const presenceMs = 500;
+
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };

@@ -1,6 +1,6 @@
 /** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
 import type { GatewayFault } from './errors.ts';
-import type { EndpointName, Principal, SessionId, SessionKey, StreamId } from './ids.ts';
+import type { EndpointName, Principal, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 import type { JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
 import type { ModernContext } from './modern.ts';
 
@@ -41,7 +41,9 @@ export type SessionCommand =
   | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
   /** The connection that read a stream is gone; `reader` is the `stream` of the command it came with. */
   | { readonly kind: 'detach'; readonly stream: StreamId; readonly reader: StreamId }
-  | { readonly kind: 'delete'; readonly caller: Caller };
+  | { readonly kind: 'delete'; readonly caller: Caller }
+  /** Asks which of these streams the owner knows nothing of; answered with `probed`. */
+  | { readonly kind: 'probe'; readonly streams: readonly StreamId[] };
 
 /**
  * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
@@ -56,6 +58,9 @@ export type StreamFrame =
   | { readonly kind: 'accepted' }
   /** The stream ends without a further message. */
   | { readonly kind: 'end' }
+  | { readonly kind: 'probed'; readonly missing: readonly StreamId[] }
+  /** The session goes on at another worker; what is open has to be asked of that one. */
+  | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
 
 /** What a client of HTTP+SSE posted, on its way to the edge that holds its stream. */
@@ -81,4 +86,21 @@ export interface ModernControl {
   readonly kind: 'closed';
   readonly key: SessionKey;
   readonly reason: string;
+}
+
+/** Asks any session worker to take over a session that nobody holds. */
+export interface AdoptCommand {
+  readonly key: SessionKey;
+}
+
+export interface AdoptReply {
+  /** Somebody holds it now; false when there is no such session. */
+  readonly isThere: boolean;
+}
+
+/** A session worker's sign of life, every `presenceMs`. */
+export interface Presence {
+  readonly worker: WorkerId;
+  /** Its last: sessions it held go on elsewhere. */
+  readonly isLeaving: boolean;
 }

@@ -34,6 +34,7 @@ export class Metrics {
   readonly #entries = this.#gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
   readonly sessions = this.#gauge('omnibus_sessions', 'Sessions this worker holds.', []);
   readonly sessionsOpened = this.#counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
+  readonly sessionsAdopted = this.#counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
   readonly sessionsExpired = this.#counter('omnibus_sessions_expired_total', 'Sessions ended because nothing happened in them for too long.', []);
   readonly streams = this.#gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);

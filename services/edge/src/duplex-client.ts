@@ -3,17 +3,20 @@
  * and the end of the connection is the end of the session. stdio (all revisions) and HTTP+SSE (2024-11-05). Requests of
  * 2026-07-28, which need no session, may come the same way.
  */
-import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, sessionKey, toErrorObject,
+  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
-  type SessionCommand, type SessionKey, type StreamFrame, type StreamId,
+  type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
+import { addressOf, type SessionAddress } from './session-addresses.ts';
+import type { SessionDoor } from './session-door.ts';
 import type { ParsedBody } from './parse-message.ts';
 
 export interface DuplexOptions {
   readonly bus: Bus;
+  readonly door: SessionDoor;
   readonly limits: Limits;
   readonly caller: Caller;
   /** Takes one serialised message. */
@@ -26,7 +29,7 @@ type State =
   | { readonly kind: 'closed' }
   /** What comes before the answer to `initialize` waits for it. */
   | { readonly kind: 'opening'; readonly waiting: PostedMessage[] }
-  | { readonly kind: 'open'; readonly session: Subject<SessionCommand, StreamFrame> };
+  | { readonly kind: 'open'; readonly session: SessionAddress };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
 
@@ -63,7 +66,7 @@ export class DuplexClient {
   /** The connection is over, and the session with it. */
   end(): Promise<void> {
     const state = this.#state;
-    const { bus, caller } = this.#options;
+    const { bus, door, caller } = this.#options;
     for (const { key, pending } of this.#standing.splice(0)) {
       pending.close();
       if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the connection is over' });
@@ -71,7 +74,7 @@ export class DuplexClient {
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     return new Promise((resolve) => {
-      bus.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
+      door.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
     });
   }
 
@@ -156,7 +159,7 @@ export class DuplexClient {
       if (reply.kind === 'answered') write(reply.text);
       else this.refuse(reply.fault, id);
     } else {
-      const session = subjects.session(sessionKey(reply.session));
+      const session = addressOf(reply.session);
       this.#state = { kind: 'open', session };
       if (isGone) {
         void this.end();
@@ -169,8 +172,8 @@ export class DuplexClient {
   }
 
   /** Everything a session says goes out on the one way there is. */
-  #send(session: Subject<SessionCommand, StreamFrame>, command: SessionCommand, id: JsonRpcId | undefined): void {
-    const pending = this.#options.bus.request(session, command, {
+  #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined): void {
+    const pending = this.#options.door.request(session, command, {
       reply: (frame) => {
         if (frame.kind === 'message') this.#options.write(frame.text);
         else if (frame.kind === 'refused') this.refuse(frame.fault, id);

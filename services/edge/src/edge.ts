@@ -8,6 +8,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Pipeline } from './http/pipeline.ts';
+import { SessionDoor } from './session-door.ts';
 import { WebSocketIngress } from './websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
@@ -25,6 +26,7 @@ const keepAliveTimeoutMs = 75_000;
 export class Edge {
   readonly #options: EdgeOptions;
   readonly #server: Server;
+  readonly #door: SessionDoor;
   readonly #pipeline: Pipeline;
   readonly #webSockets: WebSocketIngress;
   readonly #host: string;
@@ -38,14 +40,16 @@ export class Edge {
     this.#port = Number(port || 80);
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
+    this.#door = new SessionDoor(bus, wheel, log);
     this.#pipeline = new Pipeline({
+      door: this.#door,
       bus, wheel, log, metrics,
       limits: config.limits,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
     this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, this.#pipeline.handle);
     this.#server.on('upgrade', this.#webSockets.handleUpgrade);
   }
@@ -56,6 +60,7 @@ export class Edge {
    * @throws {Error} naming the address when it is taken.
    */
   async start(): Promise<string> {
+    await this.#door.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
     try {
       await once(this.#server, 'listening');
@@ -74,6 +79,7 @@ export class Edge {
   }
 
   async stop(): Promise<void> {
+    this.#door.stop();
     this.drain();
     this.#webSockets.stop();
     this.#server.closeAllConnections();

@@ -1,2 +1,3 @@
 export { Edge } from './edge.ts';
 export { serveStdioClient } from './stdio/ingress.ts';
+export { SessionDoor } from './session-door.ts';

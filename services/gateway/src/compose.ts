@@ -22,6 +22,7 @@ export interface GatewayOptions {
 
 export interface Gateway {
   readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
@@ -76,6 +77,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
 
   return {
     bus,
+    wheel,
     endpoint,
     adminAddress: admin?.address,
     records: () => backend?.records ?? [],

@@ -81,6 +81,13 @@ interface Destination {
   readonly tool?: string;
 }
 
+export interface ForwardingHooks {
+  /** Nothing is on its way any more. */
+  idle(): void;
+  /** A server was reached for the first time. */
+  touched(): void;
+}
+
 type Settled = (outcome: ExchangeOutcome) => void;
 
 /** Tasks whose progress is passed on; the oldest are forgotten. */
@@ -96,13 +103,13 @@ export class Forwarding<Stream extends CallStream> {
   readonly #taskProgress = new Map<string, (event: ProgressEvent) => void>();
   /** Servers that were reached, and may keep something for the party: a connection, a subscription, a log level. */
   readonly touched = new Set<ServerName>();
-  readonly #onIdle: () => void;
+  readonly #hooks: ForwardingHooks;
 
-  constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, onIdle: () => void) {
+  constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, hooks: ForwardingHooks) {
     this.#host = host;
     this.#party = party;
     this.#handedOut = handedOut;
-    this.#onIdle = onIdle;
+    this.#hooks = hooks;
     this.#tasks = new TaskIds(host.sealer, party.caller.principal);
   }
 
@@ -360,7 +367,10 @@ export class Forwarding<Stream extends CallStream> {
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool }: Destination, settled: Settled, cancelled?: () => void): void {
     const { stream, progressToken, view } = call;
     const { bus, wheel, nextExchangeId } = this.#host;
-    this.touched.add(server);
+    if (!this.touched.has(server)) {
+      this.touched.add(server);
+      this.#hooks.touched();
+    }
     const open = new OpenRequest(call.id, (reason) => {
       running.cancel(reason);
       this.#party.askerEnded(running, reason);
@@ -383,7 +393,7 @@ export class Forwarding<Stream extends CallStream> {
         this.#party.askerEnded(running, 'the call has ended');
         this.#open.remove(open);
         settled(outcome);
-        if (this.#open.size === 0) this.#onIdle();
+        if (this.#open.size === 0) this.#hooks.idle();
       },
     });
     this.#open.add(open);

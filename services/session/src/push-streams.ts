@@ -73,6 +73,16 @@ export class PushStreams {
     this.#flush();
   }
 
+  has(id: StreamId): boolean {
+    return this.#streams.has(id);
+  }
+
+  /** The session goes on elsewhere, and so do its streams. */
+  moveAll(): void {
+    for (const stream of this.#streams.values()) stream.move();
+    this.#streams.clear();
+  }
+
   endAll(): void {
     for (const stream of this.#streams.values()) stream.end();
     this.#streams.clear();

@@ -57,6 +57,13 @@ export class ResumableStream extends Link {
     this.#reply?.({ kind: 'message', text, isAnswer, sequence, last });
   }
 
+  /** Its reader is to ask another worker. */
+  move(): void {
+    this.#isComplete = true;
+    this.#reply?.({ kind: 'moved' });
+    this.#reply = undefined;
+  }
+
   /** Ends it without a further message. */
   end(): void {
     this.#isComplete = true;

@@ -10,10 +10,10 @@ import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
-  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId,
+  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
+  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
-  type SessionCommand, type SessionKey, type StreamId,
+  type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
 import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
@@ -50,18 +50,25 @@ export class Session {
   #logLevel: LogLevel | undefined;
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
-  readonly #released: (session: Session) => void;
+  readonly #hooks: SessionHooks;
+  /** What the client declared, as it did. */
+  #declared: JsonObject = {};
+  #isReady = false;
 
-  constructor(key: SessionKey, caller: Caller, host: SessionHost, released: (session: Session) => void) {
+  constructor(key: SessionKey, caller: Caller, host: SessionHost, hooks: SessionHooks) {
     this.key = key;
     this.caller = caller;
     this.#host = host;
-    this.#released = released;
-    this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), () => this.#onIdle?.());
+    this.#hooks = hooks;
+    this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
     this.#push = new PushStreams(() => host.metrics.dropped('queue_full'));
     this.#actor = startActor(sessionMachine.provide({
       actions: {
-        announcePending: () => this.#push.clientReady(),
+        announcePending: () => {
+          this.#isReady = true;
+          this.#push.clientReady();
+          this.#hooks.changed(this);
+        },
         endStreams: () => this.#push.endAll(),
         release: () => this.#release(),
         countExpired: () => host.metrics.sessionsExpired.inc(),
@@ -84,6 +91,7 @@ export class Session {
     const { protocolVersion, capabilities } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const declared = isObject(capabilities) ? capabilities : {};
+    this.#declared = declared;
     this.#capabilities = offeredCapabilities(declared);
     this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
@@ -93,6 +101,10 @@ export class Session {
     this.#lastActivityAt = performance.now();
     if (command.kind === 'detach') {
       if (!this.#push.detach(command.stream, command.reader)) this.#posts.find(command.stream)?.detach(command.reader);
+      return;
+    }
+    if (command.kind === 'probe') {
+      reply({ kind: 'probed', missing: command.streams.filter((id) => !this.#push.has(id) && this.#posts.find(id) === undefined) });
       return;
     }
     if (command.caller.principal !== this.caller.principal || command.caller.endpoint !== this.caller.endpoint) {
@@ -159,9 +171,47 @@ export class Session {
     this.#actor.send({ type: 'idle.noted' });
   }
 
+  /** What another worker revives it from. */
+  record(worker: WorkerId): SessionRecord {
+    return {
+      caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
+      ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
+    };
+  }
+
+  /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
+  restore({ revision, capabilities, isReady, logLevel, touched }: SessionRecord): void {
+    this.#declared = capabilities;
+    this.#capabilities = offeredCapabilities(capabilities);
+    this.#logLevel = logLevel;
+    for (const server of touched) this.#forwarding.touched.add(server);
+    this.#actor.send({ type: 'client.initialize', revision, capabilities });
+    if (!isReady) return;
+    this.#actor.send({ type: 'client.initialized' });
+    this.#push.listsChanged(changeKinds);
+  }
+
+  /** Waits for running requests up to the limit, and sends its streams to whoever goes on with it. */
+  async handOver(limitMs: number): Promise<void> {
+    await this.#idle(limitMs);
+    this.#forwarding.cancelAll('the gateway stops');
+    this.#push.moveAll();
+  }
+
+  /** Another worker holds it by now. */
+  abandon(): void {
+    this.#forwarding.cancelAll('another part of the gateway serves the session');
+    this.#push.moveAll();
+  }
+
   /** Ends the streams, waits for running requests up to the limit, ends. */
   async drain(limitMs: number): Promise<void> {
     this.#actor.send({ type: 'drain.requested' });
+    await this.#idle(limitMs);
+    this.#actor.send({ type: 'drained' });
+  }
+
+  async #idle(limitMs: number): Promise<void> {
     if (this.#forwarding.size > 0) {
       await new Promise<void>((resolve) => {
         const limit = this.#host.wheel.schedule(limitMs, resolve);
@@ -171,14 +221,13 @@ export class Session {
         };
       });
     }
-    this.#actor.send({ type: 'drained' });
   }
 
   #release(): void {
     this.#forwarding.cancelAll('the session has ended');
     this.#push.endAll();
     for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
-    this.#released(this);
+    this.#hooks.released(this);
   }
 
   /** The client's; the latest until it has said. */
@@ -298,6 +347,7 @@ export class Session {
       return;
     }
     this.#logLevel = level;
+    this.#hooks.changed(this);
     for (const server of view.definition.servers) {
       this.#forwarding.touched.add(server);
       this.#host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: this.key, level });
@@ -375,6 +425,14 @@ export class Session {
   #sourceName(view: View, server: ServerName): string | undefined {
     return view.definition.servers.length > 1 ? server : undefined;
   }
+}
+
+/** What the worker wants to know of a session. */
+export interface SessionHooks {
+  /** It has ended. */
+  released(session: Session): void;
+  /** Its record is old. */
+  changed(session: Session): void;
 }
 
 type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;

@@ -1,10 +1,10 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
 import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey,
+  errorText, fault, idSequence, newSessionId, newWorkerId, presenceMs, sessionKey, toErrorObject,
+  type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -13,6 +13,7 @@ import { Views } from './routing/views.ts';
 import type { SessionHost } from './host.ts';
 import { ModernDesk } from './modern/desk.ts';
 import { sharedSealer, type Sealer } from './sealer.ts';
+import { SessionRecords } from './session-records.ts';
 import { Session } from './session.ts';
 
 export interface SessionWorkerOptions {
@@ -34,6 +35,8 @@ const sweepsPerIdleTime = 10;
 export class SessionWorker {
   readonly #options: SessionWorkerOptions;
   readonly #host: SessionHost;
+  readonly #worker: WorkerId;
+  readonly #records: SessionRecords;
   readonly #views: Views;
   readonly #desk: ModernDesk;
   readonly #sessions = new Map<SessionKey, Held>();
@@ -41,12 +44,18 @@ export class SessionWorker {
   #subscriptions: Subscription[] = [];
   #config: Config;
   #isStopping = false;
+  #heart: Deadline | undefined;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
-    return new SessionWorker(options, await sharedSealer(options.bus));
+    const worker = newWorkerId('session');
+    const taken = new Map<'hear', (key: SessionKey) => void>();
+    const records = await SessionRecords.open(options.bus, options.log, (key) => taken.get('hear')?.(key));
+    const made = new SessionWorker(options, await sharedSealer(options.bus), worker, records);
+    taken.set('hear', (key) => made.#lose(key));
+    return made;
   }
 
-  private constructor(options: SessionWorkerOptions, sealer: Sealer) {
+  private constructor(options: SessionWorkerOptions, sealer: Sealer, worker: WorkerId, records: SessionRecords) {
     const { config, bus, wheel, log, metrics } = options;
     this.#options = options;
     this.#config = config;
@@ -54,7 +63,8 @@ export class SessionWorker {
       for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
       this.#desk.listsChanged(endpoint, changes);
     });
-    const worker = newWorkerId('session');
+    this.#worker = worker;
+    this.#records = records;
     this.#host = {
       bus, wheel, log, metrics, sealer,
       limits: config.limits,
@@ -75,9 +85,11 @@ export class SessionWorker {
         for (const { session } of this.#sessions.values()) session.hear(notice);
         this.#desk.hear(notice);
       }),
+      await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((isThere) => reply({ isThere })), { queue: 'session' }),
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
     await this.#desk.start();
+    this.#beat();
     this.#sweepLater();
   }
 
@@ -92,7 +104,78 @@ export class SessionWorker {
     this.#isStopping = true;
     for (const subscription of this.#subscriptions) subscription.close();
     const { drain } = this.#config.timeouts;
-    await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
+    const { bus } = this.#options;
+    if (!bus.isShared) {
+      await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
+      return;
+    }
+    await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
+    this.#heart?.cancel();
+    if (bus.connected) bus.publish(subjects.presence, { worker: this.#worker, isLeaving: true });
+  }
+
+  /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
+  async #handOver({ session, subscription }: Held, limitMs: number): Promise<void> {
+    await this.#records.release(session.key);
+    // Who asks from now on finds nobody, and asks another worker.
+    subscription?.close();
+    await session.handOver(limitMs);
+  }
+
+  /** @returns whether somebody holds the session now. */
+  async #adopt(key: SessionKey): Promise<boolean> {
+    if (this.#sessions.has(key)) return true;
+    if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return false;
+    try {
+      const record = await this.#records.adopt(key, this.#worker);
+      if (record === 'unknown') return false;
+      if (record === 'taken' || this.#sessions.has(key)) return true;
+      const session = this.#hold(key, record.caller);
+      session.restore(record);
+      await this.#listen(session);
+      this.#options.metrics.sessionsAdopted.inc();
+      return true;
+    } catch (error) {
+      this.#options.log.error({ err: error, session: key }, 'a session could not be taken over');
+      return false;
+    }
+  }
+
+  /** The session is another worker's, which took it over while we could not be reached. */
+  #lose(key: SessionKey): void {
+    const held = this.#sessions.get(key);
+    if (held === undefined) return;
+    this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
+    this.#forget(held.session);
+    held.session.abandon();
+  }
+
+  #hold(key: SessionKey, caller: Caller): Session {
+    const session: Session = new Session(key, caller, this.#host, {
+      released: (ended) => {
+        this.#records.remove(ended.key);
+        this.#forget(ended);
+      },
+      changed: (changed) => this.#records.save(changed.key, changed.record(this.#worker)),
+    });
+    this.#sessions.set(key, { session, subscription: undefined });
+    this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
+    return session;
+  }
+
+  async #listen(session: Session): Promise<void> {
+    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer));
+    const held = this.#sessions.get(session.key);
+    if (held?.session === session) held.subscription = subscription;
+    else subscription.close();
+  }
+
+  /** A sign of life: edges look after what they have open here when it stays out. */
+  #beat(): void {
+    const { bus, wheel } = this.#options;
+    if (!bus.isShared) return;
+    if (bus.connected) bus.publish(subjects.presence, { worker: this.#worker, isLeaving: false });
+    this.#heart = wheel.schedule(presenceMs, () => this.#beat());
   }
 
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
@@ -112,14 +195,10 @@ export class SessionWorker {
       return;
     }
     const id = newSessionId();
-    const session = new Session(sessionKey(id), caller, this.#host, (ended) => this.#forget(ended));
-    const held: Held = { session, subscription: undefined };
-    this.#sessions.set(session.key, held);
-    this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
+    const session = this.#hold(sessionKey(id), caller);
     const text = session.open(request, view);
-    this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer)).then(
-      (subscription) => {
-        held.subscription = subscription;
+    this.#records.create(session.key, session.record(this.#worker)).then(() => this.#listen(session)).then(
+      () => {
         this.#options.metrics.sessionsOpened.inc();
         reply({ kind: 'opened', session: id, text });
       },

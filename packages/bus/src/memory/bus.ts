@@ -78,6 +78,8 @@ export class MemoryBus implements Bus {
     return Promise.resolve({ close: () => this.#unsubscribe(to.name, listeners, member) });
   }
 
+  readonly isShared = false;
+
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
     const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery));
     this.#buckets.set(bucket.name, existing);

@@ -96,8 +96,10 @@ class NatsBus implements Bus {
     };
   }
 
+  readonly isShared = true;
+
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    return openKeyValue<Value>(this.#connection, bucket.name, this.#onFault);
+    return openKeyValue<Value>(this.#connection, bucket, this.#onFault);
   }
 
   async drain(): Promise<void> {

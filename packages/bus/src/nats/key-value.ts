@@ -8,7 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
 import { BusError } from '../errors.ts';
-import type { KeyValue, KeyValueChange, KeyValueEntry, OnFault, Subscription } from '../bus.ts';
+import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Subscription } from '../bus.ts';
 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
 const wrongLastSequence = 10_071;
@@ -17,19 +17,21 @@ const partBytes = 512 * 1024;
 
 type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
 
-export async function openKeyValue<Value>(connection: NatsConnection, name: string, onFault: OnFault): Promise<KeyValue<Value>> {
+export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
   const manager = new Kvm(connection);
-  const bucket = await manager.create(name, { history: 1 });
-  const parts = await manager.create(`${name}-parts`, { history: 1 });
+  const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }) };
+  const bucket = await manager.create(name, options);
+  const parts = isSmall ? undefined : await manager.create(`${name}-parts`, options);
   return new NatsKeyValue<Value>(bucket, parts, onFault);
 }
 
 class NatsKeyValue<Value> implements KeyValue<Value> {
   readonly #bucket: KV;
-  readonly #parts: KV;
+  /** Undefined for a bucket of small values. */
+  readonly #parts: KV | undefined;
   readonly #onFault: OnFault;
 
-  constructor(bucket: KV, parts: KV, onFault: OnFault) {
+  constructor(bucket: KV, parts: KV | undefined, onFault: OnFault) {
     this.#bucket = bucket;
     this.#parts = parts;
     this.#onFault = onFault;
@@ -98,6 +100,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {
     const stored = decode(entry.value) as Stored;
     if ('value' in stored) return { key: entry.key, value: stored.value as Value, revision: entry.revision };
+    if (this.#parts === undefined) return undefined;
     const parts: Uint8Array[] = [];
     for (let index = 0; index < stored.parts; index += 1) {
       const part = await this.#parts.get(`${entry.key}.${stored.generation}.${index}`);
@@ -111,6 +114,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     const inline = encode({ value } satisfies Stored);
     try {
       if (inline.length <= partBytes) return await write(inline);
+      if (this.#parts === undefined) throw new BusError('payload-too-large', `the value of key ${key} has ${inline.length} bytes, more than a bucket of small values takes`);
       const bytes = encode(value);
       const generation = randomBytes(9).toString('base64url');
       const parts = Math.ceil(bytes.length / partBytes);
@@ -129,6 +133,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   async #purgeParts(key: string, keepGeneration: string): Promise<void> {
+    if (this.#parts === undefined) return;
     const stale: string[] = [];
     for await (const part of await this.#parts.keys(`${key}.>`)) {
       if (part.split('.')[1] !== keepGeneration) stale.push(part);

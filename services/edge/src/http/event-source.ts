@@ -9,6 +9,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { DuplexClient } from '../duplex-client.ts';
+import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
 import { EventWriter } from './event-writer.ts';
 import { writeJson } from './post-answer.ts';
@@ -16,6 +17,7 @@ import { readBody } from './steps/read-body.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
+  readonly door: SessionDoor;
   readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
@@ -35,7 +37,7 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(response: ServerResponse, caller: Caller): void {
-    const { bus, limits, metrics, log } = this.#options;
+    const { bus, door, limits, metrics, log } = this.#options;
     const key = newSessionId();
     let client: DuplexClient | undefined;
     let subscription: Subscription | undefined;
@@ -63,7 +65,7 @@ export class EventSourceEndpoint {
           wheel: this.#options.wheel, maxBufferedBytes: limits.maxBufferedBytes, onSlowReader: () => metrics.slowReaders.inc(),
         });
         metrics.streams.inc();
-        client = new DuplexClient({ bus, limits, caller, write: (text) => writer.message(text, undefined), ended: () => writer.end() });
+        client = new DuplexClient({ bus, door, limits, caller, write: (text) => writer.message(text, undefined), ended: () => writer.end() });
         writer.event('endpoint', `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`);
       },
       (error: unknown) => {

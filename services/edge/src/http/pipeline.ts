@@ -3,17 +3,18 @@
  * host, origin, path, method, media types, revision header, session header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
-  type StreamFrame, type StreamId,
+  type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
 import { parseMessage } from '../parse-message.ts';
-import { SessionSubjects } from '../session-subjects.ts';
+import { SessionAddresses, type SessionAddress } from '../session-addresses.ts';
+import type { SessionDoor } from '../session-door.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import { EventWriter, readEventId, type EventStream, type EventWriterOptions } from './event-writer.ts';
@@ -26,6 +27,7 @@ import { readBody } from './steps/read-body.ts';
 
 export interface PipelineOptions {
   readonly bus: Bus;
+  readonly door: SessionDoor;
   readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
@@ -56,7 +58,7 @@ export class Pipeline {
   readonly #writerOptions: EventWriterOptions;
   readonly #counters: ReadonlyMap<string, { inc(): void }>;
   readonly #otherCounter: { inc(): void };
-  readonly #sessions = new SessionSubjects();
+  readonly #sessions = new SessionAddresses();
   readonly #eventSource: EventSourceEndpoint;
   #isDraining = false;
 
@@ -255,10 +257,10 @@ export class Pipeline {
   }
 
   /** Sends one command to the session's owner and writes what comes back. */
-  #command(response: ServerResponse, session: Subject<SessionCommand, StreamFrame>, command: PostCommand, answer: PostAnswer): void {
+  #command(response: ServerResponse, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
     let pending: PendingRequest | undefined;
     try {
-      pending = this.#options.bus.request(session, command, {
+      pending = this.#options.door.request(session, command, {
         reply: (frame) => {
           if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
           if (answer.frame(frame)) pending?.close();
@@ -274,7 +276,7 @@ export class Pipeline {
       if (response.writableFinished) return;
       answer.abandon();
       pending.close();
-      if (this.#options.bus.connected) this.#options.bus.publish(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+      if (this.#options.bus.connected) this.#options.bus.publish(session.subject, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
@@ -326,7 +328,7 @@ export class Pipeline {
       this.#refuse(response, problem ?? fault('session.missing'));
       return;
     }
-    const { bus, metrics } = this.#options;
+    const { bus, door, metrics } = this.#options;
     const after = readEventId(request.headers['last-event-id']);
     if (after === 'unknown') {
       this.#refuse(response, fault('stream.unknown'));
@@ -335,10 +337,12 @@ export class Pipeline {
     const { id: stream, isPrimed } = this.#newStream(request);
     let writer: EventWriter | undefined;
     try {
-      const pending = bus.request(session, { kind: 'attach', caller, stream, after }, {
+      const pending = door.request(session, { kind: 'attach', caller, stream, after }, {
         reply: (frame) => {
           switch (frame.kind) {
             case 'attached':
+              // The same again, when another worker goes on with the session.
+              if (writer !== undefined) return;
               writer = new EventWriter(response, { id: frame.stream, isPrimed: isPrimed && after === undefined }, this.#writerOptions);
               metrics.streams.inc();
               response.once('close', () => metrics.streams.dec());
@@ -352,7 +356,11 @@ export class Pipeline {
               response.end();
               return;
             case 'refused':
-              this.#refuse(response, frame.fault);
+              if (writer === undefined) this.#refuse(response, frame.fault);
+              else writer.end();
+              return;
+            case 'moved':
+            case 'probed':
           }
         },
         failed: (error) => {
@@ -362,7 +370,7 @@ export class Pipeline {
       });
       response.once('close', () => {
         pending.close();
-        if (writer !== undefined && bus.connected) bus.publish(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+        if (writer !== undefined && bus.connected) bus.publish(session.subject, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
       });
     } catch (error) {
       this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));
@@ -377,7 +385,7 @@ export class Pipeline {
       return;
     }
     try {
-      const pending = this.#options.bus.request(session, { kind: 'delete', caller }, {
+      const pending = this.#options.door.request(session, { kind: 'delete', caller }, {
         reply: (frame) => {
           pending.close();
           if (frame.kind === 'refused') this.#refuse(response, frame.fault);
@@ -410,7 +418,7 @@ export class Pipeline {
     return { id: this.#options.nextStreamId(), isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
   }
 
-  #sessionOf(request: IncomingMessage): Subject<SessionCommand, StreamFrame> | undefined {
+  #sessionOf(request: IncomingMessage): SessionAddress | undefined {
     const id = request.headers['mcp-session-id'];
     return typeof id === 'string' ? this.#sessions.of(id) : undefined;
   }

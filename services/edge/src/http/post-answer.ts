@@ -57,6 +57,8 @@ export class PostAnswer {
         this.fail(frame.fault);
         return true;
       case 'attached':
+      case 'moved':
+      case 'probed':
         return false;
     }
   }

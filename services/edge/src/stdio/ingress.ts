@@ -4,10 +4,12 @@ import { createInterface } from 'node:readline';
 import type { Bus } from '@omnibus/bus';
 import { anonymous, fault, rootEndpoint, type EndpointName, type Limits } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
+import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
 
 export interface StdioIngressOptions {
   readonly bus: Bus;
+  readonly door: SessionDoor;
   readonly limits: Limits;
   readonly endpoint: EndpointName | undefined;
   readonly input: Readable;
@@ -15,9 +17,9 @@ export interface StdioIngressOptions {
 }
 
 /** Serves until the input ends, and ends the session then. */
-export async function serveStdioClient({ bus, limits, endpoint, input, output }: StdioIngressOptions): Promise<void> {
+export async function serveStdioClient({ bus, door, limits, endpoint, input, output }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
-    bus, limits,
+    bus, door, limits,
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
     write: (text) => output.write(`${text}\n`),
     ended: () => undefined,

@@ -6,10 +6,12 @@ import type { Bus } from '@omnibus/bus';
 import { anonymous, isToken, type Caller, type EndpointName, type GatewayFault, type Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { DuplexClient } from '../duplex-client.ts';
+import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
 
 export interface WebSocketOptions {
   readonly bus: Bus;
+  readonly door: SessionDoor;
   readonly limits: Limits;
   readonly metrics: Metrics;
   /** Refuses what Host and Origin forbid. */
@@ -54,9 +56,9 @@ export class WebSocketIngress {
   }
 
   #serve(socket: WebSocket, caller: Caller): void {
-    const { bus, limits, metrics } = this.#options;
+    const { bus, door, limits, metrics } = this.#options;
     const client = new DuplexClient({
-      bus, limits, caller,
+      bus, door, limits, caller,
       write: (text) => {
         socket.send(text);
         if (socket.bufferedAmount <= limits.maxBufferedBytes) return;

@@ -1,4 +1,4 @@
-import { serveStdioClient } from '@omnibus/edge';
+import { serveStdioClient, SessionDoor } from '@omnibus/edge';
 import { stopOnSignal } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
@@ -66,7 +66,8 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   });
   await Promise.race([gateway.settled(), limit]);
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
-  await serveStdioClient({ bus: gateway.bus, limits: config.limits, endpoint, input: process.stdin, output: process.stdout });
+  const { bus, wheel } = gateway;
+  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, endpoint, input: process.stdin, output: process.stdout });
   await stop();
   process.exit(0);
 }

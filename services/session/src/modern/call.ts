@@ -77,7 +77,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     this.#options = options;
     this.#latest = options.first;
     this.#waiters = [options.first];
-    this.#forwarding = new Forwarding(options.host, this, options.handedOut, () => undefined);
+    this.#forwarding = new Forwarding(options.host, this, options.handedOut, { idle: () => undefined, touched: () => undefined });
   }
 
   start(): void {

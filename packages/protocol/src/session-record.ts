@@ -1,0 +1,20 @@
+/** What a session is revived from when the worker that held it is gone. Written when one of these changes, never per request. */
+import type { ServerName, WorkerId } from './ids.ts';
+import type { JsonObject } from './json-rpc.ts';
+import type { LogLevel } from './methods.ts';
+import type { LegacyRevision } from './revisions.ts';
+import type { Caller } from './session-messages.ts';
+
+export interface SessionRecord {
+  readonly caller: Caller;
+  readonly revision: LegacyRevision;
+  /** As the client declared them. */
+  readonly capabilities: JsonObject;
+  /** The client has confirmed the handshake. */
+  readonly isReady: boolean;
+  readonly logLevel?: LogLevel;
+  /** Servers that may keep something for it. */
+  readonly touched: readonly ServerName[];
+  /** Who holds it. Changed only by comparing the record's revision: two workers never hold one session. */
+  readonly worker: WorkerId;
+}

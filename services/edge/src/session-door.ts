@@ -1,0 +1,218 @@
+/**
+ * The way to sessions. A session whose worker is gone is taken over by another when it is next asked for; what was open at
+ * the moment of loss is asked again where that can do no harm, and answered with "outcome unknown" where it could.
+ *
+ * Invariants
+ *  W1  A command is sent a second time only when nobody had it (no responders), or when it changes nothing by being repeated.
+ *  W2  A command whose worker vanished is answered within a bounded time.
+ */
+import { subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
+import { Link, Ring } from '@omnibus/collections';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { fault, presenceMs, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type { SessionAddress } from './session-addresses.ts';
+
+class Passage extends Link {
+  readonly address: SessionAddress;
+  readonly command: SessionCommand;
+  readonly observer: ReplyObserver<StreamFrame>;
+  pending: PendingRequest | undefined;
+  /** How often it was sent. */
+  attempts = 0;
+
+  constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
+    super();
+    this.address = address;
+    this.command = command;
+    this.observer = observer;
+  }
+}
+
+const maxAttempts = 5;
+/** A worker that was not heard of for so many beats is gone. */
+const missedBeats = 4;
+/** A takeover that is not done by then has failed. */
+const adoptMs = 5_000;
+
+export class SessionDoor {
+  readonly #bus: Bus;
+  readonly #wheel: DeadlineWheel;
+  readonly #log: Logger;
+  readonly #open = new Ring<Passage>();
+  readonly #adoptions = new Map<SessionKey, Promise<boolean>>();
+  /** When each session worker was last heard of. */
+  readonly #workers = new Map<WorkerId, number>();
+  #subscription: Subscription | undefined;
+  #sweep: Deadline | undefined;
+
+  constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
+    this.#bus = bus;
+    this.#wheel = wheel;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    this.#subscription = await this.#bus.subscribe(subjects.presence, ({ worker, isLeaving }) => {
+      if (!isLeaving) {
+        this.#workers.set(worker, performance.now());
+      } else if (this.#workers.delete(worker)) {
+        this.#lookAfterAll();
+      }
+    });
+    this.#sweepLater();
+  }
+
+  stop(): void {
+    this.#subscription?.close();
+    this.#sweep?.cancel();
+  }
+
+  /**
+   * Sends a command to the session's owner, whoever that is.
+   * @throws {BusError} when the bus cannot carry it.
+   */
+  request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
+    const passage = new Passage(address, command, observer);
+    this.#open.add(passage);
+    try {
+      this.#send(passage);
+    } catch (error) {
+      this.#open.remove(passage);
+      throw error;
+    }
+    return {
+      close: () => {
+        this.#open.remove(passage);
+        passage.pending?.close();
+      },
+    };
+  }
+
+  #send(passage: Passage): void {
+    passage.attempts += 1;
+    passage.pending = this.#bus.request(passage.address.subject, passage.command, {
+      reply: (frame) => {
+        if (frame.kind !== 'moved') passage.observer.reply(frame);
+        else {
+          passage.pending?.close();
+          this.#again(passage);
+        }
+      },
+      failed: (error) => {
+        if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#again(passage); // W1
+        else this.#fail(passage, error);
+      },
+    });
+  }
+
+  #fail(passage: Passage, error: BusError): void {
+    if (this.#open.remove(passage)) passage.observer.failed(error);
+  }
+
+  #again(passage: Passage): void {
+    void this.#adopt(passage.address.key).then((isThere) => {
+      if (!this.#open.has(passage)) return;
+      if (!isThere) passage.attempts = maxAttempts; // The next "no responders" is the answer.
+      try {
+        this.#send(passage);
+      } catch (error) {
+        this.#fail(passage, error as BusError);
+      }
+    });
+  }
+
+  /** Asks any worker to take a session over. Resolves with false when there is no such session. */
+  #adopt(key: SessionKey): Promise<boolean> {
+    const running = this.#adoptions.get(key);
+    if (running !== undefined) return running;
+    const adoption = new Promise<boolean>((resolve) => {
+      const finish = (isThere: boolean): void => {
+        limit.cancel();
+        pending.close();
+        this.#adoptions.delete(key);
+        resolve(isThere);
+      };
+      const limit = this.#wheel.schedule(adoptMs, () => finish(false));
+      const pending = this.#bus.request(subjects.sessionAdopt, { key }, {
+        reply: ({ isThere }) => finish(isThere),
+        failed: () => finish(false),
+      });
+    });
+    this.#adoptions.set(key, adoption);
+    return adoption;
+  }
+
+  #sweepLater(): void {
+    this.#sweep = this.#wheel.schedule(presenceMs, () => {
+      const now = performance.now();
+      const gone = [...this.#workers].filter(([, heardAt]) => now - heardAt > presenceMs * missedBeats).map(([worker]) => worker);
+      for (const worker of gone) this.#workers.delete(worker);
+      if (gone.length > 0) {
+        this.#log.warn({ workers: gone }, 'session workers are gone');
+        this.#lookAfterAll();
+      }
+      this.#sweepLater();
+    });
+  }
+
+  /** Asks after every session of which something is open. */
+  #lookAfterAll(): void {
+    const bySession = new Map<SessionKey, Passage[]>();
+    for (const passage of this.#open.toArray()) {
+      const { key } = passage.address;
+      bySession.set(key, [...(bySession.get(key) ?? []), passage]);
+    }
+    for (const [key, passages] of bySession) {
+      const streams = passages.flatMap(({ command }) => ('stream' in command ? [command.stream] : []));
+      const pending = this.#bus.request(subjects.session(key), { kind: 'probe', streams }, {
+        reply: (frame) => {
+          pending.close();
+          if (frame.kind !== 'probed') return;
+          for (const passage of passages) if ('stream' in passage.command && frame.missing.includes(passage.command.stream)) this.#lost(passage);
+        },
+        failed: (error) => {
+          if (error.kind === 'no-responders') for (const passage of passages) this.#lost(passage);
+        },
+      });
+    }
+  }
+
+  /** The worker that had it is gone. */
+  #lost(passage: Passage): void {
+    if (!this.#open.has(passage)) return;
+    passage.pending?.close();
+    if (isRepeatable(passage.command)) {
+      this.#again(passage);
+      return;
+    }
+    this.#open.remove(passage);
+    passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
+    // The session goes on: whoever asks next finds it.
+    void this.#adopt(passage.address.key);
+  }
+}
+
+/** What can be done a second time without doing more than once would have. */
+function isRepeatable(command: SessionCommand): boolean {
+  switch (command.kind) {
+    case 'attach':
+    case 'detach':
+    case 'delete':
+    case 'probe':
+      return true;
+    case 'post':
+      return isHarmless(command.message);
+    case 'batch':
+      return command.messages.every(isHarmless);
+  }
+}
+
+const reading: ReadonlySet<string> = new Set([
+  'ping', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
+  'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/result', 'skills/list', 'skills/get', 'resources/directory/read',
+]);
+
+function isHarmless(posted: PostedMessage): boolean {
+  return posted.kind !== 'request' || reading.has(posted.message.method);
+}

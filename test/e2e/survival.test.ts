@@ -1,0 +1,102 @@
+/** A session outlives the worker that holds it: workers are killed, stopped and replaced under clients that go on. */
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EraClient } from '../matrix/era-client.ts';
+import { EraServer } from '../matrix/era-server.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import type { RunningProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream, type Call } from '../support/upstream.ts';
+
+describe('with session workers that come and go', () => {
+  let upstream: Upstream;
+  let era: EraServer;
+  let gateway: GatewayUnderTest;
+
+  beforeAll(async () => {
+    upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined) });
+    era = await EraServer.start('2025-11-25');
+    gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url }, era: { url: era.url } } });
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('up__echo') && names.includes('era__form'));
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+    await era[Symbol.asyncDispose]();
+  });
+
+  const holders = (): RunningProcess[] => gateway.processes.filter((part) => part !== gateway.edge && part !== gateway.backend && part.child.exitCode === null && part.child.signalCode === null);
+
+  /** Starts a worker, and ends all that were there before it. */
+  async function replaceWorkers(signal: NodeJS.Signals): Promise<void> {
+    const old = holders();
+    await gateway.startPart('session');
+    await Promise.all(old.map(async (worker) => {
+      const ended = once(worker.child, 'exit');
+      worker.kill(signal);
+      await ended;
+    }));
+  }
+
+  it.each(['SIGKILL', 'SIGTERM'] as const)('%s: the session goes on, with what it had agreed', async (signal) => {
+    using client = await EraClient.open({
+      url: gateway.url, revision: '2025-11-25', capabilities: { elicitation: { form: {} } }, answers: { 'elicitation/create': () => ({ action: 'accept', content: { answer: 'still here' } }) },
+    });
+    await client.request('logging/setLevel', { level: 'warning' });
+    await client.request('resources/subscribe', { uri: 'up://one' });
+    await replaceWorkers(signal);
+    expect((await client.call('up__echo')).result).toEqual(text('echoed'));
+    expect(JSON.stringify((await client.call('era__form')).result)).toContain('still here');
+    const logged = await client.call('era__log');
+    expect(logged.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['loud']);
+    // Its GET stream was open all the time, and hears on.
+    upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+    await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one');
+  });
+
+  it('SIGKILL: what was under way is answered, and never done twice; reading is done again', async () => {
+    using client = await RawClient.open(gateway.url);
+    const calls = upstream.calls.values.length;
+    const waiting = client.callTool('up__slow');
+    const completing = client.request('tasks/result', { taskId: 'nonsense' });
+    await upstream.calls.until(calls + 1);
+    await completing;
+    await replaceWorkers('SIGKILL');
+    const { last } = await waiting;
+    expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
+    expect(upstream.calls.values.length).toBe(calls + 1);
+    expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
+  });
+
+  it('SIGTERM: a call under way is finished by the worker that leaves', async () => {
+    using client = await RawClient.open(gateway.url);
+    const calls = upstream.calls.values.length;
+    const waiting = client.callTool('up__slow');
+    const call = (await upstream.calls.until(calls + 1)).at(-1) as Call;
+    const replaced = replaceWorkers('SIGTERM');
+    // Another worker serves the session already, while the old one waits for its call.
+    using other = await RawClient.open(gateway.url);
+    await other.callTool('up__echo');
+    call.answer(text('finished'));
+    expect((await waiting).last.result).toEqual(text('finished'));
+    await replaced;
+  });
+
+  it('a session that was deleted stays deleted', async () => {
+    using client = await RawClient.open(gateway.url);
+    expect(await client.delete()).toBe(204);
+    await replaceWorkers('SIGKILL');
+    expect((await client.request('ping')).status).toBe(404);
+  });
+
+  it('a hundred sessions at once are taken over, none twice and none lost', async () => {
+    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(gateway.url)));
+    await gateway.startPart('session');
+    await replaceWorkers('SIGKILL');
+    const answers = await Promise.all(clients.map((client) => client.callTool('up__echo')));
+    expect(answers.every(({ last }) => JSON.stringify(last.result) === JSON.stringify(text('echoed')))).toBe(true);
+    for (const client of clients) client[Symbol.dispose]();
+  });
+});
