@@ -100,3 +100,74 @@ describe('with session workers that come and go', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 });
+
+describe('with backend workers that come and go', () => {
+  let upstream: Upstream;
+  let gateway: GatewayUnderTest;
+
+  beforeAll(async () => {
+    upstream = await Upstream.start({
+      tools: [tool('slow'), { ...tool('look'), annotations: { readOnlyHint: true } }], resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} },
+      onCall: (call) => (call.name === 'look' && upstream.looked.values.length > 0 ? call.answer(text('seen')) : upstream.looked.add(call)),
+    });
+    gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  const backends: RunningProcess[] = [];
+
+  /** Starts an adapter, and ends those that were there before it. */
+  async function replaceBackends(signal: NodeJS.Signals): Promise<void> {
+    const old = backends.length === 0 ? [gateway.backend] : backends.splice(0);
+    backends.push(await gateway.startPart('backend'));
+    await Promise.all(old.map(async (worker) => {
+      const ended = once(worker.child, 'exit');
+      worker.kill(signal);
+      await ended;
+    }));
+  }
+
+  it('SIGKILL: a call that changes something is answered with "outcome unknown", one that reads is made again, and subscriptions go on', async () => {
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('look'));
+    const heard = await client.standing();
+    await client.request('resources/subscribe', { uri: 'up://one' });
+    const slow = client.callTool('slow');
+    await upstream.looked.until(1);
+    const calls = upstream.calls.values.length;
+    const subscriptions = upstream.requests.filter(({ method }) => method === 'resources/subscribe').length;
+    await replaceBackends('SIGKILL');
+    expect((await slow).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
+    expect(upstream.calls.values.length).toBe(calls);
+    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= subscriptions);
+    for (let told = false; !told;) {
+      upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+      await client.callTool('look');
+      told = heard.values.some(({ method }) => method === 'notifications/resources/updated');
+    }
+  });
+
+  it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {
+    const clients = await Promise.all([0, 1, 2, 3].map(() => RawClient.open(gateway.url)));
+    let isOver = false;
+    let made = 0;
+    const failures: unknown[] = [];
+    const running = clients.map(async (client) => {
+      while (!isOver) {
+        const { last } = await client.callTool('look');
+        made += 1;
+        if (last.error !== undefined) failures.push(last.error);
+      }
+    });
+    for (let round = 0; round < 3; round += 1) await replaceBackends('SIGTERM');
+    isOver = true;
+    await Promise.all(running);
+    expect(failures).toEqual([]);
+    expect(made).toBeGreaterThan(100);
+    for (const client of clients) client[Symbol.dispose]();
+  });
+});

@@ -47,6 +47,8 @@ export class Upstream {
   readonly requests: JsonRpcRequest[] = [];
   /** The same, to wait for. */
   readonly answered = new Heard<JsonRpcRequest>();
+  /** For a test's own use. */
+  readonly looked = new Heard<Call>();
   /** Standing streams that were opened. */
   readonly listening = new Heard<string>();
   tools: readonly JsonObject[];

@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -32,6 +32,10 @@ export const subjects = {
     backends.set(server, known);
     return known;
   },
+  /** Signs of life of backend workers, for every session worker. */
+  backendPresence: subject<BackendPresence>('backend-presence'),
+  /** Which of these exchanges does an adapter hold? Every adapter of the server answers. */
+  backendHolds: (server: ServerName): Subject<HeldExchanges, HeldExchanges> => subject('backend-holds', server),
   /** Cancellation and the like, for every adapter of the server. */
   backendControl: (server: ServerName): Subject<ControlCommand> => subject('backend-control', server),
   /** What servers say outside calls, for every session worker. */
@@ -58,6 +62,8 @@ export const subjectTable = [
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
+  { subject: 'backend-presence', from: 'backend', to: 'every session worker', carries: 'BackendPresence', answers: 'nothing' },
+  { subject: 'backend-holds.<server>', from: 'session', to: 'every adapter of the server', carries: 'HeldExchanges', answers: 'HeldExchanges, once each' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },
   { subject: 'notices', from: 'backend', to: 'every session worker', carries: 'ServerNotice', answers: 'nothing' },
 ] as const;

@@ -23,6 +23,8 @@ export interface Route {
   readonly original: string;
   /** Arguments the operator fixed; they replace the client's. */
   readonly pinned?: JsonObject;
+  /** Of a tool: its server says that calling it again does no more than calling it once. */
+  readonly isRepeatable?: boolean;
   /** Of a tool: clients of older revisions see its output inside an object. */
   readonly wrapsOutput?: boolean;
   /** Of a tool: whether it runs as a task. */
@@ -64,7 +66,7 @@ export class View {
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
       const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry), wrapsOutput: needsWrapping(tool.entry['outputSchema']) };
+      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry), wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
       return pinned === undefined ? withSupport : { ...withSupport, pinned };
     });
     this.#tools = publicNames(tools, prefixed, definition.rename);
@@ -211,6 +213,11 @@ export class View {
     }
     return pages;
   }
+}
+
+/** Hints of the server (2025-03-26 server/tools, Tool Annotations). */
+function isRepeatable({ annotations }: JsonObject): boolean {
+  return isObject(annotations) && (annotations['readOnlyHint'] === true || annotations['idempotentHint'] === true);
 }
 
 function withoutArguments(schema: JsonObject, pinned: JsonObject): JsonObject {

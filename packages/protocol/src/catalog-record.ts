@@ -26,7 +26,7 @@ export interface CatalogRecord {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
   readonly lists: CatalogLists;
-  /** Counts the server's own announcements per list: they are passed on even when the list reads the same afterwards. */
+  /** When the server last announced a change, per list; it grows with each: announcements are passed on even when the list reads the same afterwards. */
   readonly announcements: Readonly<Record<ChangeKind, number>>;
 }
 

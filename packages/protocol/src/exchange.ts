@@ -3,7 +3,7 @@
  * turn what they hear into this, dialects of servers turn this into what they say; neither knows the other.
  */
 import type { GatewayFault } from './errors.ts';
-import type { ExchangeId, Principal, ServerName, SessionKey } from './ids.ts';
+import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
 import type { InputMethod, LogLevel } from './methods.ts';
 
@@ -106,3 +106,17 @@ export type ServerNotice =
   /** The call that created the task has been answered; its progress token lives as long as the task. */
   | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly sessions: readonly SessionKey[] };
+
+/** A backend worker's sign of life, every `presenceMs`. */
+export interface BackendPresence {
+  readonly worker: WorkerId;
+  /** Servers it has adapters of. */
+  readonly servers: readonly ServerName[];
+  /** Its last. */
+  readonly isLeaving: boolean;
+}
+
+/** A question about open exchanges, and the answer: those an adapter holds. */
+export interface HeldExchanges {
+  readonly exchanges: readonly ExchangeId[];
+}

@@ -15,6 +15,8 @@ export interface SessionRecord {
   readonly logLevel?: LogLevel;
   /** Servers that may keep something for it. */
   readonly touched: readonly ServerName[];
+  /** Resources it is told of, by server and the server's own URI. */
+  readonly subscriptions: readonly (readonly [server: ServerName, uri: string])[];
   /** Who holds it. Changed only by comparing the record's revision: two workers never hold one session. */
   readonly worker: WorkerId;
 }

@@ -175,11 +175,13 @@ export class Adapter {
   async start(): Promise<void> {
     const { bus, server } = this.#options;
     this.#catalog.open(await bus.keyValue(catalogBucket));
+    // Before calls can come: they wait for it (C4).
+    this.#connection.start();
     this.#busSubscriptions = [
       await bus.subscribe(subjects.backend(server), (command, reply) => this.#call(command, reply), { queue: 'backend' }),
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
+      await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => reply({ exchanges: exchanges.filter((exchange) => this.#find(exchange) !== undefined) })),
     ];
-    this.#connection.start();
   }
 
   /**

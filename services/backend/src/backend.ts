@@ -1,9 +1,9 @@
 /** All adapters of one process, kept in step with the configuration. */
 import { Agent } from 'undici';
-import type { Bus } from '@omnibus/bus';
+import { subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { parseServerName, type CatalogRecord, type Limits } from '@omnibus/protocol';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { newWorkerId, parseServerName, presenceMs, type CatalogRecord, type Limits } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 
@@ -24,6 +24,8 @@ export class Backend {
   readonly #limits: Limits;
   /** Time limits are each call's own, so the wire has none but for connecting. */
   readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
+  readonly #worker = newWorkerId('backend');
+  #heart: Deadline | undefined;
   #config: Config;
 
   constructor(options: BackendOptions) {
@@ -38,6 +40,7 @@ export class Backend {
   /** Subscribes for every server and begins to connect. `settled()` waits for the outcome. */
   async start(): Promise<void> {
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
+    this.#beat();
   }
 
   /** Resolves when every server is up or has failed its first attempt. */
@@ -58,8 +61,20 @@ export class Backend {
   }
 
   async stop(): Promise<void> {
+    const servers = [...this.#adapters.keys()].map(parseServerName);
     await Promise.all([...this.#adapters.keys()].map((name) => this.#remove(name, false)));
+    this.#heart?.cancel();
+    const { bus } = this.#options;
+    if (bus.isShared && bus.connected) bus.publish(subjects.backendPresence, { worker: this.#worker, servers, isLeaving: true });
     await this.#dispatcher.destroy();
+  }
+
+  /** A sign of life: sessions look after what they have open here when it stays out. */
+  #beat(): void {
+    const { bus, wheel } = this.#options;
+    if (!bus.isShared) return;
+    if (bus.connected) bus.publish(subjects.backendPresence, { worker: this.#worker, servers: [...this.#adapters.keys()].map(parseServerName), isLeaving: false });
+    this.#heart = wheel.schedule(presenceMs, () => this.#beat());
   }
 
   async #add(name: string): Promise<void> {

@@ -64,7 +64,7 @@ export class CatalogKeeper {
 
   /** The server has said that a list changed. */
   announced(kind: ChangeKind): void {
-    this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: this.#record.announcements[kind] + 1 } };
+    this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: Math.max(Date.now(), this.#record.announcements[kind] + 1) } };
     this.#stale.add(kind);
     void this.#readStale();
   }

@@ -146,6 +146,8 @@ export class SessionDoor {
   #sweepLater(): void {
     this.#sweep = this.#wheel.schedule(presenceMs, () => {
       const now = performance.now();
+      // Cut off from the bus we hear nobody, which says nothing about them.
+      if (!this.#bus.connected) for (const worker of this.#workers.keys()) this.#workers.set(worker, now);
       const gone = [...this.#workers].filter(([, heardAt]) => now - heardAt > presenceMs * missedBeats).map(([worker]) => worker);
       for (const worker of gone) this.#workers.delete(worker);
       if (gone.length > 0) {

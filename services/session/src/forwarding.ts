@@ -79,7 +79,16 @@ interface Destination {
   readonly subject: Subject;
   /** The tool's own name, for its time limits. */
   readonly tool?: string;
+  /** Its server says that calling it twice does no more than calling it once. */
+  readonly isRepeatable?: boolean;
 }
+
+/** What only reads. */
+const reading: ReadonlySet<ExchangeMethod> = new Set<ExchangeMethod>([
+  'prompts/get', 'resources/read', 'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'tasks/get', 'tasks/result', 'tasks/list', 'skills/list', 'skills/get', 'resources/directory/read',
+]);
+/** Resources a party can be subscribed to before those are forgotten that it asked for first. */
+const maxSubscriptions = 1_000;
 
 export interface ForwardingHooks {
   /** Nothing is on its way any more. */
@@ -103,6 +112,8 @@ export class Forwarding<Stream extends CallStream> {
   readonly #taskProgress = new Map<string, (event: ProgressEvent) => void>();
   /** Servers that were reached, and may keep something for the party: a connection, a subscription, a log level. */
   readonly touched = new Set<ServerName>();
+  /** Resources the party is told of, by server and the server's own URI. */
+  subscriptions: readonly (readonly [server: ServerName, uri: string])[] = [];
   readonly #hooks: ForwardingHooks;
 
   constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, hooks: ForwardingHooks) {
@@ -229,7 +240,7 @@ export class Forwarding<Stream extends CallStream> {
     }
     const call = route.wrapsOutput === true ? { ...given, wrapsOutput: true } : given;
     const { task, ...plain } = toolParams(params, route);
-    const destination: Destination = { server: route.server, params: plain, subject: ['tool', name], tool: route.original };
+    const destination: Destination = { server: route.server, params: plain, subject: ['tool', name], tool: route.original, isRepeatable: route.isRepeatable === true };
     const knowsTasks = this.#party.knowsTasks();
     if (knowsTasks && task !== undefined && view.taskServers().length > 0) {
       // Without the capability the wish for a task is ignored; with it, a tool that has none says so.
@@ -364,7 +375,7 @@ export class Forwarding<Stream extends CallStream> {
     return { principal: caller.principal, session: key, standsAlone, capabilities: this.#party.capabilities(), logLevel: this.#party.logLevel(), wantsProgress };
   }
 
-  #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool }: Destination, settled: Settled, cancelled?: () => void): void {
+  #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {
     const { stream, progressToken, view } = call;
     const { bus, wheel, nextExchangeId } = this.#host;
     if (!this.touched.has(server)) {
@@ -373,12 +384,14 @@ export class Forwarding<Stream extends CallStream> {
     }
     const open = new OpenRequest(call.id, (reason) => {
       running.cancel(reason);
+      this.#host.watch.remove(running);
       this.#party.askerEnded(running, reason);
       stream.leaveUnanswered(); // S2
       cancelled?.();
     });
     const running = new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
+      isRepeatable: isRepeatable ?? reading.has(call.method),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
@@ -392,11 +405,35 @@ export class Forwarding<Stream extends CallStream> {
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');
         this.#open.remove(open);
+        this.#host.watch.remove(running);
+        this.#noteSubscription(call.method, server, params, outcome);
         settled(outcome);
         if (this.#open.size === 0) this.#hooks.idle();
       },
     });
     this.#open.add(open);
+    this.#host.watch.add(running);
+  }
+
+  #noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome): void {
+    if (outcome.kind !== 'result' || typeof uri !== 'string') return;
+    if (method === 'resources/unsubscribe') {
+      this.subscriptions = this.subscriptions.filter((subscription) => subscription[0] !== server || subscription[1] !== uri);
+    } else if (method === 'resources/subscribe') {
+      this.subscriptions = [...this.subscriptions.filter((subscription) => subscription[0] !== server || subscription[1] !== uri).slice(1 - maxSubscriptions), [server, uri]];
+      this.#hooks.touched();
+    }
+  }
+
+  /** An adapter that was not there before knows of no subscription. */
+  subscribeAgain(server: ServerName): void {
+    const ignored = { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: () => undefined };
+    for (const [of, uri] of this.subscriptions) {
+      if (of !== server) continue;
+      Exchange.start(this.#host.bus, this.#host.wheel, {
+        exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false),
+      }, ignored);
+    }
   }
 
   /** Fetching a task's result takes as long as the task. */

@@ -175,12 +175,14 @@ export class Session {
   record(worker: WorkerId): SessionRecord {
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
+      subscriptions: this.#forwarding.subscriptions,
       ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
     };
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
-  restore({ revision, capabilities, isReady, logLevel, touched }: SessionRecord): void {
+  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions }: SessionRecord): void {
+    this.#forwarding.subscriptions = subscriptions;
     this.#declared = capabilities;
     this.#capabilities = offeredCapabilities(capabilities);
     this.#logLevel = logLevel;
@@ -196,6 +198,13 @@ export class Session {
     await this.#idle(limitMs);
     this.#forwarding.cancelAll('the gateway stops');
     this.#push.moveAll();
+  }
+
+  /** An adapter came or went: what those that are there are to know of this session is said again. */
+  adaptersChanged(server: ServerName): void {
+    if (!this.#forwarding.touched.has(server)) return;
+    if (this.#logLevel !== undefined) this.#host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: this.key, level: this.#logLevel });
+    this.#forwarding.subscribeAgain(server);
   }
 
   /** Another worker holds it by now. */

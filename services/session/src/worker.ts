@@ -7,6 +7,7 @@ import {
   type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
@@ -39,6 +40,7 @@ export class SessionWorker {
   readonly #records: SessionRecords;
   readonly #views: Views;
   readonly #desk: ModernDesk;
+  readonly #watch: ExchangeWatch;
   readonly #sessions = new Map<SessionKey, Held>();
   readonly #perPrincipal = new Map<Principal, number>();
   #subscriptions: Subscription[] = [];
@@ -65,7 +67,17 @@ export class SessionWorker {
     });
     this.#worker = worker;
     this.#records = records;
+    this.#watch = new ExchangeWatch({
+      bus, wheel, log,
+      changed: (servers) => {
+        for (const server of servers) {
+          for (const { session } of this.#sessions.values()) session.adaptersChanged(server);
+          this.#desk.adaptersChanged(server);
+        }
+      },
+    });
     this.#host = {
+      watch: this.#watch,
       bus, wheel, log, metrics, sealer,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
@@ -89,6 +101,7 @@ export class SessionWorker {
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
     await this.#desk.start();
+    if (bus.isShared) await this.#watch.start();
     this.#beat();
     this.#sweepLater();
   }
@@ -104,6 +117,7 @@ export class SessionWorker {
     this.#isStopping = true;
     for (const subscription of this.#subscriptions) subscription.close();
     const { drain } = this.#config.timeouts;
+    this.#watch.stop();
     const { bus } = this.#options;
     if (!bus.isShared) {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);

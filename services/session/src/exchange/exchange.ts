@@ -8,6 +8,7 @@
  *  E3  While a client is asked, the exchange does not age; the asking has a limit of its own.
  */
 import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { Link } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault, toErrorObject, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcErrorObject,
@@ -51,9 +52,11 @@ export interface ExchangeRequest {
   readonly subject: Subject;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
+  /** Doing it twice does no more than doing it once. */
+  readonly isRepeatable?: boolean;
 }
 
-export class Exchange {
+export class Exchange extends Link {
   readonly #bus: Bus;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
@@ -66,19 +69,25 @@ export class Exchange {
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
   #isSettled = false;
+  #wasRepeated = false;
 
   constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
+    super();
     this.#bus = bus;
     this.#wheel = wheel;
     this.#endsAt = performance.now() + request.limits.maxMs;
     this.#request = request;
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
-    const { exchange, method, params, context } = request;
+    this.#send();
+  }
+
+  #send(): void {
+    const { exchange, server, method, params, context, limits } = this.#request;
     try {
-      this.#pending = bus.request(
-        subjects.backend(request.server),
-        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: request.limits.maxMs + request.limits.humanMs } },
+      this.#pending = this.#bus.request(
+        subjects.backend(server),
+        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs } },
         { reply: (event) => this.#hear(event), failed: (error) => this.#fail(error) },
       );
     } catch (error) {
@@ -90,6 +99,29 @@ export class Exchange {
   /** Sends a request whose end nobody waits for. */
   static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver): void {
     void new Exchange(bus, wheel, request, observer);
+  }
+
+  get server(): ServerName {
+    return this.#request.server;
+  }
+
+  /** The adapter that worked on it is gone. */
+  lost(): void {
+    if (this.#isSettled) return;
+    this.#pending?.close();
+    for (const input of [...this.#inputs]) {
+      this.#inputs.delete(input);
+      this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
+    }
+    if (this.#request.isRepeatable === true && !this.#wasRepeated) {
+      this.#wasRepeated = true;
+      this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
+      this.#send();
+      return;
+    }
+    const { server } = this.#request;
+    this.#settle();
+    this.#observer.settled({ kind: 'fault', fault: fault('gateway.interrupted', `the part of the gateway that is connected to server "${server}" is gone`, { server }) });
   }
 
   get id(): ExchangeId {

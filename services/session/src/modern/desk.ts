@@ -94,6 +94,10 @@ export class ModernDesk {
     for (const listener of this.#listeners.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(kinds);
   }
 
+  adaptersChanged(server: ServerName): void {
+    for (const listener of this.#listeners.values()) listener.adaptersChanged(server);
+  }
+
   hear(notice: ServerNotice): void {
     if (notice.kind !== 'resource-updated') return;
     for (const key of notice.sessions) {

@@ -22,6 +22,8 @@ export class Listener {
   readonly #host: SessionHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #touched = new Set<ServerName>();
+  /** What servers tell it of, by server and the server's own URI. */
+  readonly #taken: (readonly [server: ServerName, uri: string])[] = [];
   /** What happened before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
   #isEnded = false;
@@ -42,6 +44,11 @@ export class Listener {
 
   resourceUpdated(uri: string): void {
     this.#tell('notifications/resources/updated', { uri });
+  }
+
+  /** An adapter came or went, and those that are there may know of no subscription. */
+  adaptersChanged(server: ServerName): void {
+    if (this.#touched.has(server)) for (const [of, uri] of this.#taken) if (of === server) this.#subscribeOne(server, uri, () => undefined);
   }
 
   /** Nobody reads it any more, or the gateway stops. */
@@ -74,8 +81,7 @@ export class Listener {
 
   /** Subscribes each resource at its server, and acknowledges those that were taken. */
   #subscribe(uris: readonly string[], view: View, handedOut: HandedOut): void {
-    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
-    const { key, caller, context } = this.waiter.command;
+    const { wheel } = this.#host;
     const taken = new Set<string>();
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
     const limit = wheel.schedule(subscribeMs, acknowledge);
@@ -91,20 +97,29 @@ export class Listener {
       if (server === undefined) continue;
       waiting += 1;
       this.#touched.add(server);
-      Exchange.start(bus, wheel, {
-        exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri: view.resourceRoute(uri)?.original ?? uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
-        context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
-      }, {
-        progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined,
-        settled: (outcome) => {
-          if (outcome.kind === 'result') taken.add(uri);
-          settled();
-        },
+      const original = view.resourceRoute(uri)?.original ?? uri;
+      this.#subscribeOne(server, original, (isTaken) => {
+        if (isTaken) {
+          taken.add(uri);
+          this.#taken.push([server, original]);
+        }
+        settled();
       });
     }
     if (waiting === 0) {
       limit.cancel();
       acknowledge();
     }
+  }
+  #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
+    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
+    const { key, caller, context } = this.waiter.command;
+    Exchange.start(bus, wheel, {
+      exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
+      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
+    }, {
+      progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined,
+      settled: (outcome) => settled(outcome.kind === 'result'),
+    });
   }
 }
