@@ -30,6 +30,12 @@ const tasks = {
     check();
     test();
   },
+  chaos() {
+    install();
+    build();
+    provideNats();
+    run('vitest', ['run', '--project', 'system', 'test/chaos', ...rest]);
+  },
   bench() {
     install();
     build();

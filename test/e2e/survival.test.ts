@@ -5,7 +5,9 @@ import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import type { RunningProcess } from '../support/processes.ts';
-import { RawClient } from '../support/raw-client.ts';
+import { Heard } from '@omnibus/bus/testing';
+import { ModernClient } from '../support/modern-client.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 describe('with session workers that come and go', () => {
@@ -84,6 +86,36 @@ describe('with session workers that come and go', () => {
     await replaced;
   });
 
+  it('SIGKILL: requests without a session are answered too, and a subscription goes on', async () => {
+    using client = new ModernClient(gateway.url);
+    const calls = upstream.calls.values.length;
+    const heard = new Heard<Message>();
+    client.stream('subscriptions/listen', { notifications: { toolsListChanged: true } }, (message) => Promise.resolve(heard.add(message))).catch(() => undefined);
+    await heard.until(1);
+    const waiting = client.call('up__slow');
+    await upstream.calls.until(calls + 1);
+    await replaceWorkers('SIGKILL');
+    expect((await waiting).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted' } });
+    expect(upstream.calls.values.length).toBe(calls + 1);
+    expect((await client.call('up__echo')).last.result).toMatchObject(text('echoed'));
+    // The worker that goes on acknowledges anew, and tells what changes.
+    await heard.until(2);
+    upstream.notify('notifications/tools/list_changed');
+    await heard.untilSome(({ method }) => method === 'notifications/tools/list_changed');
+  });
+
+  it('any edge serves any session: GET, POST and DELETE of one session at three of them', async () => {
+    const [two, three] = [await gateway.startEdge(), await gateway.startEdge()];
+    using client = await RawClient.open(gateway.url);
+    const heard = await client.at(two).listen();
+    expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
+    expect((await client.at(three).callTool('up__echo')).last.result).toEqual(text('echoed'));
+    upstream.notify('notifications/tools/list_changed');
+    await heard.until(1);
+    expect(await client.at(three).delete()).toBe(204);
+    expect((await client.at(two).request('ping')).status).toBe(404);
+  });
+
   it('a session that was deleted stays deleted', async () => {
     using client = await RawClient.open(gateway.url);
     expect(await client.delete()).toBe(204);
@@ -153,18 +185,18 @@ describe('with backend workers that come and go', () => {
 
   it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {
     const clients = await Promise.all([0, 1, 2, 3].map(() => RawClient.open(gateway.url)));
-    let isOver = false;
+    const over = new AbortController();
     let made = 0;
     const failures: unknown[] = [];
     const running = clients.map(async (client) => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const { last } = await client.callTool('look');
         made += 1;
         if (last.error !== undefined) failures.push(last.error);
       }
     });
     for (let round = 0; round < 3; round += 1) await replaceBackends('SIGTERM');
-    isOver = true;
+    over.abort();
     await Promise.all(running);
     expect(failures).toEqual([]);
     expect(made).toBeGreaterThan(100);

@@ -18,13 +18,21 @@ export interface GatewayUnderTest {
   readonly configFile: string;
   /** Of the bus between the processes; undefined when embedded. */
   readonly bus: string | undefined;
+  /** Starts another edge. @returns its endpoint. */
+  startEdge(): Promise<string>;
   /** Starts another process of one role. */
-  startPart(role: 'session' | 'backend'): Promise<RunningProcess>;
+  startPart(role: 'edge' | 'session' | 'backend'): Promise<RunningProcess>;
   /** Replaces the configuration file; running processes follow it. */
   configure(config: object): Promise<void>;
   /** `host:port` of the admin port of one process. */
   admin(process: RunningProcess): Promise<string>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Where clients of an edge connect. */
+export async function endpointOf(edge: RunningProcess): Promise<string> {
+  const [, endpoint] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+  return endpoint;
 }
 
 const anyPort = '127.0.0.1:0';
@@ -62,17 +70,19 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
     edge = start('--role', 'edge', '--bus', nats.url);
   }
   await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
-  const [, url] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+  const url = await endpointOf(edge);
+  const startPart = async (role: 'edge' | 'session' | 'backend'): Promise<RunningProcess> => {
+    const part = start('--role', role, '--bus', busUrl as string);
+    await part.line(/"msg":"ready"/);
+    return part;
+  };
   const owned = stack.move();
   stack = owned;
   return {
     url, edge, backend, processes, configFile, configure,
     bus: busUrl,
-    async startPart(role) {
-      const part = start('--role', role, '--bus', busUrl as string);
-      await part.line(/"msg":"ready"/);
-      return part;
-    },
+    startPart,
+    startEdge: async () => endpointOf(await startPart('edge')),
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
       return address;

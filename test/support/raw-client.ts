@@ -42,6 +42,13 @@ export class RawClient {
     return client;
   }
 
+  /** The same session through another edge. */
+  at(url: string): RawClient {
+    const client = new RawClient(url);
+    client.session = this.session;
+    return client;
+  }
+
   initialize(protocolVersion: string): Promise<Answer> {
     return this.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
   }

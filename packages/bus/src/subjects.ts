@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -24,6 +24,8 @@ export const subjects = {
   modernAt: (worker: WorkerId): Subject<ModernCommand, StreamFrame> => subject('modern-at', worker),
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
+  /** Which of these requests does a session worker hold? Every one answers. */
+  modernHolds: subject<HeldRequests, HeldRequests>('modern-holds'),
   /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): Subject<InboxPost, InboxReply> => subject('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -60,6 +62,7 @@ export const subjectTable = [
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'StreamFrame, many' },
   { subject: 'modern-at.<worker>', from: 'session', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'StreamFrame, many' },
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
+  { subject: 'modern-holds', from: 'edge', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-presence', from: 'backend', to: 'every session worker', carries: 'BackendPresence', answers: 'nothing' },

@@ -88,6 +88,11 @@ export interface ModernControl {
   readonly reason: string;
 }
 
+/** A question about requests without a session that are open, and the answer: those a worker holds. */
+export interface HeldRequests {
+  readonly keys: readonly SessionKey[];
+}
+
 /** Asks any session worker to take over a session that nobody holds. */
 export interface AdoptCommand {
   readonly key: SessionKey;

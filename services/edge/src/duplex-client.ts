@@ -94,7 +94,7 @@ export class DuplexClient {
   }
 
   #requestModern(request: JsonRpcRequest): void {
-    const { bus, caller, limits, write } = this.#options;
+    const { door, caller, limits, write } = this.#options;
     const { id } = request;
     const context = checkModernRequest(request, undefined);
     if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
@@ -108,7 +108,7 @@ export class DuplexClient {
       // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
       if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
     };
-    const pending = bus.request(subjects.modern, { kind: 'request', key, caller, request, context, parameterHeaders: undefined }, {
+    const pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined }, {
       reply: (frame) => {
         if (frame.kind === 'message') write(frame.text);
         else if (frame.kind === 'refused') this.refuse(frame.fault, id);

@@ -9,7 +9,7 @@
 import { subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, presenceMs, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import { fault, presenceMs, type ModernCommand, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -29,6 +29,22 @@ class Passage extends Link {
   }
 }
 
+/** A request without a session. */
+class ModernPassage extends Link {
+  readonly command: ModernCommand;
+  readonly observer: ReplyObserver<StreamFrame>;
+  pending: PendingRequest | undefined;
+  isRepeated = false;
+
+  constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
+    super();
+    this.command = command;
+    this.observer = observer;
+  }
+}
+
+/** Workers have this long to say which requests they hold. */
+const holdsMs = 500;
 const maxAttempts = 5;
 /** A worker that was not heard of for so many beats is gone. */
 const missedBeats = 4;
@@ -40,6 +56,7 @@ export class SessionDoor {
   readonly #wheel: DeadlineWheel;
   readonly #log: Logger;
   readonly #open = new Ring<Passage>();
+  readonly #openModern = new Ring<ModernPassage>();
   readonly #adoptions = new Map<SessionKey, Promise<boolean>>();
   /** When each session worker was last heard of. */
   readonly #workers = new Map<WorkerId, number>();
@@ -158,8 +175,72 @@ export class SessionDoor {
     });
   }
 
+  /**
+   * Sends a request that needs no session to any worker.
+   * @throws {BusError} when the bus cannot carry it.
+   */
+  requestModern(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
+    const passage = new ModernPassage(command, observer);
+    this.#openModern.add(passage);
+    try {
+      this.#sendModern(passage);
+    } catch (error) {
+      this.#openModern.remove(passage);
+      throw error;
+    }
+    return {
+      close: () => {
+        this.#openModern.remove(passage);
+        passage.pending?.close();
+      },
+    };
+  }
+
+  #sendModern(passage: ModernPassage): void {
+    passage.pending = this.#bus.request(subjects.modern, passage.command, {
+      reply: (frame) => passage.observer.reply(frame),
+      failed: (error) => {
+        if (this.#openModern.remove(passage)) passage.observer.failed(error);
+      },
+    });
+  }
+
+  /** Asks which of the open requests any worker holds; the others are lost. */
+  #lookAfterModern(): void {
+    const open = this.#openModern.toArray();
+    if (open.length === 0) return;
+    const held = new Set<SessionKey>();
+    const pending = this.#bus.request(subjects.modernHolds, { keys: open.map(({ command }) => command.key) }, {
+      reply: ({ keys }) => {
+        for (const key of keys) held.add(key);
+      },
+      failed: () => undefined, // Nobody is there: nothing is held.
+    });
+    this.#wheel.schedule(holdsMs, () => {
+      pending.close();
+      if (this.#bus.connected) for (const passage of open) if (!held.has(passage.command.key)) this.#lostModern(passage);
+    });
+  }
+
+  #lostModern(passage: ModernPassage): void {
+    if (!this.#openModern.has(passage)) return;
+    passage.pending?.close();
+    if (reading.has(passage.command.request.method) && !passage.isRepeated) {
+      passage.isRepeated = true;
+      try {
+        this.#sendModern(passage);
+        return;
+      } catch (error) {
+        this.#log.debug({ err: error }, 'a request could not be sent again');
+      }
+    }
+    this.#openModern.remove(passage);
+    passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
+  }
+
   /** Asks after every session of which something is open. */
   #lookAfterAll(): void {
+    this.#lookAfterModern();
     const bySession = new Map<SessionKey, Passage[]>();
     for (const passage of this.#open.toArray()) {
       const { key } = passage.address;
@@ -211,7 +292,7 @@ function isRepeatable(command: SessionCommand): boolean {
 }
 
 const reading: ReadonlySet<string> = new Set([
-  'ping', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
+  'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
   'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/result', 'skills/list', 'skills/get', 'resources/directory/read',
 ]);
 

@@ -132,6 +132,11 @@ export class Forwarding<Stream extends CallStream> {
     return this.#open.cancel(clientId, reason);
   }
 
+  /** Ends everything that is on its way with an answer of the gateway's own. */
+  failAll(gatewayFault: GatewayFault): void {
+    this.#open.failAll(gatewayFault);
+  }
+
   cancelAll(reason: string): void {
     this.#open.cancelAll(reason);
   }
@@ -382,12 +387,18 @@ export class Forwarding<Stream extends CallStream> {
       this.touched.add(server);
       this.#hooks.touched();
     }
-    const open = new OpenRequest(call.id, (reason) => {
+    const stop = (reason: string): void => {
       running.cancel(reason);
       this.#host.watch.remove(running);
       this.#party.askerEnded(running, reason);
-      stream.leaveUnanswered(); // S2
       cancelled?.();
+    };
+    const open = new OpenRequest(call.id, (reason) => {
+      stop(reason);
+      stream.leaveUnanswered(); // S2
+    }, (gatewayFault) => {
+      stop(gatewayFault.message);
+      this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),

@@ -33,6 +33,8 @@ import { HandedOut } from './routing/handed-out.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
 
+/** What is still on its way when a worker has to go. */
+const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
 const invalidCursor = Symbol('invalid cursor');
 
 export class Session {
@@ -196,7 +198,7 @@ export class Session {
   /** Waits for running requests up to the limit, and sends its streams to whoever goes on with it. */
   async handOver(limitMs: number): Promise<void> {
     await this.#idle(limitMs);
-    this.#forwarding.cancelAll('the gateway stops');
+    this.#forwarding.failAll(interrupted);
     this.#push.moveAll();
   }
 
@@ -217,6 +219,7 @@ export class Session {
   async drain(limitMs: number): Promise<void> {
     this.#actor.send({ type: 'drain.requested' });
     await this.#idle(limitMs);
+    this.#forwarding.failAll(interrupted);
     this.#actor.send({ type: 'drained' });
   }
 

@@ -195,12 +195,12 @@ export class Pipeline {
       this.#refuse(response, problem ?? fault('gateway.draining'), id);
       return;
     }
-    const { bus } = this.#options;
+    const { bus, door } = this.#options;
     const key = newRequestKey();
     const answer = new PostAnswer(response, { ...this.#writerOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchRequests: undefined });
     let pending: PendingRequest | undefined;
     try {
-      pending = bus.request(subjects.modern, { kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers) }, {
+      pending = door.requestModern({ kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers) }, {
         reply: (frame) => {
           if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
           if (answer.frame(frame)) pending?.close();

@@ -3,16 +3,19 @@
  * once, so it is only ever looked at to find what to cancel.
  */
 import { Link, Ring } from '@omnibus/collections';
-import type { JsonRpcId } from '@omnibus/protocol';
+import type { GatewayFault, JsonRpcId } from '@omnibus/protocol';
 
 export class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
   readonly cancel: (reason: string) => void;
+  readonly fail: (gatewayFault: GatewayFault) => void;
 
-  constructor(clientId: JsonRpcId, cancel: (reason: string) => void) {
+  /** @param fail ends it with an answer of the gateway's own. */
+  constructor(clientId: JsonRpcId, cancel: (reason: string) => void, fail: (gatewayFault: GatewayFault) => void) {
     super();
     this.clientId = clientId;
     this.cancel = cancel;
+    this.fail = fail;
   }
 }
 
@@ -42,6 +45,13 @@ export class ExchangeTable {
     this.#open.remove(request);
     request.cancel(reason);
     return 'cancelled';
+  }
+
+  failAll(gatewayFault: GatewayFault): void {
+    for (const request of this.#open.toArray()) {
+      this.#open.remove(request);
+      request.fail(gatewayFault);
+    }
   }
 
   cancelAll(reason: string): void {

@@ -263,6 +263,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     this.#waiters.push(waiter);
   }
 
+  waits(key: SessionKey): boolean {
+    return this.#waiters.some(({ command }) => command.key === key);
+  }
+
   /** @returns false when it is none of this call's. */
   closed(key: SessionKey, reason: string): boolean {
     const index = this.#waiters.findIndex(({ command }) => command.key === key);

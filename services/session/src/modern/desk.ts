@@ -50,6 +50,8 @@ export class ModernDesk {
   readonly #running = new Map<Principal, number>();
   readonly #listeners = new Map<SessionKey, Listener>();
   readonly #handedOut = new Map<Principal, HandedOut>();
+  /** Requests that another worker answers through us. */
+  readonly #passedOn = new Set<SessionKey>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
   #onIdle: (() => void) | undefined;
@@ -67,6 +69,7 @@ export class ModernDesk {
     this.#subscriptions = [
       await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
       await bus.subscribe(subjects.modernAt(this.#worker), (command, reply) => this.#continue({ command, reply })),
+      await bus.subscribe(subjects.modernHolds, ({ keys }, reply) => reply({ keys: keys.filter((key) => this.#holds(key)) })),
       await bus.subscribe(subjects.modernControl, ({ key, reason }) => this.#closed(key, reason)),
     ];
   }
@@ -109,6 +112,10 @@ export class ModernDesk {
 
   #refuse(waiter: Waiter, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {
     refuse(waiter, fault(reason, message, data));
+  }
+
+  #holds(key: SessionKey): boolean {
+    return this.#listeners.has(key) || [...this.#calls.values()].some((call) => call.waits(key)) || this.#passedOn.has(key) || this.#tasks.waits(key);
   }
 
   #closed(key: SessionKey, reason: string): void {
@@ -311,12 +318,18 @@ export class ModernDesk {
 
   /** The call is open at another worker, which answers through us. */
   #passOn({ command, reply }: Waiter, worker: WorkerId): void {
+    this.#passedOn.add(command.key);
     const pending = this.#host.bus.request(subjects.modernAt(worker), command, {
       reply: (frame: StreamFrame) => {
         reply(frame);
-        if (frame.kind !== 'message' || frame.last) pending.close();
+        if (frame.kind === 'message' && !frame.last) return;
+        this.#passedOn.delete(command.key);
+        pending.close();
       },
-      failed: () => reply({ kind: 'refused', fault: fault('state.lost') }),
+      failed: () => {
+        this.#passedOn.delete(command.key);
+        reply({ kind: 'refused', fault: fault('state.lost') });
+      },
     });
   }
 

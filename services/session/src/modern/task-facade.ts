@@ -8,7 +8,7 @@
 import { subjects } from '@omnibus/bus';
 import {
   fault, isObject, withRelatedTask,
-  type ExchangeEvent, type ExchangeMethod, type JsonObject, type ServerName, type StreamFrame, type WorkerId,
+  type ExchangeEvent, type ExchangeMethod, type JsonObject, type ServerName, type SessionKey, type StreamFrame, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/legacy/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
@@ -38,6 +38,7 @@ export class TaskFacade {
   readonly #host: SessionHost;
   readonly #worker: WorkerId;
   readonly #watches = new Map<string, Watch>();
+  readonly #asking = new Set<SessionKey>();
   #count = 0;
 
   constructor(host: SessionHost, worker: WorkerId) {
@@ -45,7 +46,21 @@ export class TaskFacade {
     this.#worker = worker;
   }
 
-  serve(waiter: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
+  /** Whether a request waits for what a server says of a task. */
+  waits(key: SessionKey): boolean {
+    return this.#asking.has(key);
+  }
+
+  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
+    const { key } = given.command;
+    this.#asking.add(key);
+    const waiter: Waiter = {
+      command: given.command,
+      reply: (frame) => {
+        this.#asking.delete(key);
+        given.reply(frame);
+      },
+    };
     switch (method) {
       case 'tasks/get':
         this.#ask(waiter, 'tasks/get', [server, id], (outcome) => this.#answerState(waiter, server, id, outcome));
