@@ -110,11 +110,12 @@ it('no session is lost, no answer wrong or missing, nothing done twice', { timeo
   const endsAt = performance.now() + seconds * 1_000;
   const faults: string[] = [];
   while (performance.now() < endsAt) {
-    const role = (['edge', 'session', 'backend'] as const)[Math.floor(random() * 3)] as Role;
+    const role = (['edge', 'session', 'backend', 'nats'] as const)[Math.floor(random() * 4)] as Role | 'nats';
     const signal = random() < 0.6 ? 'SIGKILL' : 'SIGTERM';
-    faults.push(`${signal} ${role}`);
+    faults.push(role === 'nats' ? 'NATS restarted' : `${signal} ${role}`);
     tally.fault();
-    await fleet.replace(role, signal);
+    if (role === 'nats') await gateway.restartBus();
+    else await fleet.replace(role, signal);
   }
   over.abort();
   await Promise.all(clients);

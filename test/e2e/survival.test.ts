@@ -116,6 +116,18 @@ describe('with session workers that come and go', () => {
     expect((await client.at(two).request('ping')).status).toBe(404);
   });
 
+  it('a session waits while there is no worker at all, and goes on with the next', async () => {
+    using client = await RawClient.open(gateway.url);
+    await Promise.all(holders().map(async (worker) => {
+      const ended = once(worker.child, 'exit');
+      worker.kill('SIGKILL');
+      await ended;
+    }));
+    const answer = client.callTool('up__echo');
+    await gateway.startPart('session');
+    expect((await answer).last.result).toEqual(text('echoed'));
+  });
+
   it('a session that was deleted stays deleted', async () => {
     using client = await RawClient.open(gateway.url);
     expect(await client.delete()).toBe(204);

@@ -18,6 +18,8 @@ export interface GatewayUnderTest {
   readonly configFile: string;
   /** Of the bus between the processes; undefined when embedded. */
   readonly bus: string | undefined;
+  /** Kills the NATS between the processes and starts it again. */
+  restartBus(): Promise<void>;
   /** Starts another edge. @returns its endpoint. */
   startEdge(): Promise<string>;
   /** Starts another process of one role. */
@@ -57,12 +59,14 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
   let edge: RunningProcess;
   let backend: RunningProcess;
   let busUrl: string | undefined;
+  let restartBus = (): Promise<void> => Promise.reject(new Error('there is no NATS'));
   if (shape === 'embedded') {
     edge = start();
     backend = edge;
   } else {
     const nats = stack.use(await startNatsServer());
     busUrl = nats.url;
+    restartBus = () => nats.restart();
     backend = start('--role', 'backend', '--bus', nats.url);
     await backend.line(/"msg":"ready"/);
     const session = start('--role', 'session', '--bus', nats.url);
@@ -82,6 +86,7 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
     url, edge, backend, processes, configFile, configure,
     bus: busUrl,
     startPart,
+    restartBus: () => restartBus(),
     startEdge: async () => endpointOf(await startPart('edge')),
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];

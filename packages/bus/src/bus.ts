@@ -47,6 +47,9 @@ export interface Bus {
   /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
   readonly connected: boolean;
 
+  /** How often it had lost its connection and found it again: messages of that time may be lost. */
+  readonly reconnects: number;
+
   /** What it stores is there for other processes, and after this one. */
   readonly isShared: boolean;
 

@@ -99,8 +99,8 @@ export interface AdoptCommand {
 }
 
 export interface AdoptReply {
-  /** Somebody holds it now; false when there is no such session. */
-  readonly isThere: boolean;
+  /** `held`: somebody holds it now. `busy`: this worker cannot take it; another may. */
+  readonly outcome: 'held' | 'unknown' | 'busy';
 }
 
 /** A session worker's sign of life, every `presenceMs`. */

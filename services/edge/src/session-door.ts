@@ -13,6 +13,9 @@ import { fault, presenceMs, type ModernCommand, type PostedMessage, type Session
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
+/** `nobody`: there is no worker that could say. */
+type Adoption = 'held' | 'unknown' | 'nobody';
+
 class Passage extends Link {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
@@ -45,11 +48,15 @@ class ModernPassage extends Link {
 
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
-const maxAttempts = 5;
+const maxAttempts = 12;
 /** A worker that was not heard of for so many beats is gone. */
 const missedBeats = 4;
 /** A takeover that is not done by then has failed. */
 const adoptMs = 5_000;
+/** After the bus was gone, workers have this long to be back before their sessions are taken over. */
+const returnMs = 1_500;
+/** Between two attempts, while there is no worker that can take a session. */
+const adoptRetryMs = 200;
 
 export class SessionDoor {
   readonly #bus: Bus;
@@ -57,11 +64,13 @@ export class SessionDoor {
   readonly #log: Logger;
   readonly #open = new Ring<Passage>();
   readonly #openModern = new Ring<ModernPassage>();
-  readonly #adoptions = new Map<SessionKey, Promise<boolean>>();
+  readonly #adoptions = new Map<SessionKey, Promise<Adoption>>();
   /** When each session worker was last heard of. */
   readonly #workers = new Map<WorkerId, number>();
   #subscription: Subscription | undefined;
   #sweep: Deadline | undefined;
+  #reconnects = 0;
+  #reconnectedAt = -Infinity;
 
   constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
     this.#bus = bus;
@@ -117,7 +126,7 @@ export class SessionDoor {
         }
       },
       failed: (error) => {
-        if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#again(passage); // W1
+        if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#unheard(passage); // W1
         else this.#fail(passage, error);
       },
     });
@@ -127,10 +136,14 @@ export class SessionDoor {
     if (this.#open.remove(passage)) passage.observer.failed(error);
   }
 
-  #again(passage: Passage): void {
-    void this.#adopt(passage.address.key).then((isThere) => {
+  /** Nobody had it. Right after the bus was gone that says only that the owner is not back yet. */
+  #unheard(passage: Passage): void {
+    if (this.#bus.reconnects === this.#reconnects && performance.now() - this.#reconnectedAt > returnMs) {
+      this.#again(passage);
+      return;
+    }
+    this.#wheel.schedule(adoptRetryMs, () => {
       if (!this.#open.has(passage)) return;
-      if (!isThere) passage.attempts = maxAttempts; // The next "no responders" is the answer.
       try {
         this.#send(passage);
       } catch (error) {
@@ -139,22 +152,60 @@ export class SessionDoor {
     });
   }
 
-  /** Asks any worker to take a session over. Resolves with false when there is no such session. */
-  #adopt(key: SessionKey): Promise<boolean> {
+  /** Sends it to whoever holds the session next. */
+  #again(passage: Passage): void {
+    void this.#adopt(passage.address.key).then((adoption) => {
+      if (!this.#open.has(passage)) return;
+      if (adoption !== 'held') {
+        this.#open.remove(passage);
+        passage.observer.reply({ kind: 'refused', fault: fault(adoption === 'unknown' ? 'session.unknown' : 'gateway.unavailable') });
+        return;
+      }
+      try {
+        this.#send(passage);
+      } catch (error) {
+        this.#fail(passage, error as BusError);
+      }
+    });
+  }
+
+  /** Asks any worker to take a session over, and goes on asking for a while when there is none that can. */
+  #adopt(key: SessionKey): Promise<Adoption> {
     const running = this.#adoptions.get(key);
     if (running !== undefined) return running;
-    const adoption = new Promise<boolean>((resolve) => {
-      const finish = (isThere: boolean): void => {
-        limit.cancel();
-        pending.close();
+    const giveUpAt = performance.now() + adoptMs;
+    const adoption = new Promise<Adoption>((resolve) => {
+      const finish = (outcome: Adoption): void => {
         this.#adoptions.delete(key);
-        resolve(isThere);
+        resolve(outcome);
       };
-      const limit = this.#wheel.schedule(adoptMs, () => finish(false));
-      const pending = this.#bus.request(subjects.sessionAdopt, { key }, {
-        reply: ({ isThere }) => finish(isThere),
-        failed: () => finish(false),
-      });
+      const later = (): void => {
+        if (performance.now() >= giveUpAt) finish('nobody');
+        else this.#wheel.schedule(adoptRetryMs, ask);
+      };
+      const ask = (): void => {
+        if (!this.#bus.connected) {
+          later();
+          return;
+        }
+        const limit = this.#wheel.schedule(adoptMs, () => {
+          pending.close();
+          finish('nobody');
+        });
+        const pending = this.#bus.request(subjects.sessionAdopt, { key }, {
+          reply: ({ outcome }) => {
+            limit.cancel();
+            pending.close();
+            if (outcome === 'busy') later();
+            else finish(outcome);
+          },
+          failed: () => {
+            limit.cancel();
+            later();
+          },
+        });
+      };
+      ask();
     });
     this.#adoptions.set(key, adoption);
     return adoption;
@@ -167,6 +218,12 @@ export class SessionDoor {
       if (!this.#bus.connected) for (const worker of this.#workers.keys()) this.#workers.set(worker, now);
       const gone = [...this.#workers].filter(([, heardAt]) => now - heardAt > presenceMs * missedBeats).map(([worker]) => worker);
       for (const worker of gone) this.#workers.delete(worker);
+      if (this.#bus.reconnects !== this.#reconnects) {
+        // What was on its way meanwhile may be lost with it.
+        this.#reconnects = this.#bus.reconnects;
+        this.#reconnectedAt = now;
+        this.#lookAfterAll();
+      }
       if (gone.length > 0) {
         this.#log.warn({ workers: gone }, 'session workers are gone');
         this.#lookAfterAll();

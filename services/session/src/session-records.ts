@@ -54,6 +54,20 @@ export class SessionRecords {
     });
   }
 
+  /** Finds out whether the session is still ours. */
+  async verify(key: SessionKey): Promise<void> {
+    const held = this.#held.get(key);
+    await held?.writing;
+    try {
+      const entry = held === undefined ? undefined : await this.#records.get(key);
+      if (held === undefined || this.#held.get(key) !== held || entry?.revision === held.revision) return;
+      this.#held.delete(key);
+      this.#onTaken(key);
+    } catch (error) {
+      this.#log.warn({ err: error, session: key }, 'whether a session is still held here could not be found out');
+    }
+  }
+
   /** The session has ended. */
   remove(key: SessionKey): void {
     const held = this.#held.get(key);

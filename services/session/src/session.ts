@@ -211,7 +211,7 @@ export class Session {
 
   /** Another worker holds it by now. */
   abandon(): void {
-    this.#forwarding.cancelAll('another part of the gateway serves the session');
+    this.#forwarding.failAll(interrupted);
     this.#push.moveAll();
   }
 

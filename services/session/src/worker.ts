@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, presenceMs, sessionKey, toErrorObject,
-  type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type WorkerId,
+  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -30,6 +30,8 @@ interface Held {
   subscription: Subscription | undefined;
 }
 
+/** Records read at once after a reconnect. */
+const verifiedAtOnce = 50;
 /** How often idle sessions are looked for, as a part of the idle time. */
 const sweepsPerIdleTime = 10;
 
@@ -47,6 +49,7 @@ export class SessionWorker {
   #config: Config;
   #isStopping = false;
   #heart: Deadline | undefined;
+  #reconnects = 0;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const worker = newWorkerId('session');
@@ -97,7 +100,7 @@ export class SessionWorker {
         for (const { session } of this.#sessions.values()) session.hear(notice);
         this.#desk.hear(notice);
       }),
-      await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((isThere) => reply({ isThere })), { queue: 'session' }),
+      await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((outcome) => reply({ outcome })), { queue: 'session' }),
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
     await this.#desk.start();
@@ -136,22 +139,21 @@ export class SessionWorker {
     await session.handOver(limitMs);
   }
 
-  /** @returns whether somebody holds the session now. */
-  async #adopt(key: SessionKey): Promise<boolean> {
-    if (this.#sessions.has(key)) return true;
-    if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return false;
+  async #adopt(key: SessionKey): Promise<AdoptReply['outcome']> {
+    if (this.#sessions.has(key)) return 'held';
+    if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return 'busy';
     try {
       const record = await this.#records.adopt(key, this.#worker);
-      if (record === 'unknown') return false;
-      if (record === 'taken' || this.#sessions.has(key)) return true;
+      if (record === 'unknown') return 'unknown';
+      if (record === 'taken' || this.#sessions.has(key)) return 'held';
       const session = this.#hold(key, record.caller);
       session.restore(record);
       await this.#listen(session);
       this.#options.metrics.sessionsAdopted.inc();
-      return true;
+      return 'held';
     } catch (error) {
       this.#options.log.error({ err: error, session: key }, 'a session could not be taken over');
-      return false;
+      return 'busy';
     }
   }
 
@@ -162,6 +164,14 @@ export class SessionWorker {
     this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
     this.#forget(held.session);
     held.session.abandon();
+  }
+
+  /** While we were cut off, other workers may have taken sessions over. */
+  async #verify(): Promise<void> {
+    const keys = [...this.#sessions.keys()];
+    for (let start = 0; start < keys.length; start += verifiedAtOnce) {
+      await Promise.all(keys.slice(start, start + verifiedAtOnce).map((key) => this.#records.verify(key)));
+    }
   }
 
   #hold(key: SessionKey, caller: Caller): Session {
@@ -177,8 +187,9 @@ export class SessionWorker {
     return session;
   }
 
+  /** The queue group keeps a command from being served twice while two workers believe that they hold the session. */
   async #listen(session: Session): Promise<void> {
-    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer));
+    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer), { queue: 'owner' });
     const held = this.#sessions.get(session.key);
     if (held?.session === session) held.subscription = subscription;
     else subscription.close();
@@ -189,6 +200,10 @@ export class SessionWorker {
     const { bus, wheel } = this.#options;
     if (!bus.isShared) return;
     if (bus.connected) bus.publish(subjects.presence, { worker: this.#worker, isLeaving: false });
+    if (bus.reconnects !== this.#reconnects) {
+      this.#reconnects = bus.reconnects;
+      void this.#verify();
+    }
     this.#heart = wheel.schedule(presenceMs, () => this.#beat());
   }
 

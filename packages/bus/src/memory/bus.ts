@@ -78,6 +78,7 @@ export class MemoryBus implements Bus {
     return Promise.resolve({ close: () => this.#unsubscribe(to.name, listeners, member) });
   }
 
+  readonly reconnects = 0;
   readonly isShared = false;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {

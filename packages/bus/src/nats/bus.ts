@@ -36,6 +36,7 @@ class NatsBus implements Bus {
   readonly #inbox: string;
   readonly #waiting = new SlotTable<Waiting>();
   #connected = true;
+  #reconnects = 0;
 
   constructor(connection: NatsConnection, onFault: OnFault) {
     this.#connection = connection;
@@ -94,6 +95,10 @@ class NatsBus implements Bus {
         if (!subscription.isClosed()) subscription.unsubscribe();
       },
     };
+  }
+
+  get reconnects(): number {
+    return this.#reconnects;
   }
 
   readonly isShared = true;
@@ -175,6 +180,7 @@ class NatsBus implements Bus {
         this.#onFault('the connection to NATS is lost; reconnecting', undefined);
       } else if (status.type === 'reconnect') {
         this.#connected = true;
+        this.#reconnects += 1;
         this.#onFault('reconnected to NATS', undefined);
       }
     }

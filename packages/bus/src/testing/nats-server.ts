@@ -8,6 +8,8 @@ import { join } from 'node:path';
 export interface NatsServer {
   /** `nats://127.0.0.1:port` */
   readonly url: string;
+  /** Kills it and starts it again at the same address, with what it had stored. */
+  restart(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -20,17 +22,24 @@ export async function startNatsServer(): Promise<NatsServer> {
 
 async function startBinary(): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
-  const child = spawn('nats-server', ['--addr', '127.0.0.1', '--port', '-1', '--jetstream', '--store_dir', folder], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const start = (address: string): ChildProcess => spawn('nats-server', ['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let child = start('-1');
   const log = await untilReady(child);
-  const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1];
+  const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1] as string;
+  const kill = async (): Promise<void> => {
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  };
   return {
     url: `nats://127.0.0.1:${port}`,
+    async restart() {
+      await kill();
+      child = start(port);
+      await untilReady(child);
+    },
     async [Symbol.asyncDispose]() {
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
+      await kill();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -58,6 +67,9 @@ async function startContainer(): Promise<NatsServer> {
     .start();
   return {
     url: `nats://${container.getHost()}:${container.getMappedPort(4222)}`,
+    async restart() {
+      await container.restart();
+    },
     async [Symbol.asyncDispose]() {
       await container.stop();
     },

@@ -30,6 +30,7 @@ export class ExchangeWatch {
   readonly #workers = new Map<WorkerId, { heardAt: number; readonly servers: readonly ServerName[] }>();
   #subscription: Subscription | undefined;
   #sweep: Deadline | undefined;
+  #reconnects = 0;
 
   constructor(options: ExchangeWatchOptions) {
     this.#options = options;
@@ -68,6 +69,11 @@ export class ExchangeWatch {
       const now = performance.now();
       // Cut off from the bus we hear nobody, which says nothing about them.
       if (!this.#options.bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
+      if (this.#options.bus.reconnects !== this.#reconnects) {
+        // What was on its way meanwhile may be lost with it.
+        this.#reconnects = this.#options.bus.reconnects;
+        this.#lookAfter([...new Set([...this.#workers.values()].flatMap(({ servers }) => servers))]);
+      }
       for (const [worker, { heardAt, servers }] of [...this.#workers]) {
         if (now - heardAt <= presenceMs * missedBeats) continue;
         this.#workers.delete(worker);
