@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- quick|rivals]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
+ * `npm run bench [-- quick|rivals|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
  * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
@@ -63,7 +63,9 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 }
 
 const rows: Row[] = [];
-const sizes: readonly (readonly [servers: number, tools: number])[] = onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+/** One size of one's own, for a closer look. */
+const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
+const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]] : onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);
@@ -75,7 +77,7 @@ for (const [servers, tools] of sizes) {
   rows.push(...found);
   for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(2)}`);
 }
-if (!isQuick) {
+if (!isQuick && chosen === undefined) {
   await using upstream = await startUpstream(1);
   await using proxy = await startThinProxy(upstream.url);
   await using stack = new AsyncDisposableStack();
@@ -83,4 +85,4 @@ if (!isQuick) {
   for (const rival of await startRivals()) measured.push(stack.use(rival));
   rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
 }
-await report(rows, { isQuick: isQuick || onlyRivals, sessions, rounds, roundMs });
+await report(rows, { isQuick: isQuick || onlyRivals || chosen !== undefined, sessions, rounds, roundMs });
