@@ -85,3 +85,12 @@ it('a gateway that stops ends subscriptions with a result', async () => {
   expect(heard.values.at(-1)).toMatchObject({ result: { resultType: 'complete' } });
   await gateway[Symbol.asyncDispose]();
 });
+
+it('a tool that has come to want an argument repeated in a header is listed again and called, without the client noticing', async () => {
+  await using server = await EraServer.start('2026-07-28');
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('picky'));
+  expect((await client.callTool('picky', { region: 'north' })).last.result).toEqual({ content: [{ type: 'text', text: 'as it should be' }] });
+  expect(server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(2);
+});

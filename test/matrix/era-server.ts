@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Heard } from '@omnibus/bus/testing';
+import { EraJobs } from './era-jobs.ts';
 import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
 
 /** The revisions the matrix knows, oldest first; they compare as text. */
@@ -32,6 +33,10 @@ class RpcError extends Error {
     this.code = code;
     this.data = data;
   }
+}
+
+function unknownTask(): never {
+  throw new RpcError(-32_602, 'no such task');
 }
 
 const text = (content: string): JsonObject => ({ content: [{ type: 'text', text: content }] });
@@ -74,7 +79,10 @@ export class EraServer {
   readonly #tasks = new Map<string, { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }>();
   #nextQuestion = 0;
   #nextStream = 0;
-  readonly #jobs = new Map<string, JsonObject>();
+  readonly #jobs = new EraJobs();
+  #lastHeaders: IncomingMessage['headers'] = {};
+  /** From the first call on, the tool `picky` wants an argument repeated in a header. */
+  #wantsHeader = false;
   #nextTask = 0;
   #sessions = 0;
 
@@ -211,11 +219,19 @@ export class EraServer {
         return text('after the break');
       },
     },
+    picky: {
+      since: '2026-07-28',
+      run: ({ region }) => {
+        if (this.#lastHeaders['mcp-param-region'] === region) return text('as it should be');
+        this.#wantsHeader = true;
+        throw new RpcError(-32_020, 'Mcp-Param-Region is missing');
+      },
+    },
     job: {
       since: '2026-07-28',
       run: () => {
         if (!JSON.stringify(this.clientCapabilities).includes(`${prefix}tasks`)) throw new RpcError(-32_021, 'runs as a task', { requiredCapabilities: { extensions: { [`${prefix}tasks`]: {} } } });
-        return this.#createJob();
+        return this.#jobs.create();
       },
     },
     any: { since: '2026-07-28', more: { outputSchema: { type: 'array', items: { type: 'number' } } }, run: () => ({ content: [], structuredContent: [1, 2] }) },
@@ -257,6 +273,7 @@ export class EraServer {
     }
     const stream = this.#newStream(response);
     if (this.isModern) {
+      this.#lastHeaders = request.headers;
       this.#receiveModern(message, stream, response);
       return;
     }
@@ -406,7 +423,7 @@ export class EraServer {
       case 'logging/setLevel':
         return {};
       case 'tools/list':
-        return { tools: Object.entries(this.#tools).filter(([, tool]) => this.#offers(tool)).map(([name, { more }]) => ({ name, description: name, inputSchema: { type: 'object' }, ...more })) };
+        return { tools: Object.entries(this.#tools).filter(([, tool]) => this.#offers(tool)).map(([name, { more }]) => ({ name, description: name, inputSchema: name === 'picky' && this.#wantsHeader ? { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } : { type: 'object' }, ...more })) };
       case 'tools/call':
         return this.#call(params, talk);
       case 'prompts/list':
@@ -428,7 +445,7 @@ export class EraServer {
       case 'completion/complete':
         return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
       default:
-        if (method.startsWith('tasks/') && this.isModern) return this.#serveJob(method, params);
+        if (method.startsWith('tasks/') && this.isModern) return { ...(this.#jobs.serve(method, params) ?? unknownTask()) };
         if (method === 'skills/list' && this.isModern) return { skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }] };
         if (method === 'skills/get' && this.isModern) return { uri: params['uri'], frontmatter: { name: 'greeting' } };
         if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
@@ -480,27 +497,6 @@ export class EraServer {
     });
     this.push('notifications/tasks/status', task); // Before the answer that creates it, as seen with the reference server.
     return { task };
-  }
-
-  /** A task of the extension that needs the roots before it ends. */
-  #createJob(): JsonObject {
-    this.#nextTask += 1;
-    const now = new Date().toISOString();
-    const taskId = `job-${this.#nextTask}`;
-    const job = { taskId, status: 'input_required', createdAt: now, lastUpdatedAt: now, ttlMs: 60_000, pollIntervalMs: 50 };
-    this.#jobs.set(taskId, { ...job, inputRequests: { where: { method: 'roots/list', params: {} } } });
-    return { resultType: 'task', ...job };
-  }
-
-  #serveJob(method: string, params: JsonObject): JsonObject {
-    const taskId = String(params['taskId']);
-    const job = this.#jobs.get(taskId);
-    if (job === undefined) throw new RpcError(-32_602, 'no such task');
-    if (method === 'tasks/get') return job;
-    const { inputRequests: _requests, ...rest } = job;
-    const responses = params['inputResponses'];
-    if (method === 'tasks/update' && isObject(responses)) this.#jobs.set(taskId, { ...rest, status: 'completed', result: text(`the result of a job ${JSON.stringify(responses['where'])}`) });
-    return {};
   }
 
   async #serveTask(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {
