@@ -198,3 +198,15 @@ describe('with several session workers', () => {
     expect(callsOf(server) - before).toBe(1);
   });
 });
+
+it('a request that wants log messages has an older server set to its level before it is called', async () => {
+  await using server = await EraServer.start('2025-11-25');
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
+  await until(gateway, 'log');
+  using client = new ModernClient(gateway.url);
+  const logged = async (more: object): Promise<unknown[]> => (await client.call('log', { ...more })).messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']);
+  expect(await logged({})).toEqual([]);
+  expect(await logged({ _meta: { 'io.modelcontextprotocol/logLevel': 'warning' } })).toEqual(['loud']);
+  expect(await logged({})).toEqual([]);
+  expect(server.seen.filter(({ method }) => method === 'logging/setLevel').map(({ params }) => params['level'])).toEqual(['warning']);
+});

@@ -13,10 +13,14 @@ import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 describe('with session workers that come and go', () => {
   let upstream: Upstream;
   let era: EraServer;
+  /** Which reading of a resource, counted from 1, the server does not answer. */
+  let ignored = 0;
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined) });
+    upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+      ignores: ({ method }) => method === 'resources/read' && upstream.requests.filter((request) => request.method === 'resources/read').length === ignored,
+    });
     era = await EraServer.start('2025-11-25');
     gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url }, era: { url: era.url } } });
     using client = await RawClient.open(gateway.url);
@@ -62,10 +66,16 @@ describe('with session workers that come and go', () => {
     using client = await RawClient.open(gateway.url);
     const calls = upstream.calls.values.length;
     const waiting = client.callTool('up__slow');
-    const completing = client.request('tasks/result', { taskId: 'nonsense' });
+    const isReading = ({ method }: { readonly method: string }): boolean => method === 'resources/read';
+    const reads = upstream.requests.filter(isReading).length;
+    ignored = reads + 1;
+    const reading = client.request('resources/read', { uri: 'up://one' });
     await upstream.calls.until(calls + 1);
-    await completing;
+    await upstream.answered.untilSome((request) => isReading(request) && upstream.requests.filter(isReading).length > reads);
     await replaceWorkers('SIGKILL');
+    // The first reading is never answered; the one made again is.
+    expect((await reading).last.result).toMatchObject({ contents: [{ uri: 'up://one' }] });
+    expect(upstream.requests.filter(isReading).length).toBe(reads + 2);
     const { last } = await waiting;
     expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
     expect(upstream.calls.values.length).toBe(calls + 1);
@@ -180,14 +190,16 @@ describe('with backend workers that come and go', () => {
     await client.untilTools((names) => names.includes('look'));
     const heard = await client.standing();
     await client.request('resources/subscribe', { uri: 'up://one' });
-    const slow = client.callTool('slow');
+    const look = client.callTool('look');
     await upstream.looked.until(1);
-    const calls = upstream.calls.values.length;
-    const subscriptions = upstream.requests.filter(({ method }) => method === 'resources/subscribe').length;
+    const slow = client.callTool('slow');
+    await upstream.looked.until(2);
+    const asked = upstream.requests.length;
     await replaceBackends('SIGKILL');
     expect((await slow).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
-    expect(upstream.calls.values.length).toBe(calls);
-    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= subscriptions);
+    expect((await look).last.result).toEqual(text('seen'));
+    expect(upstream.calls.values.map(({ name }) => name)).toEqual(['look', 'slow', 'look']);
+    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= asked);
     for (let told = false; !told;) {
       upstream.notify('notifications/resources/updated', { uri: 'up://one' });
       await client.callTool('look');

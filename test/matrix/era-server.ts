@@ -83,6 +83,7 @@ export class EraServer {
   #lastHeaders: IncomingMessage['headers'] = {};
   /** From the first call on, the tool `picky` wants an argument repeated in a header. */
   #wantsHeader = false;
+  #wasSetLevel = false;
   #nextTask = 0;
   #sessions = 0;
 
@@ -152,6 +153,8 @@ export class EraServer {
     log: {
       since: '2024-11-05',
       run: (_args, _meta, { notify }) => {
+        // An older server that was told no level says nothing; `logging/setLevel` is what it is told by.
+        if (!this.isModern && !this.#wasSetLevel) return text('done');
         notify('notifications/message', { level: 'debug', logger: 'era', data: 'quiet' });
         notify('notifications/message', { level: 'error', logger: 'era', data: 'loud' });
         return text('done');
@@ -358,6 +361,7 @@ export class EraServer {
     }
     const { id, method, params = {} } = message;
     this.seen.push({ method, params });
+    if (method === 'logging/setLevel') this.#wasSetLevel = true;
     if (id === undefined || stream === undefined) {
       if (method === 'notifications/cancelled') this.#cancels.get(params['requestId'] as JsonRpcId)?.();
       return;

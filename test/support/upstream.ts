@@ -32,6 +32,8 @@ export interface UpstreamOptions {
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
+  /** Requests other than calls that are never answered. */
+  readonly ignores?: (request: JsonRpcRequest) => boolean;
   /** What a request outside any session is answered with; default: 404. */
   readonly strangeStatus?: number;
 }
@@ -166,6 +168,7 @@ export class Upstream {
   }
 
   #answer(message: JsonRpcRequest, response: ServerResponse): void {
+    if (this.#options.ignores?.(message) === true) return;
     const usual: Record<string, JsonObject> = {
       'tools/list': { tools: this.tools },
       'resources/list': { resources: this.#options.resources ?? [] },

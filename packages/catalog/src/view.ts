@@ -48,6 +48,8 @@ export class View {
   readonly definition: EndpointDefinition;
   /** Of the endpoint's servers, in its order; a server that never published is missing. */
   readonly records: readonly CatalogRecord[];
+  /** Every server of the endpoint is up: nothing is missing from the lists. */
+  readonly isWhole: boolean;
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
@@ -60,13 +62,16 @@ export class View {
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
     this.definition = definition;
     this.records = definition.servers.flatMap((server) => catalog.get(server) ?? []);
+    this.isWhole = this.#up().length === definition.servers.length;
     const prefixed = isPrefixed(definition);
     const isShown = toolFilter(definition.tools);
     const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
+    // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
+    const runningTasks = new Set(this.taskServers());
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
       const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      const withSupport = { ...tool, taskSupport: this.#taskSupport(tool.server, tool.entry), wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
+      const withSupport = { ...tool, taskSupport: runningTasks.has(tool.server) ? taskSupportOf(tool.entry) : 'forbidden' as const, wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
       return pinned === undefined ? withSupport : { ...withSupport, pinned };
     });
     this.#tools = publicNames(tools, prefixed, definition.rename);
@@ -190,13 +195,6 @@ export class View {
     return [...names].filter(([, { isUp }]) => isUp).map(([publicName, named]) => show(named, publicName));
   }
 
-  /** What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks). */
-  #taskSupport(server: ServerName, { execution }: JsonObject): TaskSupport {
-    const support = isObject(execution) ? execution['taskSupport'] : undefined;
-    const isServed = (support === 'optional' || support === 'required') && servesTasks(this.record(server)?.capabilities ?? {});
-    return isServed ? support : 'forbidden';
-  }
-
   #publicTool({ entry, pinned, taskSupport, wrapsOutput }: Named, name: string, isModern: boolean): JsonObject {
     const { execution, ...plain } = entry as ToolEntry;
     const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
@@ -213,6 +211,11 @@ export class View {
     }
     return pages;
   }
+}
+
+function taskSupportOf({ execution }: JsonObject): TaskSupport {
+  const support = isObject(execution) ? execution['taskSupport'] : undefined;
+  return support === 'optional' || support === 'required' ? support : 'forbidden';
 }
 
 /** Hints of the server (2025-03-26 server/tools, Tool Annotations). */

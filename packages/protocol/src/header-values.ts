@@ -27,12 +27,20 @@ export interface ParameterHeader {
 }
 
 const annotation = 'x-mcp-header';
+/** Schemas are asked with every call; each is read once. */
+const read = new WeakMap<JsonObject, ReturnType<typeof parameterHeaders>>();
 
 /**
  * The arguments an input schema wants repeated in headers.
  * @returns the problem, when an annotation breaks the rules: such a tool must not be offered.
  */
 export function parameterHeaders(schema: JsonObject): readonly ParameterHeader[] | { readonly problem: string } {
+  const known = read.get(schema) ?? readParameterHeaders(schema);
+  read.set(schema, known);
+  return known;
+}
+
+function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHeaders> {
   const found: ParameterHeader[] = [];
   const problem = collect(schema, [], found);
   if (problem !== undefined) return { problem };

@@ -14,7 +14,7 @@ export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, HeldExchanges, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
 export type { AdoptCommand, AdoptReply, Caller, EventPosition, HeldRequests, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, StreamFrame } from './session-messages.ts';
 export {
-  changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem,
+  changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
 export { noAnnouncements, noLists } from './catalog-record.ts';
@@ -23,6 +23,6 @@ export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } fro
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
-export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
+export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';
 export type { SessionRecord } from './session-record.ts';

@@ -84,3 +84,12 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     }
   }
 }
+
+/** What can be asked a second time without doing more than once would have, whoever lost the first answer. */
+export const repeatableMethods: ReadonlySet<string> = new Set([
+  'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe',
+  'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/result', 'skills/list', 'skills/get', 'resources/directory/read',
+]);
+
+/** URL elicitation required (2025-11-25 client/elicitation). */
+export const urlElicitationRequired = -32_042;

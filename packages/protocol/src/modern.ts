@@ -21,6 +21,9 @@ export const skillsExtension = `${prefix}skills`;
 /** Extensions whose methods and fields the gateway carries. What is not here is not promised to anyone. */
 export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}ui`, skillsExtension];
 
+/** The same for clients with sessions: tasks of the extension are followed by the gateway in their place. */
+export const sessionExtensions: readonly string[] = carriedExtensions.filter((name) => name !== tasksExtension);
+
 /** JSON-RPC codes of 2026-07-28. */
 export const modernCodes = { headerMismatch: -32_020, capabilityMissing: -32_021, revisionUnsupported: -32_022 } as const;
 

@@ -10,7 +10,7 @@ import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/b
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  changeKinds, changeNotifications, fault, modernCodes,
+  changeKinds, changeNotifications, fault, logLevels, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
   type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -97,8 +97,8 @@ export class Adapter {
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
   #busSubscriptions: Subscription[] = [];
-  /** What requests that stand alone had the server set to. */
-  #raisedLevel: LogLevel | undefined;
+  /** What requests that stand alone had the server set to, over each connection. */
+  readonly #raised = new WeakMap<UpstreamConnection, LogLevel>();
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -268,7 +268,6 @@ export class Adapter {
     const { context } = command;
     const { taskId } = params;
     const waiter: Waiter = {
-      context,
       session: context.session,
       task: typeof taskId === 'string' ? taskId : undefined,
       ...this.#questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
@@ -293,7 +292,9 @@ export class Adapter {
     const { command } = call;
     if (outcome.kind === 'error' && outcome.error.code === modernCodes.headerMismatch && round === 0 && command.method === 'tools/call') {
       // Nothing was executed: what we know of the tool is old.
-      void this.#catalog.refresh('tools').then(() => this.#send(call, { ...attempt, round: round + 1 }));
+      void this.#catalog.refresh('tools').then(() => {
+        if (this.#calls.has(call)) this.#send(call, { ...attempt, round: round + 1 });
+      });
       return true;
     }
     if (outcome.kind === 'error' && outcome.error.code === modernCodes.revisionUnsupported) {
@@ -431,21 +432,19 @@ export class Adapter {
   }
 
   #sendLevel(connection: UpstreamConnection): void {
+    this.#raised.delete(connection);
     const level = this.#levels.mostVerbose;
     if (level !== undefined && !connection.isModern && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
   }
 
   /** A request that stands alone says with itself which messages it wants; an older server has to be told before (2026-07-28 server/utilities/logging). */
-  #raiseLevel(connection: UpstreamConnection, { standsAlone, logLevel, session }: ExchangeContext): Promise<unknown> | undefined {
+  #raiseLevel(connection: UpstreamConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
     if (!standsAlone || logLevel === undefined || connection.isModern || !('logging' in this.record.capabilities)) return undefined;
-    const before = this.#levels.mostVerbose;
-    this.#levels.set(session, logLevel);
-    const after = this.#levels.mostVerbose;
     // Not lowered when the request has ended: the next one is likely to want the same.
-    this.#levels.remove(session);
-    if (after === undefined || after === before || after === this.#raisedLevel) return undefined;
-    this.#raisedLevel = after;
-    return connection.ask('logging/setLevel', setLevelParams(after));
+    const current = this.#raised.get(connection) ?? this.#levels.mostVerbose;
+    if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(logLevel)) return undefined;
+    this.#raised.set(connection, logLevel);
+    return connection.ask('logging/setLevel', setLevelParams(logLevel));
   }
 
   /** A request whose answer changes nothing for us. */

@@ -35,6 +35,8 @@ export class CatalogKeeper {
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
   #isReading = false;
+  /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
+  #tools: ReadonlyMap<string, ToolEntry> = new Map();
   /** Set while a list is going to be read again because it ages. */
   #rereading: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
@@ -82,7 +84,7 @@ export class CatalogKeeper {
   }
 
   tool(name: string): ToolEntry | undefined {
-    return this.#record.lists.tools.find((tool) => tool.name === name);
+    return this.#tools.get(name);
   }
 
   #readAgainAfter(ms: number): void {
@@ -160,6 +162,7 @@ export class CatalogKeeper {
   /** Resolves when it is written, or cannot be. */
   async #publish(record: CatalogRecord): Promise<void> {
     this.#record = record;
+    this.#tools = new Map(record.lists.tools.map((tool) => [tool.name, tool]));
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
     try {
       await this.#catalog?.put(record.server, record);

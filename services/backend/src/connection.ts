@@ -10,7 +10,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcRequest, type ServerName,
+  classify, fault, isObject, metaKeys, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -30,8 +30,6 @@ export type Outcome =
 
 /** Whoever waits for an answer of the server. */
 export interface Waiter extends Asked {
-  /** On whose behalf it waits: what a server of 2026-07-28 is told with each request. */
-  readonly context: RequestContext | undefined;
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   /** @param id of the request: it may settle before `request` has returned it. */
@@ -80,9 +78,9 @@ export interface RequestOptions extends RequestContext {
 const plainRequest: RequestOptions = { wantsProgress: false, capabilities: {}, logLevel: undefined };
 
 interface PendingRequest {
-  /** Set as soon as its id is known. */
-  message: JsonRpcRequest;
-  headers: Readonly<Record<string, string>> | undefined;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly options: RequestOptions;
   readonly waiter: Waiter;
   /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
   progress: number;
@@ -91,7 +89,7 @@ interface PendingRequest {
 }
 
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
-const gatewayWaiter = { context: undefined, session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
+const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
 /** A program that is only starting must not be taken for one that does not answer. */
 const minProbeMs = 2_000;
@@ -189,15 +187,22 @@ export class UpstreamConnection {
   request(method: string, params: JsonObject, waiter: Waiter, options: RequestOptions): number {
     const isHandshake = method === 'initialize' || method === 'server/discover';
     const isHeld = !this.isReady && !isHandshake;
-    const pending: PendingRequest = { message: undefined as unknown as JsonRpcRequest, headers: undefined, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    const pending: PendingRequest = { method, params, options, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
     const id = this.#pending.add(pending);
-    const progressToken = options.wantsProgress ? id : undefined;
-    const isModern = this.#isModern || method === 'server/discover';
-    if (isModern) pending.headers = modernHeaders(method, params, method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined);
-    pending.message = { jsonrpc: '2.0', id, method, params: isModern ? modernParams(params, options, progressToken) : callParams(params, progressToken) };
     if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
-    else if (!isHeld) this.#transport.request(pending.message, pending.headers); // C4
+    else if (!isHeld) this.#send(id, pending); // C4
     return id;
+  }
+
+  /** In the words of the server's era, which is known by the time a request is sent. */
+  #send(id: number, { method, params, options }: PendingRequest): void {
+    const progressToken = options.wantsProgress ? id : undefined;
+    if (!this.#isModern && method !== 'server/discover') {
+      this.#transport?.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) });
+      return;
+    }
+    const schema = method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined;
+    this.#transport?.request({ jsonrpc: '2.0', id, method, params: modernParams(params, options, progressToken) }, modernHeaders(method, params, schema));
   }
 
   /** Tells the server to stop; whatever it still says about the request is dropped (2025-11-25 basic/utilities/cancellation). */
@@ -336,10 +341,10 @@ export class UpstreamConnection {
     if (this.#wasReady && this.#options.isBase) this.#options.metrics.upstreamRestarted(this.#options.server);
     this.#wasReady = true;
     this.#faultsInARow = 0;
-    for (const [, pending] of this.#pending.toArray()) {
+    for (const [id, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
-      this.#sendHeld(pending);
+      this.#send(id, pending);
     }
     // Effects run before the machine's new state can be read, and those who hear this will send requests.
     queueMicrotask(() => {
@@ -347,17 +352,6 @@ export class UpstreamConnection {
       this.#listenAnew();
       this.#options.observer.ready(this.#introduction as ServerIntroduction);
     });
-  }
-
-  /** What was held before the server's era was known is put in its words now. */
-  #sendHeld(pending: PendingRequest): void {
-    const { id, method, params = {} } = pending.message;
-    if (this.#isModern && pending.headers === undefined && typeof id === 'number') {
-      pending.headers = modernHeaders(method, params, method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined);
-      const wantsProgress = isObject(params['_meta']) && params['_meta']['progressToken'] === id;
-      pending.message = { ...pending.message, params: modernParams(params, pending.waiter.context ?? plainRequest, wantsProgress ? id : undefined) };
-    }
-    this.#transport?.request(pending.message, pending.headers);
   }
 
   #listenAnew(): void {
@@ -505,11 +499,11 @@ export class UpstreamConnection {
   #requestFailed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
     const pending = this.#find(id);
     if (pending === undefined) return;
-    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.message.method !== 'initialize' && !this.#isModern) {
-      this.#holdForNewSession(pending, isCurrent);
+    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && !this.#isModern) {
+      this.#holdForNewSession(id as number, pending, isCurrent);
       return;
     }
-    if (failure.kind === 'refused' && failure.error !== undefined && pending.headers !== undefined) {
+    if (failure.kind === 'refused' && failure.error !== undefined && (this.#isModern || pending.method === 'server/discover')) {
       this.#settle(id, { kind: 'error', error: failure.error });
       return;
     }
@@ -519,14 +513,14 @@ export class UpstreamConnection {
     if (isDead && this.isReady) this.#actor.send({ type: 'lost', problem: failure.problem });
   }
 
-  #holdForNewSession(pending: PendingRequest, isCurrent: boolean): void {
+  #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
     pending.state = 'held';
     if (!this.isReady) return;
     if (isCurrent) {
       this.#actor.send({ type: 'session.gone' });
     } else {
       pending.state = 'resent'; // C3: the new session is there already.
-      this.#sendHeld(pending);
+      this.#send(id, pending);
     }
   }
 

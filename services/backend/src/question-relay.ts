@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, isObject, toErrorObject,
+  fault, isObject, toErrorObject, urlElicitationRequired,
   type Asker, type ExchangeEvent, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Outcome, UpstreamConnection } from './connection.ts';
@@ -39,8 +39,6 @@ export interface QuestionRelayOptions {
 const ownerAnswerMs = 10 * 60_000;
 /** Elicitations by URL whose completion may still be announced. */
 const maxElicitations = 1_000;
-/** URL elicitation required (2025-11-25, client/elicitation). */
-const urlElicitationRequired = -32_042;
 
 export class QuestionRelay {
   readonly #options: QuestionRelayOptions;

@@ -9,7 +9,7 @@
 import { subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, presenceMs, type ModernCommand, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import { fault, presenceMs, repeatableMethods, type ModernCommand, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -37,7 +37,6 @@ class ModernPassage extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
   pending: PendingRequest | undefined;
-  isRepeated = false;
 
   constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -79,6 +78,8 @@ export class SessionDoor {
   }
 
   async start(): Promise<void> {
+    // In one process nobody dies alone.
+    if (!this.#bus.isShared) return;
     this.#subscription = await this.#bus.subscribe(subjects.presence, ({ worker, isLeaving }) => {
       if (!isLeaving) {
         this.#workers.set(worker, performance.now());
@@ -188,22 +189,30 @@ export class SessionDoor {
           later();
           return;
         }
+        let pending: PendingRequest | undefined;
         const limit = this.#wheel.schedule(adoptMs, () => {
-          pending.close();
+          pending?.close();
           finish('nobody');
         });
-        const pending = this.#bus.request(subjects.sessionAdopt, { key }, {
-          reply: ({ outcome }) => {
-            limit.cancel();
-            pending.close();
-            if (outcome === 'busy') later();
-            else finish(outcome);
-          },
-          failed: () => {
-            limit.cancel();
-            later();
-          },
-        });
+        try {
+          pending = this.#bus.request(subjects.sessionAdopt, { key }, {
+            reply: ({ outcome }) => {
+              limit.cancel();
+              pending?.close();
+              if (outcome === 'busy') later();
+              else finish(outcome);
+            },
+            failed: () => {
+              limit.cancel();
+              later();
+            },
+          });
+        } catch (error) {
+          // The bus is closing.
+          limit.cancel();
+          this.#log.debug({ err: error, session: key }, 'nobody could be asked to take a session over');
+          finish('nobody');
+        }
       };
       ask();
     });
@@ -282,8 +291,7 @@ export class SessionDoor {
   #lostModern(passage: ModernPassage): void {
     if (!this.#openModern.has(passage)) return;
     passage.pending?.close();
-    if (reading.has(passage.command.request.method) && !passage.isRepeated) {
-      passage.isRepeated = true;
+    if (repeatableMethods.has(passage.command.request.method)) {
       try {
         this.#sendModern(passage);
         return;
@@ -348,11 +356,6 @@ function isRepeatable(command: SessionCommand): boolean {
   }
 }
 
-const reading: ReadonlySet<string> = new Set([
-  'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
-  'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/result', 'skills/list', 'skills/get', 'resources/directory/read',
-]);
-
 function isHarmless(posted: PostedMessage): boolean {
-  return posted.kind !== 'request' || reading.has(posted.message.method);
+  return posted.kind !== 'request' || repeatableMethods.has(posted.message.method);
 }

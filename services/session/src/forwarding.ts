@@ -8,7 +8,7 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, paramsProblem, skillsExtension, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, paramsProblem, repeatableMethods, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -83,10 +83,6 @@ interface Destination {
   readonly isRepeatable?: boolean;
 }
 
-/** What only reads. */
-const reading: ReadonlySet<ExchangeMethod> = new Set<ExchangeMethod>([
-  'prompts/get', 'resources/read', 'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'tasks/get', 'tasks/result', 'tasks/list', 'skills/list', 'skills/get', 'resources/directory/read',
-]);
 /** Resources a party can be subscribed to before those are forgotten that it asked for first. */
 const maxSubscriptions = 1_000;
 
@@ -301,11 +297,10 @@ export class Forwarding<Stream extends CallStream> {
 
   /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
   #cancelTask(server: ServerName, taskId: string): void {
-    const ignored = { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: () => undefined };
     Exchange.start(this.#host.bus, this.#host.wheel, {
       exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId }, subject: ['task', taskId], limits: this.#host.timeLimits(server, undefined),
       context: this.#context(false),
-    }, ignored);
+    });
   }
 
   /** One page of one server at a time; each server's own cursor travels inside ours. */
@@ -402,7 +397,7 @@ export class Forwarding<Stream extends CallStream> {
     });
     const running = new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
-      isRepeatable: isRepeatable ?? reading.has(call.method),
+      isRepeatable: isRepeatable ?? repeatableMethods.has(call.method),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
@@ -438,12 +433,11 @@ export class Forwarding<Stream extends CallStream> {
 
   /** An adapter that was not there before knows of no subscription. */
   subscribeAgain(server: ServerName): void {
-    const ignored = { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: () => undefined };
     for (const [of, uri] of this.subscriptions) {
       if (of !== server) continue;
       Exchange.start(this.#host.bus, this.#host.wheel, {
         exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false),
-      }, ignored);
+      });
     }
   }
 

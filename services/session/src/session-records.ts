@@ -2,7 +2,7 @@
  * The records sessions are revived from, one key a session. A worker writes those of its own sessions only, each write on
  * top of its last: one that fails because somebody else wrote says that the session is another worker's now.
  */
-import { BusError, sessionsBucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { BusError, type KeyValue } from '@omnibus/bus';
 import type { SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
@@ -18,15 +18,11 @@ export class SessionRecords {
   readonly #held = new Map<SessionKey, Held>();
   readonly #onTaken: (key: SessionKey) => void;
 
-  private constructor(records: KeyValue<SessionRecord>, log: Logger, onTaken: (key: SessionKey) => void) {
+  /** @param onTaken the session is another worker's now. */
+  constructor(records: KeyValue<SessionRecord>, log: Logger, onTaken: (key: SessionKey) => void) {
     this.#records = records;
     this.#log = log;
     this.#onTaken = onTaken;
-  }
-
-  /** @param onTaken the session is another worker's now. */
-  static async open(bus: Bus, log: Logger, onTaken: (key: SessionKey) => void): Promise<SessionRecords> {
-    return new SessionRecords(await bus.keyValue(sessionsBucket), log, onTaken);
   }
 
   /** A session without a record lives as long as its worker; that is said, and no reason to refuse it. */

@@ -10,7 +10,7 @@ import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText,
+  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
   type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
@@ -20,9 +20,9 @@ import { ClientRequests, type Asking, type OpenQuestion } from './client-request
 import { PostStream } from './client-stream.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
 import { plainModernError, plainResult } from './dialect/legacy/from-modern.ts';
-import { offeredCapabilities } from './dialect/legacy/capabilities.ts';
+import { offeredCapabilities } from './dialect/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
-import { logText, plainError, progressText } from './dialect/legacy/encode.ts';
+import { logText, plainError, progressText } from './dialect/messages.ts';
 import type { Exchange } from './exchange/exchange.ts';
 import { Forwarding, type ForwardedCall, type Party, type ServerAnswer } from './forwarding.ts';
 import type { SessionHost } from './host.ts';
@@ -94,7 +94,7 @@ export class Session {
     const revision = negotiateRevision(String(protocolVersion));
     const declared = isObject(capabilities) ? capabilities : {};
     this.#declared = declared;
-    this.#capabilities = offeredCapabilities(declared);
+    this.#capabilities = offeredCapabilities(declared, sessionExtensions);
     this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
@@ -186,7 +186,7 @@ export class Session {
   restore({ revision, capabilities, isReady, logLevel, touched, subscriptions }: SessionRecord): void {
     this.#forwarding.subscriptions = subscriptions;
     this.#declared = capabilities;
-    this.#capabilities = offeredCapabilities(capabilities);
+    this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.#logLevel = logLevel;
     for (const server of touched) this.#forwarding.touched.add(server);
     this.#actor.send({ type: 'client.initialize', revision, capabilities });

@@ -1,10 +1,10 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
-import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { catalogBucket, sessionsBucket, subjects, type Bus, type KeyValue, type Subscription } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, presenceMs, sessionKey, toErrorObject,
-  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type WorkerId,
+  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -52,15 +52,10 @@ export class SessionWorker {
   #reconnects = 0;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
-    const worker = newWorkerId('session');
-    const taken = new Map<'hear', (key: SessionKey) => void>();
-    const records = await SessionRecords.open(options.bus, options.log, (key) => taken.get('hear')?.(key));
-    const made = new SessionWorker(options, await sharedSealer(options.bus), worker, records);
-    taken.set('hear', (key) => made.#lose(key));
-    return made;
+    return new SessionWorker(options, await sharedSealer(options.bus), await options.bus.keyValue(sessionsBucket));
   }
 
-  private constructor(options: SessionWorkerOptions, sealer: Sealer, worker: WorkerId, records: SessionRecords) {
+  private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>) {
     const { config, bus, wheel, log, metrics } = options;
     this.#options = options;
     this.#config = config;
@@ -68,8 +63,9 @@ export class SessionWorker {
       for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
       this.#desk.listsChanged(endpoint, changes);
     });
+    const worker = newWorkerId('session');
     this.#worker = worker;
-    this.#records = records;
+    this.#records = new SessionRecords(records, log, (key) => this.#lose(key));
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
       changed: (servers) => {

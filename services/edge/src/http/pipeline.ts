@@ -82,12 +82,11 @@ export class Pipeline {
   /** Why nothing at all is served to a request, judged by Host and Origin. */
   forbids(request: IncomingMessage): GatewayFault | undefined {
     const { allowedHosts, origins } = this.#options;
-    return checkHost(request, allowedHosts) ?? checkOrigin(request, origins) ?? (this.#isDraining ? fault('gateway.draining') : undefined);
+    return checkHost(request, allowedHosts) ?? checkOrigin(request, origins);
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const { allowedHosts, origins } = this.#options;
-    const forbidden = checkHost(request, allowedHosts) ?? checkOrigin(request, origins);
+    const forbidden = this.forbids(request);
     if (forbidden !== undefined) {
       this.#refuse(response, forbidden);
       return;

@@ -83,7 +83,7 @@ export class WebSocketIngress {
       else client.receive(parseMessage(data, limits));
     });
     // What is wrong with a frame ends the connection; `close` follows.
-    socket.on('error', () => metrics.dropped('notification_unknown'));
+    socket.on('error', () => undefined);
     socket.on('close', () => {
       clearInterval(pings);
       metrics.streams.dec();

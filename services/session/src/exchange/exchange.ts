@@ -69,7 +69,6 @@ export class Exchange extends Link {
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
   #isSettled = false;
-  #wasRepeated = false;
 
   constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
@@ -96,9 +95,9 @@ export class Exchange extends Link {
     }
   }
 
-  /** Sends a request whose end nobody waits for. */
-  static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver): void {
-    void new Exchange(bus, wheel, request, observer);
+  /** Sends a request of which at most the end matters. */
+  static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): void {
+    void new Exchange(bus, wheel, request, { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
   }
 
   get server(): ServerName {
@@ -113,8 +112,7 @@ export class Exchange extends Link {
       this.#inputs.delete(input);
       this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     }
-    if (this.#request.isRepeatable === true && !this.#wasRepeated) {
-      this.#wasRepeated = true;
+    if (this.#request.isRepeatable === true) {
       this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
       this.#send();
       return;

@@ -16,12 +16,12 @@
  */
 import type { View } from '@omnibus/catalog';
 import {
-  createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, notificationText, tasksExtension,
+  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
-import { offeredCapabilities } from '../dialect/legacy/capabilities.ts';
-import { logText, plainError } from '../dialect/legacy/encode.ts';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
+import { logText, plainError, progressText } from '../dialect/messages.ts';
 import { inputRequest, inputRequired, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding, type CallStream, type Party, type ServerAnswer } from '../forwarding.ts';
@@ -98,7 +98,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   readonly standsAlone = true;
 
   capabilities(): JsonObject {
-    return offeredCapabilities(this.#latest.command.context.capabilities);
+    return offeredCapabilities(this.#latest.command.context.capabilities, carriedExtensions);
   }
 
   logLevel(): LogLevel | undefined {
@@ -117,12 +117,12 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     // Nothing outlives a request of this revision.
   }
 
-  progressText(_token: JsonRpcId, { progress, total, message }: ProgressEvent): string | undefined {
+  progressText(_token: JsonRpcId, event: ProgressEvent): string | undefined {
     const progressToken = progressTokenOf(this.#latest);
     // A server that is asked again after a round may begin to count anew; the client's value only grows.
-    if (progressToken === undefined || progress <= this.#lastProgress) return undefined;
-    this.#lastProgress = progress;
-    return notificationText('notifications/progress', { progressToken, progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+    if (progressToken === undefined || event.progress <= this.#lastProgress) return undefined;
+    this.#lastProgress = event.progress;
+    return progressText(progressToken, event);
   }
 
   logText(params: JsonObject, view: View, server: ServerName): string | undefined {

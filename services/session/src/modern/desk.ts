@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, withoutHopMeta,
+  declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, urlElicitationRequired, withoutHopMeta,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type JsonObject, type ModernCommand, type Principal, type ServerName, type ServerNotice,
   type SessionKey, type StreamFrame, type WorkerId,
 } from '@omnibus/protocol';
@@ -39,7 +39,6 @@ const needsTasks = { requiredCapabilities: { extensions: { [tasksExtension]: {} 
 const maxListeners = 1_024;
 /** How often a server may want URLs visited before one call. */
 const maxUrlRounds = 8;
-const urlElicitationRequired = -32_042;
 
 export class ModernDesk {
   readonly #host: SessionHost;

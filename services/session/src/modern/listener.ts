@@ -117,9 +117,6 @@ export class Listener {
     Exchange.start(bus, wheel, {
       exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
       context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
-    }, {
-      progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined,
-      settled: (outcome) => settled(outcome.kind === 'result'),
-    });
+    }, (outcome) => settled(outcome.kind === 'result'));
   }
 }

@@ -7,10 +7,10 @@
  */
 import { subjects } from '@omnibus/bus';
 import {
-  fault, isObject, withRelatedTask,
+  carriedExtensions, fault, isObject, withRelatedTask,
   type ExchangeEvent, type ExchangeMethod, type JsonObject, type ServerName, type SessionKey, type StreamFrame, type WorkerId,
 } from '@omnibus/protocol';
-import { offeredCapabilities } from '../dialect/legacy/capabilities.ts';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { Exchange, type ExchangeOutcome } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
@@ -81,7 +81,7 @@ export class TaskFacade {
     return new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method, params: { taskId }, subject: ['task', taskId],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities), wantsProgress: false },
+      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
       progress: () => undefined,
       log: () => undefined,

@@ -2,12 +2,11 @@
  * What a newer server says, in the words of an older client. Unknown fields of an object do no harm to a client; an unknown
  * kind of content or schema makes it reject the whole message, so those are replaced by what it does know.
  */
-import { featuresOf, isObject, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, isObject, urlElicitationRequired, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
 import type { ServerAnswer } from '../../forwarding.ts';
 
 type Block = JsonObject;
 
-const urlElicitationRequired = -32_042;
 const internalError = -32_603;
 
 /** The result as the client's revision has it. Nothing is looked at for a client that knows everything. */

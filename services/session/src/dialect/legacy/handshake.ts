@@ -1,6 +1,6 @@
 /** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
-import { carriedExtensions, featuresOf, tasksExtension, version, type JsonObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
@@ -16,8 +16,7 @@ export function initializeResult(revision: Revision, view: View): JsonObject {
 function capabilities(view: View, revision: Revision): JsonObject {
   const hasUnknownServer = view.definition.servers.some((server) => view.record(server)?.revision === undefined);
   const offers = (capability: string): boolean => hasUnknownServer || view.serversWith(capability).length > 0;
-  // Tasks of the extension are followed by the gateway itself for clients of these revisions.
-  const extensions = carriedExtensions.filter((name) => name !== tasksExtension && view.offersExtension(name)).map((name) => [name, {}]);
+  const extensions = sessionExtensions.filter((name) => view.offersExtension(name)).map((name) => [name, {}]);
   return {
     ...(offers('tools') ? { tools: { listChanged: true } } : {}),
     ...(offers('prompts') ? { prompts: { listChanged: true } } : {}),

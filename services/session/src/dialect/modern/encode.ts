@@ -7,6 +7,7 @@ import {
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
+const senderMetaText = JSON.stringify(senderMeta);
 /** How long a list may be reused without asking again (server/utilities/caching); who listens hears of a change at once. */
 const listTtlMs = 5_000;
 
@@ -23,8 +24,7 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
 
 /** The page of a list, which is JSON already. A list that lacks a server's entries for now is asked for again soon. */
 export function modernList(json: string, view: View): string {
-  const isWhole = view.definition.servers.every((server) => view.record(server)?.status === 'up');
-  return `{"resultType":"complete","ttlMs":${isWhole ? listTtlMs : 0},"cacheScope":"private","_meta":${JSON.stringify(senderMeta)},${json.slice(1)}`;
+  return `{"resultType":"complete","ttlMs":${view.isWhole ? listTtlMs : 0},"cacheScope":"private","_meta":${senderMetaText},${json.slice(1)}`;
 }
 
 /** `server/discover`: what the endpoint offers, and in which revisions. */

@@ -1,4 +1,4 @@
-/** Answers of exchanges as a legacy client hears them. */
+/** What belongs to a call, in the words every revision has for it. */
 import { notificationText, type ExchangeEvent, type JsonObject, type JsonRpcErrorObject, type JsonRpcId } from '@omnibus/protocol';
 
 export function progressText(token: JsonRpcId, { progress, total, message }: Extract<ExchangeEvent, { kind: 'progress' }>): string {
