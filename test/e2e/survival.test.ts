@@ -6,6 +6,7 @@ import { EraServer } from '../matrix/era-server.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import type { RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
+import { EventReader } from '../support/event-reader.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
@@ -143,6 +144,99 @@ describe('with session workers that come and go', () => {
     expect(await client.delete()).toBe(204);
     await replaceWorkers('SIGKILL');
     expect((await client.request('ping')).status).toBe(404);
+  });
+
+  describe('streams', () => {
+    /** Calls the slow tool, reads up to the first progress, and breaks the connection. */
+    async function loseCall(client: RawClient): Promise<{ readonly call: Call; readonly lastEventId: string }> {
+      const calls = upstream.calls.values.length;
+      const opened = EventReader.open(gateway.url, client.session as string, { body: { jsonrpc: '2.0', id: 'lost', method: 'tools/call', params: { name: 'up__slow', _meta: { progressToken: 1 } } } });
+      const call = (await upstream.calls.until(calls + 1)).at(-1) as Call;
+      call.progress(1);
+      const reader = await opened;
+      await reader.events.untilSome(({ message }) => message?.method === 'notifications/progress');
+      reader.break();
+      return { call, lastEventId: reader.lastId };
+    }
+
+    /** What a client that comes back is told, once the stream has ended. */
+    async function comeBack(client: RawClient, lastEventId: string): Promise<readonly unknown[]> {
+      const reader = await EventReader.open(gateway.url, client.session as string, { lastEventId });
+      await reader.ended;
+      return reader.messages.map(({ params, id, result, error }) => params?.['progress'] ?? [id, result ?? error?.data?.['reason']]);
+    }
+
+    /** Everything that was said before is through when this is answered. */
+    const settle = async (): Promise<void> => {
+      using other = await RawClient.open(gateway.url);
+      await other.callTool('up__echo');
+    };
+
+    it('SIGKILL: what a call was answered while its client was away is there when it comes back', async () => {
+      using client = await RawClient.open(gateway.url);
+      const { call, lastEventId } = await loseCall(client);
+      call.progress(2);
+      call.answer(text('finished'));
+      await settle();
+      await replaceWorkers('SIGKILL');
+      expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', text('finished')]]);
+      expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', text('finished')]]);
+    });
+
+    it('SIGKILL: a call that was not answered by then is, with "outcome unknown"', async () => {
+      using client = await RawClient.open(gateway.url);
+      const { call, lastEventId } = await loseCall(client);
+      call.progress(2);
+      await settle();
+      await replaceWorkers('SIGKILL');
+      expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', 'gateway.interrupted']]);
+    });
+
+    it('SIGTERM: a call that its worker finishes before it leaves is answered where its client came back', async () => {
+      using client = await RawClient.open(gateway.url);
+      const { call, lastEventId } = await loseCall(client);
+      const replaced = replaceWorkers('SIGTERM');
+      // Another worker holds the session when it answers this.
+      await client.callTool('up__echo');
+      const back = comeBack(client, lastEventId);
+      await settle();
+      call.progress(2);
+      call.answer(text('finished'));
+      expect(await back).toEqual([2, ['lost', text('finished')]]);
+      await replaced;
+    });
+
+    it('SIGKILL: a GET stream goes on under its id, with numbers that go on', async () => {
+      using client = await RawClient.open(gateway.url);
+      const reader = await EventReader.open(gateway.url, client.session as string);
+      upstream.notify('notifications/tools/list_changed');
+      await reader.events.until(2);
+      await replaceWorkers('SIGKILL');
+      upstream.notify('notifications/tools/list_changed');
+      await reader.events.untilSome(({ id }) => id?.endsWith('.2') === true);
+      reader.break();
+      const ids = reader.events.values.map(({ id }) => id as string);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(new Set(ids.map((id) => id.split('.')[0])).size).toBe(1);
+      // One that was broken before the worker was killed is taken up by the next one too.
+      await replaceWorkers('SIGKILL');
+      const again = await EventReader.open(gateway.url, client.session as string, { lastEventId: ids[1] as string });
+      expect(again.status).toBe(200);
+      await again.events.untilSome(({ id }) => id === ids[2]);
+      again.break();
+    });
+
+    it('SIGKILL: reading that is made again goes on with the numbers of its stream', async () => {
+      using client = await RawClient.open(gateway.url);
+      const reads = upstream.requests.filter(({ method }) => method === 'resources/read').length;
+      ignored = reads + 1;
+      // After a second the answer is a stream, which its client may come back to.
+      const reader = await EventReader.open(gateway.url, client.session as string, { body: { jsonrpc: '2.0', id: 'read', method: 'resources/read', params: { uri: 'up://one' } } });
+      await replaceWorkers('SIGKILL');
+      await reader.ended;
+      expect(reader.messages).toMatchObject([{ id: 'read', result: { contents: [{ uri: 'up://one' }] } }]);
+      expect(reader.events.values.map(({ id }) => id?.split('.')[1])).toEqual(['0', '1']);
+    });
   });
 
   it('a hundred sessions at once are taken over, none twice and none lost', async () => {

@@ -44,6 +44,8 @@ export interface Bus {
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>>;
 
+  journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>>;
+
   /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
   readonly connected: boolean;
 
@@ -87,6 +89,30 @@ export interface KeyValue<Value> {
   delete(key: string): Promise<void>;
   /** Hears every present value, then every change. Resolves when the present ones have been heard. */
   watch(observer: (change: KeyValueChange<Value>) => void): Promise<Subscription>;
+}
+
+/** Subjects of which what was said last is kept, within bounds; the oldest goes first. */
+export interface JournalDefinition<Entry> {
+  readonly name: string;
+  /** Of the subjects, which have `tokens` tokens after it. */
+  readonly family: string;
+  readonly tokens: number;
+  readonly maxAgeMs: number;
+  /** Of all subjects together. */
+  readonly maxBytes: number;
+  /** Of one subject. */
+  readonly maxEntries: number;
+  readonly [value]?: Entry;
+}
+
+export interface Journal<Entry> {
+  /** Nobody waits for it: an entry that cannot be kept is missed by who follows. */
+  append(to: Subject<Entry>, entry: Entry): void;
+  /**
+   * Hears what is kept of a subject, oldest first, and what is appended from now on: an entry of this moment may be heard twice.
+   * Resolves when what is kept has been heard.
+   */
+  follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Subscription>;
 }
 
 /** Where an implementation reports what no caller can be told: a handler's exception, an undecodable message, a reconnect. */

@@ -1,7 +1,7 @@
-export type { Bucket, Bus, Handler, KeyValue, KeyValueChange, KeyValueEntry, OnFault, PendingRequest, ReplyObserver, Subscription } from './bus.ts';
+export type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, KeyValueChange, KeyValueEntry, OnFault, PendingRequest, ReplyObserver, Subscription } from './bus.ts';
 export { BusError } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
-export { catalogBucket, secretsBucket, sessionsBucket, subjects, subjectTable } from './subjects.ts';
+export { catalogBucket, secretsBucket, sessionsBucket, streamJournal, subjects, subjectTable } from './subjects.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';

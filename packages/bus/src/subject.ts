@@ -15,6 +15,11 @@ export interface Subject<Request, Reply = never> {
 
 const root = 'omnibus.v1';
 
+/** All subjects of a family, as NATS writes it. */
+export function allOf(family: string, tokens: number): string {
+  return [root, family, ...Array.from({ length: tokens }, () => '*')].join('.');
+}
+
 /** @throws {Error} when a token could change the shape of the subject. NATS clients accept an empty token, so we check. */
 export function subject<Request, Reply = never>(family: string, ...tokens: readonly string[]): Subject<Request, Reply> {
   for (const token of tokens) {

@@ -1,10 +1,10 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord, StreamEntry, StreamId,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
-import type { Bucket } from './bus.ts';
+import type { Bucket, JournalDefinition } from './bus.ts';
 
 /** Asked for with every call; there are as many as configured servers. */
 const backends = new Map<ServerName, Subject<CallCommand, ExchangeEvent>>();
@@ -18,6 +18,10 @@ export const subjects = {
   presence: subject<Presence>('presence'),
   /** What a client sends within a session, for the worker that owns it. */
   session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
+  /** The same, for a worker that held the session before: what it has still open. */
+  sessionAt: (worker: WorkerId): Subject<HeldStreams, HeldStreams> => subject('session-at', worker),
+  /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
+  stream: (key: SessionKey, stream: StreamId): Subject<StreamEntry> => subject('stream', key, stream),
   /** A request without a session, for any session worker (queue group `session`). */
   modern: subject<ModernCommand, StreamFrame>('modern'),
   /** The same, for the worker that holds the call it continues. */
@@ -47,6 +51,11 @@ export const subjects = {
 /** What each server offers; key: the server's name. */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog' };
 
+/** What clients may ask for again when the worker that sent it is gone. */
+export const streamJournal: JournalDefinition<StreamEntry> = {
+  name: 'omnibus-streams', family: 'stream', tokens: 2, maxAgeMs: 5 * 60_000, maxBytes: 128 * 1024 * 1024, maxEntries: 256,
+};
+
 /** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
 export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
 
@@ -59,6 +68,8 @@ export const subjectTable = [
   { subject: 'session-adopt', from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
   { subject: 'presence', from: 'session', to: 'every edge', carries: 'Presence', answers: 'nothing' },
   { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
+  { subject: 'session-at.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },
+  { subject: 'stream.<key>.<stream>', from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', answers: 'nothing' },
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'StreamFrame, many' },
   { subject: 'modern-at.<worker>', from: 'session', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'StreamFrame, many' },
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },

@@ -61,6 +61,17 @@ export function idSequence<Id extends ExchangeId | StreamId>(worker: WorkerId): 
   };
 }
 
+const pushRole = 'push';
+
+/** Ids of streams that answer no request: a client may come back to one of which nothing is kept. */
+export function pushStreamIds(): () => StreamId {
+  return idSequence<StreamId>(newWorkerId(pushRole));
+}
+
+export function isPushStream(id: StreamId): boolean {
+  return id.startsWith(`${pushRole}-`);
+}
+
 /** @throws {Error} when the name cannot stand in a subject, a path or a tool prefix. */
 export function parseServerName(name: string): ServerName {
   if (!isToken(name)) {

@@ -1,4 +1,4 @@
-export { anonymous, idSequence, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, rootEndpoint, sessionKey } from './ids.ts';
+export { anonymous, idSequence, isPushStream, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { classify, errorText, isDeeperThan, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
 export type {
@@ -12,7 +12,7 @@ export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, HeldExchanges, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
-export type { AdoptCommand, AdoptReply, Caller, EventPosition, HeldRequests, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, StreamFrame } from './session-messages.ts';
+export type { AdoptCommand, AdoptReply, Caller, EventPosition, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, StreamEntry, StreamFrame } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,
 } from './methods.ts';

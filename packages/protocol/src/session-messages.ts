@@ -1,7 +1,7 @@
 /** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
 import type { GatewayFault } from './errors.ts';
 import type { EndpointName, Principal, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
-import type { JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
+import type { JsonRpcId, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
 import type { ModernContext } from './modern.ts';
 
 export interface Caller {
@@ -33,10 +33,13 @@ export interface EventPosition {
   readonly sequence: number;
 }
 
-/** What the client put into one HTTP request with a session id, for the session's owner. */
+/**
+ * What the client put into one HTTP request with a session id, for the session's owner. `sentUpTo` is the number of the last
+ * message that the client has had on this stream, when the command is made again after its first worker was gone.
+ */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[] }
+  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number }
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly sentUpTo?: number }
   /** A GET. With `after`, the client comes back to a stream it lost (`Last-Event-ID`). */
   | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
   /** The connection that read a stream is gone; `reader` is the `stream` of the command it came with. */
@@ -62,6 +65,18 @@ export type StreamFrame =
   /** The session goes on at another worker; what is open has to be asked of that one. */
   | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
+
+/** What is kept of a stream that a client may come back to, for the case that its worker is gone by then. */
+export type StreamEntry =
+  /** The stream answers these requests of one POST. */
+  | { readonly kind: 'opened'; readonly requests: readonly JsonRpcId[] }
+  | { readonly kind: 'sent'; readonly sequence: number; readonly text: string; readonly isAnswer: boolean; readonly last: boolean };
+
+/** A question about streams of one session, and the answer: those that are still open here. */
+export interface HeldStreams {
+  readonly key: SessionKey;
+  readonly streams: readonly StreamId[];
+}
 
 /** What a client of HTTP+SSE posted, on its way to the edge that holds its stream. */
 export type InboxPost =

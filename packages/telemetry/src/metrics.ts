@@ -37,6 +37,7 @@ export class Metrics {
   readonly sessionsAdopted = this.#counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
   readonly sessionsExpired = this.#counter('omnibus_sessions_expired_total', 'Sessions ended because nothing happened in them for too long.', []);
   readonly streams = this.#gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
+  readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams of a worker that is gone that clients came back to.', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {

@@ -5,7 +5,7 @@
  */
 import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, toErrorObject,
+  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, pushStreamIds, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
@@ -32,6 +32,7 @@ type State =
   | { readonly kind: 'open'; readonly session: SessionAddress };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
+const nextPushId = pushStreamIds();
 
 export class DuplexClient {
   readonly #options: DuplexOptions;
@@ -166,7 +167,7 @@ export class DuplexClient {
         return;
       }
       write(reply.text);
-      this.#send(session, { kind: 'attach', caller, stream: nextStreamId(), after: undefined }, undefined);
+      this.#send(session, { kind: 'attach', caller, stream: nextPushId(), after: undefined }, undefined);
     }
     for (const message of waiting) this.#receiveMessage(message);
   }

@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { Bus } from '@omnibus/bus';
+import { streamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { idSequence, newWorkerId, type StreamId } from '@omnibus/protocol';
+import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Pipeline } from './http/pipeline.ts';
 import { SessionDoor } from './session-door.ts';
@@ -31,6 +31,7 @@ export class Edge {
   readonly #webSockets: WebSocketIngress;
   readonly #host: string;
   readonly #port: number;
+  #streams: Journal<StreamEntry> | undefined;
 
   constructor(options: EdgeOptions) {
     this.#options = options;
@@ -47,6 +48,7 @@ export class Edge {
       limits: config.limits,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
+      streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
     this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
@@ -60,6 +62,8 @@ export class Edge {
    * @throws {Error} naming the address when it is taken.
    */
   async start(): Promise<string> {
+    const { bus } = this.#options;
+    if (bus.isShared) this.#streams = await bus.journal(streamJournal);
     await this.#door.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
     try {

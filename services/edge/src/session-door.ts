@@ -23,6 +23,8 @@ class Passage extends Link {
   pending: PendingRequest | undefined;
   /** How often it was sent. */
   attempts = 0;
+  /** The number of the last message that was heard; undefined before anything was. */
+  heardUpTo: number | undefined;
 
   constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -118,13 +120,15 @@ export class SessionDoor {
 
   #send(passage: Passage): void {
     passage.attempts += 1;
-    passage.pending = this.#bus.request(passage.address.subject, passage.command, {
+    passage.pending = this.#bus.request(passage.address.subject, passage.attempts === 1 ? passage.command : continued(passage), {
       reply: (frame) => {
-        if (frame.kind !== 'moved') passage.observer.reply(frame);
-        else {
-          passage.pending?.close();
+        if (frame.kind === 'moved') {
           this.#again(passage);
+          return;
         }
+        if (frame.kind === 'message') passage.heardUpTo = frame.sequence;
+        else if (frame.kind === 'attached') passage.heardUpTo ??= 0;
+        passage.observer.reply(frame);
       },
       failed: (error) => {
         if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#unheard(passage); // W1
@@ -155,6 +159,9 @@ export class SessionDoor {
 
   /** Sends it to whoever holds the session next. */
   #again(passage: Passage): void {
+    if (passage.pending === undefined) return; // It is on its way there already.
+    passage.pending.close();
+    passage.pending = undefined;
     void this.#adopt(passage.address.key).then((adoption) => {
       if (!this.#open.has(passage)) return;
       if (adoption !== 'held') {
@@ -329,15 +336,31 @@ export class SessionDoor {
   /** The worker that had it is gone. */
   #lost(passage: Passage): void {
     if (!this.#open.has(passage)) return;
-    passage.pending?.close();
     if (isRepeatable(passage.command)) {
       this.#again(passage);
       return;
     }
+    passage.pending?.close();
     this.#open.remove(passage);
     passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
     // The session goes on: whoever asks next finds it.
     void this.#adopt(passage.address.key);
+  }
+}
+
+/** The command as another worker goes on with it: after what the client has had. */
+function continued({ command, heardUpTo }: Passage): SessionCommand {
+  if (heardUpTo === undefined) return command;
+  switch (command.kind) {
+    case 'attach':
+      return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence: Math.max(heardUpTo, command.after?.sequence ?? 0) } };
+    case 'post':
+    case 'batch':
+      return { ...command, sentUpTo: heardUpTo };
+    case 'detach':
+    case 'delete':
+    case 'probe':
+      return command;
   }
 }
 

@@ -9,8 +9,9 @@ export class PostStream {
   readonly #table: StreamTable;
   #openRequests: number;
 
-  constructor(id: StreamId, reply: Reply, requests: number, table: StreamTable) {
-    this.#stream = new ResumableStream(id, reply);
+  /** @param sequence of the last message that was sent on it before. */
+  constructor(id: StreamId, reply: Reply, requests: number, table: StreamTable, sequence: number | undefined) {
+    this.#stream = new ResumableStream(id, reply, table.keeper, sequence);
     this.#table = table;
     this.#openRequests = requests;
     if (requests > 0) table.add(this.#stream);

@@ -1,8 +1,8 @@
 /** What the client sides of one worker share. */
-import type { Bus } from '@omnibus/bus';
+import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, ExchangeId, Limits, ServerName } from '@omnibus/protocol';
+import type { Caller, ExchangeId, Limits, ServerName, StreamEntry } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -15,8 +15,12 @@ export interface SessionHost {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly sealer: Sealer;
+  /** Milliseconds a worker that leaves goes on with what it has begun. */
+  readonly drainMs: () => number;
   /** Looks after what is on its way to servers. */
   readonly watch: ExchangeWatch;
+  /** What was sent on streams that clients may come back to; undefined where nothing outlives the process. */
+  readonly streams: Journal<StreamEntry> | undefined;
   readonly nextExchangeId: () => ExchangeId;
   /** Undefined when the endpoint has left the configuration. */
   readonly view: (caller: Caller) => View | undefined;

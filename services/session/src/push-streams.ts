@@ -3,7 +3,7 @@
  * (2025-03-26 transports, Multiple Connections).
  */
 import { changeNotifications, notificationText, type ChangeKind, type EventPosition, type StreamId } from '@omnibus/protocol';
-import { ResumableStream, type Reply } from './resumable-stream.ts';
+import { ResumableStream, type Reply, type SentEvent, type StreamKeeper } from './resumable-stream.ts';
 
 /** Messages other than list changes that wait for a stream; the oldest go first. */
 const maxWaiting = 256;
@@ -17,10 +17,12 @@ export class PushStreams {
   readonly #changed = new Set<ChangeKind>();
   readonly #waiting: string[] = [];
   readonly #onDrop: () => void;
+  readonly #keeper: StreamKeeper | undefined;
   #isClientReady = false;
 
-  constructor(onDrop: () => void) {
+  constructor(onDrop: () => void, keeper: StreamKeeper | undefined) {
     this.#onDrop = onDrop;
+    this.#keeper = keeper;
   }
 
   get size(): number {
@@ -29,7 +31,7 @@ export class PushStreams {
 
   attach(id: StreamId, reply: Reply): void {
     reply({ kind: 'attached', stream: id });
-    this.#streams.set(id, new ResumableStream(id, reply));
+    this.#streams.set(id, new ResumableStream(id, reply, this.#keeper));
     this.#flush();
   }
 
@@ -38,6 +40,18 @@ export class PushStreams {
     const stream = this.#streams.get(id) ?? this.#gone.find((each) => each.id === id);
     if (stream?.resume(sequence, reader, reply) !== true) return false;
     this.#gone = this.#gone.filter((each) => each !== stream);
+    this.#streams.set(id, stream);
+    this.#flush();
+    return true;
+  }
+
+  /** A reader comes back to a stream that another worker held, of which this is kept. @returns false when it would miss something. */
+  revive({ stream: id, sequence }: EventPosition, events: readonly SentEvent[], reader: StreamId, reply: Reply): boolean {
+    // What is not kept any more began after what the client has: nothing says that there was something in between.
+    const stream = new ResumableStream(id, undefined, this.#keeper, events.length === 0 ? sequence : 0);
+    for (const event of events) stream.restore(event);
+    if (stream.sequence < sequence) return this.revive({ stream: id, sequence }, [], reader, reply);
+    if (!stream.resume(sequence, reader, reply)) return false;
     this.#streams.set(id, stream);
     this.#flush();
     return true;

@@ -13,10 +13,16 @@ import { streamAfterMs, type StreamFrame, type StreamId } from '@omnibus/protoco
 
 export type Reply = (frame: StreamFrame) => void;
 
-interface SentEvent {
+export interface SentEvent {
   readonly sequence: number;
   readonly text: string;
   readonly isAnswer: boolean;
+  readonly last: boolean;
+}
+
+/** Keeps what was sent for the case that this worker is gone when the client comes back. */
+export interface StreamKeeper {
+  keep(stream: StreamId, event: SentEvent): void;
 }
 
 /** From here on the edge may have opened the stream, with an id to come back with; its clock started before ours. */
@@ -35,12 +41,29 @@ export class ResumableStream extends Link {
   #keptCharacters = 0;
   #isComplete = false;
   #wasDetached = false;
+  readonly #keeper: StreamKeeper | undefined;
 
-  constructor(id: StreamId, reply: Reply) {
+  /** @param sequence of the last message that was sent on it before, when another worker began it. */
+  constructor(id: StreamId, reply: Reply | undefined, keeper: StreamKeeper | undefined, sequence = 0) {
     super();
     this.id = id;
     this.#reply = reply;
     this.#reader = id;
+    this.#keeper = keeper;
+    this.#sequence = sequence;
+  }
+
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Takes what another worker sent on it. */
+  restore(event: SentEvent): void {
+    this.#sequence = event.sequence;
+    this.#wasDetached = true;
+    this.#keep(event);
+    this.#reply?.({ kind: 'message', ...event });
+    if (event.last) this.end();
   }
 
   /** Whether the client can have seen an event id, or was gone: only then can it come back. */
@@ -53,7 +76,11 @@ export class ResumableStream extends Link {
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;
     // The one message of a call that was answered at once goes out as a JSON body, to which nobody comes back.
-    if (!last || this.isWorthKeeping) this.#keep({ sequence, text, isAnswer });
+    if (!last || this.isWorthKeeping) {
+      const event = { sequence, text, isAnswer, last };
+      this.#keep(event);
+      this.#keeper?.keep(this.id, event);
+    }
     this.#reply?.({ kind: 'message', text, isAnswer, sequence, last });
   }
 

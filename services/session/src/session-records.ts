@@ -81,15 +81,14 @@ export class SessionRecords {
 
   /**
    * Takes over a session nobody holds.
-   * @returns `unknown` when there is no such session, `taken` when another worker was faster.
+   * @returns the record as the worker wrote it that held the session; `unknown` when there is no such session, `taken` when another worker was faster.
    */
   async adopt(key: SessionKey, worker: WorkerId): Promise<SessionRecord | 'unknown' | 'taken'> {
     const entry = await this.#records.get(key);
     if (entry === undefined) return 'unknown';
-    const record = { ...entry.value, worker };
     try {
-      this.#held.set(key, { revision: await this.#records.update(key, record, entry.revision), writing: Promise.resolve() });
-      return record;
+      this.#held.set(key, { revision: await this.#records.update(key, { ...entry.value, worker }, entry.revision), writing: Promise.resolve() });
+      return entry.value;
     } catch (error) {
       if (error instanceof BusError && error.kind === 'revision-conflict') return 'taken';
       throw error;

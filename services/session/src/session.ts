@@ -6,14 +6,14 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
  */
-import { subjects } from '@omnibus/bus';
+import { subjects, type Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
+  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
   type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
-  type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
+  type SessionCommand, type SessionKey, type SessionRecord, type StreamEntry, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
 import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
@@ -28,7 +28,8 @@ import { Forwarding, type ForwardedCall, type Party, type ServerAnswer } from '.
 import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
-import type { Reply } from './resumable-stream.ts';
+import { LostStream } from './lost-stream.ts';
+import { ResumableStream, type Reply, type SentEvent } from './resumable-stream.ts';
 import { HandedOut } from './routing/handed-out.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
@@ -45,7 +46,7 @@ export class Session {
   readonly #forwarding: Forwarding<PostStream>;
   readonly #clientRequests = new ClientRequests((answer) => this.#forwarding.originalMention(answer));
   readonly #askings = new Map<ServerName, Asking>();
-  readonly #posts = new StreamTable();
+  readonly #posts: StreamTable;
   readonly #push: PushStreams;
   /** What servers may ask of this client. */
   #capabilities: JsonObject = {};
@@ -56,6 +57,10 @@ export class Session {
   /** What the client declared, as it did. */
   #declared: JsonObject = {};
   #isReady = false;
+  /** Streams of another worker that are being read. */
+  readonly #reviving = new Map<StreamId, Promise<void>>();
+  /** The worker that held it before this one did. */
+  #heldBefore: WorkerId | undefined;
 
   constructor(key: SessionKey, caller: Caller, host: SessionHost, hooks: SessionHooks) {
     this.key = key;
@@ -63,7 +68,10 @@ export class Session {
     this.#host = host;
     this.#hooks = hooks;
     this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
-    this.#push = new PushStreams(() => host.metrics.dropped('queue_full'));
+    const { streams } = host;
+    const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
+    this.#posts = new StreamTable(keeper);
+    this.#push = new PushStreams(() => host.metrics.dropped('queue_full'), keeper);
     this.#actor = startActor(sessionMachine.provide({
       actions: {
         announcePending: () => {
@@ -115,10 +123,10 @@ export class Session {
     }
     switch (command.kind) {
       case 'post':
-        this.#receivePost(command.stream, [command.message], reply);
+        this.#receivePost(command, [command.message], reply);
         return;
       case 'batch':
-        if (featuresOf(this.#revision).batching) this.#receivePost(command.stream, command.messages, reply);
+        if (featuresOf(this.#revision).batching) this.#receivePost(command, command.messages, reply);
         else reply({ kind: 'refused', fault: fault('batch.unsupported') });
         return;
       case 'attach':
@@ -183,7 +191,8 @@ export class Session {
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
-  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions }: SessionRecord): void {
+  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, worker }: SessionRecord): void {
+    this.#heldBefore = worker;
     this.#forwarding.subscriptions = subscriptions;
     this.#declared = capabilities;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
@@ -200,6 +209,11 @@ export class Session {
     await this.#idle(limitMs);
     this.#forwarding.failAll(interrupted);
     this.#push.moveAll();
+  }
+
+  /** Of these streams those it still works on. */
+  openStreams(streams: readonly StreamId[]): StreamId[] {
+    return streams.filter((id) => this.#posts.isOpen(id));
   }
 
   /** An adapter came or went: what those that are there are to know of this session is said again. */
@@ -251,13 +265,68 @@ export class Session {
 
   /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
   #resume(after: EventPosition, reader: StreamId, reply: Reply): void {
-    const isResumed = this.#push.resume(after, reader, reply) || this.#posts.find(after.stream)?.resume(after.sequence, reader, reply) === true;
-    if (!isResumed) reply({ kind: 'refused', fault: fault('stream.unknown') });
+    const running = this.#reviving.get(after.stream);
+    if (running !== undefined) {
+      // Readers take over from each other in the order in which they came (T2).
+      void running.then(() => this.#resume(after, reader, reply));
+      return;
+    }
+    if (this.#push.resume(after, reader, reply)) return;
+    const post = this.#posts.find(after.stream);
+    if (post === undefined && this.#host.streams !== undefined) {
+      this.#reviving.set(after.stream, this.#revive(after, reader, reply, this.#host.streams).catch((error: unknown) => {
+        this.#host.log.error({ err: error, session: this.key }, 'what was sent on a stream could not be read');
+        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+      }).finally(() => this.#reviving.delete(after.stream)));
+    } else if (post?.resume(after.sequence, reader, reply) !== true) {
+      reply({ kind: 'refused', fault: fault('stream.unknown') });
+    }
   }
 
-  #receivePost(id: StreamId, messages: readonly PostedMessage[], reply: Reply): void {
+  /** Goes on with a stream that another worker began. */
+  async #revive(after: EventPosition, reader: StreamId, reply: Reply, journal: Journal<StreamEntry>): Promise<void> {
+    const { bus, metrics, wheel, drainMs } = this.#host;
+    const lost = await LostStream.find({ bus, journal, key: this.key, stream: after.stream });
+    if (isPushStream(after.stream)) {
+      lost.close();
+      if (this.#push.revive(after, lost.events, reader, reply)) metrics.streamsResumed.inc();
+      else reply({ kind: 'refused', fault: fault('stream.unknown') });
+      return;
+    }
+    const stream = new ResumableStream(after.stream, undefined, undefined);
+    for (const event of lost.events) stream.restore(event);
+    if (!lost.isKnown || !stream.resume(after.sequence, reader, reply)) {
+      lost.close();
+      reply({ kind: 'refused', fault: fault('stream.unknown') });
+      return;
+    }
+    this.#posts.add(stream);
+    metrics.streamsResumed.inc();
+    const finish = (): void => {
+      lost.close();
+      this.#posts.ended(stream);
+    };
+    if (lost.isComplete) {
+      finish();
+      return;
+    }
+    lost.follow((event) => {
+      stream.restore(event);
+      if (event.last) finish();
+    });
+    const giveUp = (): void => {
+      for (const event of lost.isComplete ? [] : lost.lastWords()) stream.restore(event);
+      finish();
+    };
+    void (this.#heldBefore === undefined ? Promise.resolve(false) : lost.isHeldBy(this.#heldBefore)).then((isHeld) => {
+      if (isHeld) wheel.schedule(drainMs(), giveUp);
+      else giveUp();
+    });
+  }
+
+  #receivePost({ stream: id, sentUpTo }: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
-    const stream = new PostStream(id, reply, requests, this.#posts);
+    const stream = new PostStream(id, reply, requests, this.#posts, sentUpTo);
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':
@@ -447,6 +516,7 @@ export interface SessionHooks {
   changed(session: Session): void;
 }
 
+type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
 
 /** A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours. */

@@ -1,10 +1,10 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
-import { catalogBucket, sessionsBucket, subjects, type Bus, type KeyValue, type Subscription } from '@omnibus/bus';
+import { catalogBucket, sessionsBucket, streamJournal, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, presenceMs, sessionKey, toErrorObject,
-  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type SessionRecord, type WorkerId,
+  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -52,10 +52,12 @@ export class SessionWorker {
   #reconnects = 0;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
-    return new SessionWorker(options, await sharedSealer(options.bus), await options.bus.keyValue(sessionsBucket));
+    const { bus } = options;
+    const streams = bus.isShared ? await bus.journal(streamJournal) : undefined;
+    return new SessionWorker(options, await sharedSealer(bus), await bus.keyValue(sessionsBucket), streams);
   }
 
-  private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>) {
+  private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>, streams: Journal<StreamEntry> | undefined) {
     const { config, bus, wheel, log, metrics } = options;
     this.#options = options;
     this.#config = config;
@@ -77,7 +79,8 @@ export class SessionWorker {
     });
     this.#host = {
       watch: this.#watch,
-      bus, wheel, log, metrics, sealer,
+      bus, wheel, log, metrics, sealer, streams,
+      drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
@@ -99,6 +102,8 @@ export class SessionWorker {
       await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((outcome) => reply({ outcome })), { queue: 'session' }),
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
+    // Heard to the end: what a worker that leaves still works on is asked of it.
+    await bus.subscribe(subjects.sessionAt(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
     this.#beat();

@@ -1,7 +1,8 @@
 import { Link, Ring } from '@omnibus/collections';
 import { BusError } from '../errors.ts';
-import type { Bucket, Bus, Handler, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
+import { MemoryJournal } from './journal.ts';
 import { MemoryKeyValue } from './key-value.ts';
 
 interface Member {
@@ -28,6 +29,7 @@ const maxUndelivered = 1_000_000;
 export class MemoryBus implements Bus {
   readonly #listeners = new Map<string, Listeners>();
   readonly #buckets = new Map<string, MemoryKeyValue<unknown>>();
+  readonly #journals = new Map<string, MemoryJournal<unknown>>();
   readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
   /** Messages sent and not yet handled; drained by one microtask at a time. */
@@ -85,6 +87,12 @@ export class MemoryBus implements Bus {
     const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery));
     this.#buckets.set(bucket.name, existing);
     return Promise.resolve(existing as unknown as KeyValue<Value>);
+  }
+
+  journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
+    const existing = this.#journals.get(definition.name) ?? new MemoryJournal<unknown>(this, definition);
+    this.#journals.set(definition.name, existing);
+    return Promise.resolve(existing as unknown as Journal<Entry>);
   }
 
   async drain(): Promise<void> {

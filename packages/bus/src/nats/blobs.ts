@@ -47,7 +47,7 @@ export class Blobs {
    * @throws {BusError} `payload-too-large` when what is kept would exceed the bound.
    */
   keep(bytes: Uint8Array, shared: boolean): MsgHdrs {
-    const now = Date.now();
+    const now = performance.now();
     for (const [id, blob] of this.#kept) if (blob.dropAt <= now) this.#drop(id); // L1
     if (this.#keptBytes + bytes.length > maxKeptBytes) {
       throw new BusError('payload-too-large', `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`);

@@ -7,10 +7,11 @@ import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-n
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
 import { BusError } from '../errors.ts';
-import type { Bucket, Bus, Handler, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { Blobs } from './blobs.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
+import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
 
 const noResponders = 503;
@@ -105,6 +106,10 @@ class NatsBus implements Bus {
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
     return openKeyValue<Value>(this.#connection, bucket, this.#onFault);
+  }
+
+  journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
+    return openJournal<Entry>(this.#connection, this, definition, this.#onFault);
   }
 
   async drain(): Promise<void> {

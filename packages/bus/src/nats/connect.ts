@@ -11,6 +11,8 @@ export interface NatsOptions {
 }
 
 const retryMs = 500;
+/** A connection that passes nothing on is found out within three of these. */
+const pingMs = 2_000;
 
 /**
  * Connects, waiting a while for a NATS that is still starting; later it reconnects for ever.
@@ -25,7 +27,8 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
         name: options.clientName,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 250,
-        pingInterval: 10_000,
+        pingInterval: pingMs,
+        maxPingOut: 2,
         ignoreClusterUpdates: false,
       });
     } catch (error) {

@@ -8,6 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
 import { BusError } from '../errors.ts';
+import { withReplicas } from './jetstream.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Subscription } from '../bus.ts';
 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
@@ -20,8 +21,9 @@ type Stored = { readonly value: unknown } | { readonly generation: string; reado
 export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
   const manager = new Kvm(connection);
   const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }) };
-  const bucket = await manager.create(name, options);
-  const parts = isSmall ? undefined : await manager.create(`${name}-parts`, options);
+  const create = (bucketName: string): Promise<KV> => withReplicas(connection, (replicas) => manager.create(bucketName, { ...options, replicas }));
+  const bucket = await create(name);
+  const parts = isSmall ? undefined : await create(`${name}-parts`);
   return new NatsKeyValue<Value>(bucket, parts, onFault);
 }
 

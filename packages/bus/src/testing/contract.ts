@@ -1,8 +1,8 @@
 /** What both implementations must do, run against each of them: a difference is a bug in one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BusError } from '../errors.ts';
-import type { Bucket, Bus, KeyValueChange, OnFault, ReplyObserver } from '../bus.ts';
-import { subject } from '../subject.ts';
+import type { Bucket, Bus, Journal, JournalDefinition, KeyValueChange, OnFault, ReplyObserver } from '../bus.ts';
+import { subject, type Subject } from '../subject.ts';
 
 export interface BusUnderTest {
   /** Two ends of one bus: the same object in one process, two connections over NATS. */
@@ -219,6 +219,58 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
         expect(last).toMatchObject({ kind: 'put', key: 'a', value: { text: 'y'.repeat(2_000_000) } });
         expect((await far.get('a'))?.value.text.length).toBe(2_000_000);
       });
+    });
+
+    describe('journal', () => {
+      interface Line { readonly number: number }
+      let journals = 0;
+      let definition: JournalDefinition<Line>;
+
+      beforeEach(() => {
+        journals += 1;
+        definition = { name: `contract-journal-${journals}`, family: `contract-journal-${journals}`, tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 3 };
+      });
+
+      it('is heard from the oldest kept entry on, and goes on with what is appended', async () => {
+        const [near, far] = [await bus.near.journal(definition), await bus.far.journal(definition)];
+        const [one, other] = [subject<Line>(definition.family, 'one'), subject<Line>(definition.family, 'other')];
+        near.append(one, { number: 1 });
+        near.append(other, { number: 99 });
+        near.append(one, { number: 2 });
+        await settled(near, one, 2);
+        const heard = new Heard<number>();
+        const following = await far.follow(one, ({ number }) => heard.add(number));
+        expect(heard.values).toEqual([1, 2]);
+        near.append(one, { number: 3 });
+        expect(await heard.until(3)).toEqual([1, 2, 3]);
+        following.close();
+      });
+
+      it('keeps the latest entries of a subject and no more than it may', async () => {
+        const near = await bus.near.journal(definition);
+        const one = subject<Line>(definition.family, 'one');
+        for (let number = 1; number <= 5; number += 1) near.append(one, { number });
+        await settled(near, one, 5);
+        const heard = new Heard<number>();
+        (await near.follow(one, ({ number }) => heard.add(number))).close();
+        expect(heard.values).toEqual([3, 4, 5]);
+      });
+
+      it('is empty for a subject nothing was said on', async () => {
+        const near = await bus.near.journal(definition);
+        const heard = new Heard<number>();
+        (await near.follow(subject<Line>(definition.family, 'none'), ({ number }) => heard.add(number))).close();
+        expect(heard.values).toEqual([]);
+      });
+
+      /** Waits until an entry is kept: who appends does not wait for it. */
+      async function settled(journal: Journal<Line>, of: Subject<Line>, number: number): Promise<void> {
+        for (;;) {
+          const kept: number[] = [];
+          (await journal.follow(of, (line) => kept.push(line.number))).close();
+          if (kept.at(-1) === number) return;
+        }
+      }
     });
   });
 }

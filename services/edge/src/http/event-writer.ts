@@ -58,7 +58,7 @@ export class EventWriter {
   }
 
   #write(chunk: string): void {
-    if (this.#response.destroyed) return;
+    if (this.#response.destroyed || this.#response.writableEnded) return;
     this.#response.write(chunk);
     if (this.#response.writableLength > this.#options.maxBufferedBytes) {
       this.#options.onSlowReader();

@@ -3,12 +3,12 @@
  * host, origin, path, method, media types, revision header, session header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
-  type StreamId,
+  type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
@@ -18,7 +18,7 @@ import type { SessionDoor } from '../session-door.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import { EventWriter, readEventId, type EventStream, type EventWriterOptions } from './event-writer.ts';
-import { PostAnswer, writeJson } from './post-answer.ts';
+import { PostAnswer, writeJson, type PostAnswerOptions } from './post-answer.ts';
 import { checkHost } from './steps/check-host.ts';
 import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
 import { findEndpoint } from './steps/find-endpoint.ts';
@@ -35,6 +35,8 @@ export interface PipelineOptions {
   readonly allowedHosts: ReadonlySet<string> | undefined;
   readonly origins: OriginRule;
   readonly nextStreamId: () => StreamId;
+  /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
+  readonly streams: () => Journal<StreamEntry> | undefined;
 }
 
 /** One HTTP request on its way through. */
@@ -56,6 +58,8 @@ const countedMethods = [
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #writerOptions: EventWriterOptions;
+  readonly #postOptions: EventWriterOptions & Pick<PostAnswerOptions, 'opened'>;
+  readonly #nextPushId = pushStreamIds();
   readonly #counters: ReadonlyMap<string, { inc(): void }>;
   readonly #otherCounter: { inc(): void };
   readonly #sessions = new SessionAddresses();
@@ -68,6 +72,11 @@ export class Pipeline {
       wheel: options.wheel,
       maxBufferedBytes: options.limits.maxBufferedBytes,
       onSlowReader: () => options.metrics.slowReaders.inc(),
+    };
+    const { streams } = options;
+    this.#postOptions = {
+      ...this.#writerOptions,
+      opened: (session, stream, requests) => streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
     };
     this.#eventSource = new EventSourceEndpoint(options);
     this.#counters = new Map(countedMethods.map((method) => [method, options.metrics.requestCounter(method)]));
@@ -196,7 +205,7 @@ export class Pipeline {
     }
     const { bus, door } = this.#options;
     const key = newRequestKey();
-    const answer = new PostAnswer(response, { ...this.#writerOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchRequests: undefined });
+    const answer = new PostAnswer(response, { ...this.#postOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined });
     let pending: PendingRequest | undefined;
     try {
       pending = door.requestModern({ kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers) }, {
@@ -233,7 +242,7 @@ export class Pipeline {
       return;
     }
     const stream = this.#newStream(arrival.request);
-    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, stream, requestId: id, batchRequests: undefined });
+    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: id, batchIds: undefined, session: session.key });
     this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message }, answer);
   }
 
@@ -244,14 +253,14 @@ export class Pipeline {
       this.#refuse(arrival.response, problem ?? fault('session.missing'));
       return;
     }
-    let requests = 0;
+    const requests: JsonRpcId[] = [];
     for (const message of messages) {
       if (message.kind !== 'request') continue;
-      requests += 1;
+      requests.push(message.message.id);
       this.#count(message.message.method);
     }
     const stream = this.#newStream(arrival.request);
-    const answer = new PostAnswer(arrival.response, { ...this.#writerOptions, accepted, stream, requestId: undefined, batchRequests: requests });
+    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: undefined, batchIds: requests, session: session.key });
     this.#command(arrival.response, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages }, answer);
   }
 
@@ -333,7 +342,8 @@ export class Pipeline {
       this.#refuse(response, fault('stream.unknown'));
       return;
     }
-    const { id: stream, isPrimed } = this.#newStream(request);
+    const { isPrimed } = this.#newStream(request);
+    const stream = this.#nextPushId();
     let writer: EventWriter | undefined;
     try {
       const pending = door.request(session, { kind: 'attach', caller, stream, after }, {

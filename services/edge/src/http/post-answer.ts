@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Deadline } from '@omnibus/lifecycle';
-import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type StreamFrame } from '@omnibus/protocol';
+import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
 
@@ -15,8 +15,12 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly stream: EventStream;
   /** The id of the only request in the POST, for an error that ends it. */
   readonly requestId: JsonRpcId | undefined;
-  /** Requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
-  readonly batchRequests: number | undefined;
+  /** The ids of the requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
+  readonly batchIds: readonly JsonRpcId[] | undefined;
+  /** Undefined for a request without one. */
+  readonly session: SessionKey | undefined;
+  /** The answer to requests of a session has become a stream. */
+  readonly opened: (session: SessionKey, stream: StreamId, requests: readonly JsonRpcId[]) => void;
 }
 
 interface Answer {
@@ -79,9 +83,9 @@ export class PostAnswer {
   }
 
   #message({ text, isAnswer, sequence, last, httpStatus = 200 }: Extract<StreamFrame, { kind: 'message' }>): void {
-    const { accepted, batchRequests } = this.#options;
+    const { accepted, batchIds } = this.#options;
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
-      if (batchRequests === undefined) {
+      if (batchIds === undefined) {
         this.#finish(() => writeJson(this.#response, httpStatus, text));
         return;
       }
@@ -122,7 +126,9 @@ export class PostAnswer {
     if (this.#state.kind === 'streaming') return this.#state.writer;
     const { answers, timer } = this.#state;
     timer?.cancel();
-    const writer = new EventWriter(this.#response, this.#options.stream, this.#options);
+    const { session, stream, requestId, batchIds, opened } = this.#options;
+    if (session !== undefined) opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
+    const writer = new EventWriter(this.#response, stream, this.#options);
     this.#state = { kind: 'streaming', writer };
     for (const { text, sequence } of answers) writer.message(text, sequence);
     return writer;

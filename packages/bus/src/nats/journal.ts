@@ -1,0 +1,81 @@
+/**
+ * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so
+ * costs the server nothing for the thousands of streams that are asked for when a worker is gone.
+ */
+import { DiscardPolicy, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamManager } from '@nats-io/jetstream';
+import { nanos, type NatsConnection } from '@nats-io/transport-node';
+import { decode, encode } from '../codec.ts';
+import type { Bus, Journal, JournalDefinition, OnFault, Subscription } from '../bus.ts';
+import { allOf, type Subject } from '../subject.ts';
+import { withReplicas } from './jetstream.ts';
+
+/** JetStream's "stream name already in use with a different configuration". */
+const nameInUse = 10_058;
+const notFound = 10_037;
+
+export async function openJournal<Entry>(connection: NatsConnection, bus: Bus, definition: JournalDefinition<Entry>, onFault: OnFault): Promise<Journal<Entry>> {
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const { name, family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
+  await withReplicas(connection, async (replicas) => {
+    const config = {
+      subjects: [allOf(family, tokens)], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
+      max_age: nanos(maxAgeMs), max_bytes: maxBytes, max_msgs_per_subject: maxEntries, duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),
+    };
+    try {
+      await manager.streams.add({ name, ...config });
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError) || error.code !== nameInUse) throw error;
+    }
+  });
+  return new NatsJournal<Entry>(connection, bus, manager, name, onFault);
+}
+
+class NatsJournal<Entry> implements Journal<Entry> {
+  readonly #connection: NatsConnection;
+  readonly #bus: Bus;
+  readonly #manager: JetStreamManager;
+  readonly #stream: string;
+  readonly #onFault: OnFault;
+
+  constructor(connection: NatsConnection, bus: Bus, manager: JetStreamManager, stream: string, onFault: OnFault) {
+    this.#connection = connection;
+    this.#bus = bus;
+    this.#manager = manager;
+    this.#stream = stream;
+    this.#onFault = onFault;
+  }
+
+  append(to: Subject<Entry>, entry: Entry): void {
+    const bytes = encode(entry);
+    // A claim to a large message dies with its sender, which is when a journal is asked.
+    if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault(`an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}`, undefined);
+    else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(to.name, bytes);
+  }
+
+  async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Subscription> {
+    // Subscribed first, so that nothing falls between what is kept and what comes.
+    const subscription = await this.#bus.subscribe(subject, observer);
+    try {
+      for (let next = 1; ;) {
+        const message = await this.#read(subject.name, next);
+        if (message === undefined) return subscription;
+        observer(decode(message.data) as Entry);
+        next = message.seq + 1;
+      }
+    } catch (error) {
+      subscription.close();
+      throw error;
+    }
+  }
+
+  async #read(name: string, from: number): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
+    // Asked of the stream's leader, which knows the latest entry; the client's types know this form for replicas only.
+    const next = { seq: from, next_by_subj: name };
+    try {
+      return (await this.#manager.streams.getMessage(this.#stream, next)) ?? undefined;
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === notFound) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * A stream that another worker began. What it had sent is in the journal. A worker that only leaves goes on with it, and so
+ * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
+ */
+import { subjects, type Bus, type Journal, type Subscription } from '@omnibus/bus';
+import { errorText, fault, toErrorObject, type JsonRpcId, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import type { SentEvent } from './resumable-stream.ts';
+
+/** The worker that had the stream has this long to say whether it goes on with it. */
+const askMs = 2_000;
+
+export interface LostStreamOptions {
+  readonly bus: Bus;
+  readonly journal: Journal<StreamEntry>;
+  readonly key: SessionKey;
+  readonly stream: StreamId;
+}
+
+export class LostStream {
+  readonly #options: LostStreamOptions;
+  readonly #requests: JsonRpcId[] = [];
+  readonly events: SentEvent[] = [];
+  #subscription: Subscription | undefined;
+  #hear: ((event: SentEvent) => void) | undefined;
+
+  private constructor(options: LostStreamOptions) {
+    this.#options = options;
+  }
+
+  /** Reads what is kept of it. */
+  static async find(options: LostStreamOptions): Promise<LostStream> {
+    const lost = new LostStream(options);
+    lost.#subscription = await options.journal.follow(subjects.stream(options.key, options.stream), (entry) => lost.#take(entry));
+    return lost;
+  }
+
+  /** Some client may have had an event of it. */
+  get isKnown(): boolean {
+    return this.#requests.length > 0 || this.events.length > 0;
+  }
+
+  get isComplete(): boolean {
+    return this.events.at(-1)?.last === true;
+  }
+
+  /** From now on, what the worker that goes on with it sends. */
+  follow(hear: (event: SentEvent) => void): void {
+    this.#hear = hear;
+  }
+
+  close(): void {
+    this.#subscription?.close();
+  }
+
+  /** Whether the worker that began it still works on it. */
+  isHeldBy(worker: WorkerId): Promise<boolean> {
+    const { bus, key, stream } = this.#options;
+    return new Promise((resolve) => {
+      const finish = (isHeld: boolean): void => {
+        clearTimeout(limit);
+        pending.close();
+        resolve(isHeld);
+      };
+      const limit = setTimeout(() => finish(false), askMs);
+      const pending = bus.request(subjects.sessionAt(worker), { key, streams: [stream] }, {
+        reply: ({ streams }) => finish(streams.includes(stream)),
+        failed: () => finish(false),
+      });
+    });
+  }
+
+  /** Answers to the requests that have none, of which nobody knows what became of them. */
+  lastWords(): SentEvent[] {
+    const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => (JSON.parse(text) as { readonly id: JsonRpcId }).id));
+    const open = this.#requests.filter((id) => !answered.has(id));
+    const first = (this.events.at(-1)?.sequence ?? 0) + 1;
+    return open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }));
+  }
+
+  #take(entry: StreamEntry): void {
+    if (entry.kind === 'opened') {
+      if (this.#requests.length === 0) this.#requests.push(...entry.requests);
+      return;
+    }
+    const last = this.events.at(-1)?.sequence ?? 0;
+    if (entry.sequence <= last) return; // Heard twice.
+    // One that went missing takes those before it along: a client is refused rather than given a gap (T3).
+    if (entry.sequence > last + 1) this.events.length = 0;
+    const { kind: _kind, ...event } = entry;
+    this.events.push(event);
+    this.#hear?.(event);
+  }
+}
