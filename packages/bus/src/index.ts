@@ -3,5 +3,6 @@ export { BusError } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { catalogBucket, secretsBucket, sessionsBucket, streamJournal, subjects, subjectTable } from './subjects.ts';
+export { Heart, PresenceWatch } from './presence.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';

@@ -1,9 +1,9 @@
 /** All adapters of one process, kept in step with the configuration. */
 import { Agent } from 'undici';
-import { subjects, type Bus } from '@omnibus/bus';
+import { Heart, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, parseServerName, presenceMs, type CatalogRecord, type Limits } from '@omnibus/protocol';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 
@@ -24,14 +24,22 @@ export class Backend {
   readonly #limits: Limits;
   /** Time limits are each call's own, so the wire has none but for connecting. */
   readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
-  readonly #worker = newWorkerId('backend');
-  #heart: Deadline | undefined;
+  readonly #heart: Heart<BackendPresence>;
+  /** Servers it had adapters of before it stopped. */
+  #leaving: readonly ServerName[] = [];
   #config: Config;
 
   constructor(options: BackendOptions) {
     this.#options = options;
     this.#config = options.config;
     this.#limits = options.config.limits;
+    const worker = newWorkerId('backend');
+    this.#heart = new Heart<BackendPresence>({
+      bus: options.bus,
+      clock: options.wheel,
+      subject: subjects.backendPresence,
+      sign: (isLeaving) => ({ worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving }),
+    });
     options.metrics.beforeScrape(() => {
       for (const adapter of this.#adapters.values()) adapter.reportLoad();
     });
@@ -40,7 +48,7 @@ export class Backend {
   /** Subscribes for every server and begins to connect. `settled()` waits for the outcome. */
   async start(): Promise<void> {
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
-    this.#beat();
+    await this.#heart.start();
   }
 
   /** Resolves when every server is up or has failed its first attempt. */
@@ -61,20 +69,11 @@ export class Backend {
   }
 
   async stop(): Promise<void> {
-    const servers = [...this.#adapters.keys()].map(parseServerName);
-    await Promise.all([...this.#adapters.keys()].map((name) => this.#remove(name, false)));
-    this.#heart?.cancel();
-    const { bus } = this.#options;
-    if (bus.isShared && bus.connected) bus.publish(subjects.backendPresence, { worker: this.#worker, servers, isLeaving: true });
+    const names = [...this.#adapters.keys()];
+    await Promise.all(names.map((name) => this.#remove(name, false)));
+    this.#leaving = names.map(parseServerName);
+    this.#heart.stop();
     await this.#dispatcher.destroy();
-  }
-
-  /** A sign of life: sessions look after what they have open here when it stays out. */
-  #beat(): void {
-    const { bus, wheel } = this.#options;
-    if (!bus.isShared) return;
-    if (bus.connected) bus.publish(subjects.backendPresence, { worker: this.#worker, servers: [...this.#adapters.keys()].map(parseServerName), isLeaving: false });
-    this.#heart = wheel.schedule(presenceMs, () => this.#beat());
   }
 
   async #add(name: string): Promise<void> {

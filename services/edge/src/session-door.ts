@@ -6,10 +6,10 @@
  *  W1  A command is sent a second time only when nobody had it (no responders), or when it changes nothing by being repeated.
  *  W2  A command whose worker vanished is answered within a bounded time.
  */
-import { subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
+import { PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, presenceMs, repeatableMethods, type ModernCommand, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { fault, repeatableMethods, type ModernCommand, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -50,8 +50,6 @@ class ModernPassage extends Link {
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
 const maxAttempts = 12;
-/** A worker that was not heard of for so many beats is gone. */
-const missedBeats = 4;
 /** A takeover that is not done by then has failed. */
 const adoptMs = 5_000;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
@@ -66,35 +64,37 @@ export class SessionDoor {
   readonly #open = new Ring<Passage>();
   readonly #openModern = new Ring<ModernPassage>();
   readonly #adoptions = new Map<SessionKey, Promise<Adoption>>();
-  /** When each session worker was last heard of. */
-  readonly #workers = new Map<WorkerId, number>();
-  #subscription: Subscription | undefined;
-  #sweep: Deadline | undefined;
-  #reconnects = 0;
+  readonly #workers: PresenceWatch<Presence>;
   #reconnectedAt = -Infinity;
 
   constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
     this.#bus = bus;
     this.#wheel = wheel;
     this.#log = log;
+    this.#workers = new PresenceWatch({
+      bus,
+      clock: wheel,
+      subject: subjects.presence,
+      joined: () => undefined,
+      gone: (workers, areLost) => {
+        if (areLost) log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
+        this.#lookAfterAll();
+      },
+      reconnected: () => {
+        this.#reconnectedAt = performance.now();
+        this.#lookAfterAll();
+      },
+    });
   }
 
   async start(): Promise<void> {
     // In one process nobody dies alone.
     if (!this.#bus.isShared) return;
-    this.#subscription = await this.#bus.subscribe(subjects.presence, ({ worker, isLeaving }) => {
-      if (!isLeaving) {
-        this.#workers.set(worker, performance.now());
-      } else if (this.#workers.delete(worker)) {
-        this.#lookAfterAll();
-      }
-    });
-    this.#sweepLater();
+    await this.#workers.start();
   }
 
   stop(): void {
-    this.#subscription?.close();
-    this.#sweep?.cancel();
+    this.#workers.stop();
   }
 
   /**
@@ -143,7 +143,7 @@ export class SessionDoor {
 
   /** Nobody had it. Right after the bus was gone that says only that the owner is not back yet. */
   #unheard(passage: Passage): void {
-    if (this.#bus.reconnects === this.#reconnects && performance.now() - this.#reconnectedAt > returnMs) {
+    if (!this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs) {
       this.#again(passage);
       return;
     }
@@ -225,27 +225,6 @@ export class SessionDoor {
     });
     this.#adoptions.set(key, adoption);
     return adoption;
-  }
-
-  #sweepLater(): void {
-    this.#sweep = this.#wheel.schedule(presenceMs, () => {
-      const now = performance.now();
-      // Cut off from the bus we hear nobody, which says nothing about them.
-      if (!this.#bus.connected) for (const worker of this.#workers.keys()) this.#workers.set(worker, now);
-      const gone = [...this.#workers].filter(([, heardAt]) => now - heardAt > presenceMs * missedBeats).map(([worker]) => worker);
-      for (const worker of gone) this.#workers.delete(worker);
-      if (this.#bus.reconnects !== this.#reconnects) {
-        // What was on its way meanwhile may be lost with it.
-        this.#reconnects = this.#bus.reconnects;
-        this.#reconnectedAt = now;
-        this.#lookAfterAll();
-      }
-      if (gone.length > 0) {
-        this.#log.warn({ workers: gone }, 'session workers are gone');
-        this.#lookAfterAll();
-      }
-      this.#sweepLater();
-    });
   }
 
   /**

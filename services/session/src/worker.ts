@@ -1,10 +1,10 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
-import { catalogBucket, sessionsBucket, streamJournal, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
+import { catalogBucket, Heart, sessionsBucket, streamJournal, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  errorText, fault, idSequence, newSessionId, newWorkerId, presenceMs, sessionKey, toErrorObject,
-  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Principal, type ServerName, type SessionKey, type SessionRecord, type StreamEntry, type WorkerId,
+  errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
+  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type Principal, type ServerName, type SessionKey, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -48,8 +48,7 @@ export class SessionWorker {
   #subscriptions: Subscription[] = [];
   #config: Config;
   #isStopping = false;
-  #heart: Deadline | undefined;
-  #reconnects = 0;
+  readonly #heart: Heart<Presence>;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
@@ -68,6 +67,7 @@ export class SessionWorker {
     const worker = newWorkerId('session');
     this.#worker = worker;
     this.#records = new SessionRecords(records, log, (key) => this.#lose(key));
+    this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving }), returned: () => void this.#verify() });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
       changed: (servers) => {
@@ -106,7 +106,7 @@ export class SessionWorker {
     await bus.subscribe(subjects.sessionAt(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
-    this.#beat();
+    await this.#heart.start();
     this.#sweepLater();
   }
 
@@ -128,8 +128,7 @@ export class SessionWorker {
       return;
     }
     await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
-    this.#heart?.cancel();
-    if (bus.connected) bus.publish(subjects.presence, { worker: this.#worker, isLeaving: true });
+    this.#heart.stop();
   }
 
   /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
@@ -167,7 +166,7 @@ export class SessionWorker {
     held.session.abandon();
   }
 
-  /** While we were cut off, other workers may have taken sessions over. */
+  /** While we were cut off or did not run, other workers may have taken sessions over. */
   async #verify(): Promise<void> {
     const keys = [...this.#sessions.keys()];
     for (let start = 0; start < keys.length; start += verifiedAtOnce) {
@@ -194,18 +193,6 @@ export class SessionWorker {
     const held = this.#sessions.get(session.key);
     if (held?.session === session) held.subscription = subscription;
     else subscription.close();
-  }
-
-  /** A sign of life: edges look after what they have open here when it stays out. */
-  #beat(): void {
-    const { bus, wheel } = this.#options;
-    if (!bus.isShared) return;
-    if (bus.connected) bus.publish(subjects.presence, { worker: this.#worker, isLeaving: false });
-    if (bus.reconnects !== this.#reconnects) {
-      this.#reconnects = bus.reconnects;
-      void this.#verify();
-    }
-    this.#heart = wheel.schedule(presenceMs, () => this.#beat());
   }
 
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {

@@ -4,15 +4,13 @@
  *
  * Invariant W3: an exchange whose adapter vanished ends within a bounded time, or is sent again when that can do no harm.
  */
-import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { presenceMs, type ExchangeId, type ServerName, type WorkerId } from '@omnibus/protocol';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { BackendPresence, ExchangeId, ServerName } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Exchange } from './exchange.ts';
 
-/** A worker that was not heard of for so many beats is gone. */
-const missedBeats = 4;
 /** Adapters have this long to say what they hold. */
 const answerMs = 500;
 
@@ -27,33 +25,30 @@ export interface ExchangeWatchOptions {
 export class ExchangeWatch {
   readonly #options: ExchangeWatchOptions;
   readonly #open = new Ring<Exchange>();
-  readonly #workers = new Map<WorkerId, { heardAt: number; readonly servers: readonly ServerName[] }>();
-  #subscription: Subscription | undefined;
-  #sweep: Deadline | undefined;
-  #reconnects = 0;
+  readonly #workers: PresenceWatch<BackendPresence>;
 
   constructor(options: ExchangeWatchOptions) {
     this.#options = options;
+    const { bus, wheel, log } = options;
+    this.#workers = new PresenceWatch({
+      bus,
+      clock: wheel,
+      subject: subjects.backendPresence,
+      joined: ({ servers }) => options.changed(servers),
+      gone: (signs, areLost) => {
+        if (areLost) log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
+        this.#lookAfter(serversOf(signs));
+      },
+      reconnected: () => this.#lookAfter(serversOf(this.#workers.signs)),
+    });
   }
 
-  async start(): Promise<void> {
-    this.#subscription = await this.#options.bus.subscribe(subjects.backendPresence, ({ worker, servers, isLeaving }) => {
-      const known = this.#workers.get(worker);
-      if (isLeaving) {
-        if (this.#workers.delete(worker)) this.#lookAfter(servers);
-      } else if (known === undefined) {
-        this.#workers.set(worker, { heardAt: performance.now(), servers });
-        this.#options.changed(servers);
-      } else {
-        known.heardAt = performance.now();
-      }
-    });
-    this.#sweepLater();
+  start(): Promise<void> {
+    return this.#workers.start();
   }
 
   stop(): void {
-    this.#subscription?.close();
-    this.#sweep?.cancel();
+    this.#workers.stop();
   }
 
   add(exchange: Exchange): void {
@@ -62,26 +57,6 @@ export class ExchangeWatch {
 
   remove(exchange: Exchange): void {
     this.#open.remove(exchange);
-  }
-
-  #sweepLater(): void {
-    this.#sweep = this.#options.wheel.schedule(presenceMs, () => {
-      const now = performance.now();
-      // Cut off from the bus we hear nobody, which says nothing about them.
-      if (!this.#options.bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
-      if (this.#options.bus.reconnects !== this.#reconnects) {
-        // What was on its way meanwhile may be lost with it.
-        this.#reconnects = this.#options.bus.reconnects;
-        this.#lookAfter([...new Set([...this.#workers.values()].flatMap(({ servers }) => servers))]);
-      }
-      for (const [worker, { heardAt, servers }] of [...this.#workers]) {
-        if (now - heardAt <= presenceMs * missedBeats) continue;
-        this.#workers.delete(worker);
-        this.#options.log.warn({ worker, servers }, 'a backend worker is gone');
-        this.#lookAfter(servers);
-      }
-      this.#sweepLater();
-    });
   }
 
   #lookAfter(servers: readonly ServerName[]): void {
@@ -106,4 +81,8 @@ export class ExchangeWatch {
       for (const exchange of open) if (!held.has(exchange.id) && this.#open.has(exchange)) exchange.lost(); // W3
     });
   }
+}
+
+function serversOf(signs: readonly BackendPresence[]): ServerName[] {
+  return [...new Set(signs.flatMap(({ servers }) => servers))];
 }

@@ -1,0 +1,142 @@
+/**
+ * Who is alive. Workers give a sign every `presenceMs`; one whose signs stay out is gone, and so is one that says that it
+ * leaves. Who was cut off itself hears nobody, which says nothing about the others.
+ */
+import { presenceMs, type WorkerId } from '@omnibus/protocol';
+import type { Bus, Subscription } from './bus.ts';
+import type { Subject } from './subject.ts';
+
+export interface Sign {
+  readonly worker: WorkerId;
+  /** The worker's last. */
+  readonly isLeaving: boolean;
+}
+
+/** What runs things later; a `DeadlineWheel`. */
+interface Clock {
+  schedule(delayMs: number, run: () => void): { cancel(): void };
+}
+
+interface PresenceOptions<S extends Sign> {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly subject: Subject<S>;
+}
+
+/** A worker that was not heard of for so many signs is gone. */
+const missedSigns = 4;
+const silenceMs = presenceMs * missedSigns;
+
+export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
+  readonly joined: (sign: S) => void;
+  /** @param signs their last. @param areLost they did not say that they leave. */
+  readonly gone: (signs: readonly S[], areLost: boolean) => void;
+  /** The bus was gone: what was on its way meanwhile may be lost with it. */
+  readonly reconnected: () => void;
+}
+
+export class PresenceWatch<S extends Sign> {
+  readonly #options: PresenceWatchOptions<S>;
+  readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
+  #subscription: Subscription | undefined;
+  #sweep: { cancel(): void } | undefined;
+  #reconnects = 0;
+
+  constructor(options: PresenceWatchOptions<S>) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    this.#reconnects = this.#options.bus.reconnects;
+    this.#subscription = await this.#options.bus.subscribe(this.#options.subject, (sign) => this.#hear(sign));
+    this.#sweepLater();
+  }
+
+  stop(): void {
+    this.#subscription?.close();
+    this.#sweep?.cancel();
+  }
+
+  /** The latest sign of each worker that is there. */
+  get signs(): readonly S[] {
+    return [...this.#workers.values()].map(({ sign }) => sign);
+  }
+
+  /** The bus was gone, and nobody was told of it yet. */
+  get isBehind(): boolean {
+    return this.#options.bus.reconnects !== this.#reconnects;
+  }
+
+  #hear(sign: S): void {
+    const isKnown = this.#workers.delete(sign.worker);
+    if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: performance.now() });
+    if (sign.isLeaving && isKnown) this.#options.gone([sign], false);
+    else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
+  }
+
+  #sweepLater(): void {
+    const { bus, clock, gone, reconnected } = this.#options;
+    this.#sweep = clock.schedule(presenceMs, () => {
+      const now = performance.now();
+      if (!bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
+      if (this.isBehind) {
+        this.#reconnects = bus.reconnects;
+        reconnected();
+      }
+      const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs).map(({ sign }) => sign);
+      for (const { worker } of silent) this.#workers.delete(worker);
+      if (silent.length > 0) gone(silent, true);
+      this.#sweepLater();
+    });
+  }
+}
+
+export interface HeartOptions<S extends Sign> extends PresenceOptions<S> {
+  readonly sign: (isLeaving: boolean) => S;
+  /** Others may have taken this worker for gone meanwhile: it was cut off, or did not run. */
+  readonly returned?: () => void;
+}
+
+/** A worker's signs of life. It hears them itself, which tells that others do. */
+export class Heart<S extends Sign> {
+  readonly #options: HeartOptions<S>;
+  #subscription: Subscription | undefined;
+  #next: { cancel(): void } | undefined;
+  #heardAt = 0;
+  #reconnects = 0;
+
+  constructor(options: HeartOptions<S>) {
+    this.#options = options;
+  }
+
+  /** In one process nobody dies alone, and no sign is given. */
+  async start(): Promise<void> {
+    const { bus, subject, sign, returned } = this.#options;
+    if (!bus.isShared) return;
+    const { worker } = sign(false);
+    this.#heardAt = performance.now();
+    this.#subscription = await bus.subscribe(subject, (heard) => {
+      if (heard.worker !== worker) return;
+      const silentMs = performance.now() - this.#heardAt;
+      this.#heardAt = performance.now();
+      const wasAway = silentMs > silenceMs || bus.reconnects !== this.#reconnects;
+      this.#reconnects = bus.reconnects;
+      if (wasAway) returned?.();
+    });
+    this.#beat();
+  }
+
+  /** The last sign. */
+  stop(): void {
+    const { bus, subject, sign } = this.#options;
+    this.#next?.cancel();
+    this.#subscription?.close();
+    if (bus.isShared && bus.connected) bus.publish(subject, sign(true));
+  }
+
+  #beat(): void {
+    const { bus, clock, subject, sign } = this.#options;
+    if (bus.connected) bus.publish(subject, sign(false));
+    this.#next = clock.schedule(presenceMs, () => this.#beat());
+  }
+}
