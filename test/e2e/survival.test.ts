@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import type { RunningProcess } from '../support/processes.ts';
+import { fixturePath, type RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
 import { EventReader } from '../support/event-reader.ts';
 import { ModernClient } from '../support/modern-client.ts';
@@ -299,6 +299,29 @@ describe('with backend workers that come and go', () => {
       await client.callTool('look');
       told = heard.values.some(({ method }) => method === 'notifications/resources/updated');
     }
+  });
+
+  it('a session stays with the adapter whose program keeps something for it, and goes on with another when that is gone', async () => {
+    await using stateful = await startGateway('nats', { mcpServers: { count: { command: 'node', args: [fixturePath('stdio-server')] } } });
+    const second = await stateful.startPart('backend');
+    const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(stateful.url)));
+    await clients[0]?.untilTools((names) => names.includes('count'));
+    const count = async (client: RawClient): Promise<readonly [pid: number, count: number]> => JSON.parse(((await client.callTool('count', { of: client.session })).last.result as { content: [{ text: string }] }).content[0].text) as [number, number];
+    const pids = new Map<RawClient, number>();
+    for (const client of clients) {
+      const [pid, first] = await count(client);
+      pids.set(client, pid);
+      expect([first, await count(client), await count(client)]).toEqual([1, [pid, 2], [pid, 3]]);
+    }
+    expect(new Set(pids.values()).size).toBe(2);
+    const ended = once(second.child, 'exit');
+    second.kill('SIGKILL');
+    await ended;
+    for (const client of clients) {
+      const [pid, next] = await count(client);
+      expect([next, await count(client)]).toEqual([pid === pids.get(client) ? 4 : 1, [pid, pid === pids.get(client) ? 5 : 2]]);
+    }
+    for (const client of clients) client[Symbol.dispose]();
   });
 
   it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {

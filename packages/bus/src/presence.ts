@@ -26,11 +26,18 @@ interface PresenceOptions<S extends Sign> {
 /** A worker that was not heard of for so many signs is gone. */
 const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
+/** By then a NATS that we tell how to ping its clients has noticed by itself. */
+const missingMs = 60_000;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
   readonly joined: (sign: S) => void;
-  /** @param signs their last. @param areLost they did not say that they leave. */
-  readonly gone: (signs: readonly S[], areLost: boolean) => void;
+  /** Workers left in order, or were not heard of any more. */
+  readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
+  /**
+   * Again and again for as long as NATS may not know that they are gone: what is sent to a worker that was cut off from it
+   * vanishes meanwhile.
+   */
+  readonly missing: (signs: readonly S[]) => void;
   /** The bus was gone: what was on its way meanwhile may be lost with it. */
   readonly reconnected: () => void;
 }
@@ -38,6 +45,8 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
 export class PresenceWatch<S extends Sign> {
   readonly #options: PresenceWatchOptions<S>;
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
+  /** Workers that did not say that they leave, and until when that matters. */
+  readonly #missing = new Map<WorkerId, { readonly sign: S; readonly until: number }>();
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
@@ -68,14 +77,15 @@ export class PresenceWatch<S extends Sign> {
   }
 
   #hear(sign: S): void {
+    this.#missing.delete(sign.worker);
     const isKnown = this.#workers.delete(sign.worker);
     if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: performance.now() });
-    if (sign.isLeaving && isKnown) this.#options.gone([sign], false);
+    if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
   }
 
   #sweepLater(): void {
-    const { bus, clock, gone, reconnected } = this.#options;
+    const { bus, clock, gone, missing, reconnected } = this.#options;
     this.#sweep = clock.schedule(presenceMs, () => {
       const now = performance.now();
       if (!bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
@@ -84,8 +94,13 @@ export class PresenceWatch<S extends Sign> {
         reconnected();
       }
       const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs).map(({ sign }) => sign);
-      for (const { worker } of silent) this.#workers.delete(worker);
-      if (silent.length > 0) gone(silent, true);
+      for (const sign of silent) {
+        this.#workers.delete(sign.worker);
+        this.#missing.set(sign.worker, { sign, until: now + missingMs });
+      }
+      for (const [worker, { until }] of this.#missing) if (now > until) this.#missing.delete(worker);
+      if (silent.length > 0) gone(silent, 'lost');
+      else if (this.#missing.size > 0) missing([...this.#missing.values()].map(({ sign }) => sign));
       this.#sweepLater();
     });
   }

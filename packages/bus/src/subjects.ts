@@ -38,6 +38,8 @@ export const subjects = {
     backends.set(server, known);
     return known;
   },
+  /** The same, for the adapter that keeps something for the session. */
+  backendAt: (server: ServerName, worker: WorkerId): Subject<CallCommand, ExchangeEvent> => subject('backend-at', server, worker),
   /** Signs of life of backend workers, for every session worker. */
   backendPresence: subject<BackendPresence>('backend-presence'),
   /** Which of these exchanges does an adapter hold? Every adapter of the server answers. */
@@ -76,6 +78,7 @@ export const subjectTable = [
   { subject: 'modern-holds', from: 'edge', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
+  { subject: 'backend-at.<server>.<worker>', from: 'session', to: 'the adapter that keeps something for the session', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-presence', from: 'backend', to: 'every session worker', carries: 'BackendPresence', answers: 'nothing' },
   { subject: 'backend-holds.<server>', from: 'session', to: 'every adapter of the server', carries: 'HeldExchanges', answers: 'HeldExchanges, once each' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },

@@ -77,6 +77,8 @@ export interface ProgressEvent {
 /** `result`, `error` and `fault` end the exchange; nothing follows them. */
 export type ExchangeEvent =
   | ProgressEvent
+  /** What the session does with this server has a place: the server keeps state for it behind this worker's adapter. */
+  | { readonly kind: 'bound'; readonly worker: WorkerId }
   | { readonly kind: 'log'; readonly params: JsonObject }
   /** The server needs something of the client before it can go on (sampling, elicitation, roots). */
   | {

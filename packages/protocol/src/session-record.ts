@@ -17,6 +17,8 @@ export interface SessionRecord {
   readonly touched: readonly ServerName[];
   /** Resources it is told of, by server and the server's own URI. */
   readonly subscriptions: readonly (readonly [server: ServerName, uri: string])[];
+  /** Adapters that keep something for it. */
+  readonly bound?: readonly (readonly [server: ServerName, worker: WorkerId])[];
   /** Who holds it. Changed only by comparing the record's revision: two workers never hold one session. */
   readonly worker: WorkerId;
 }

@@ -12,7 +12,7 @@ import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle'
 import {
   changeKinds, changeNotifications, fault, logLevels, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey,
+  type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -33,6 +33,7 @@ import { Watching } from './watching.ts';
 
 export interface AdapterOptions {
   readonly server: ServerName;
+  readonly worker: WorkerId;
   readonly config: ServerConfig;
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
@@ -173,12 +174,17 @@ export class Adapter {
   }
 
   async start(): Promise<void> {
-    const { bus, server } = this.#options;
+    const { bus, server, worker } = this.#options;
     this.#catalog.open(await bus.keyValue(catalogBucket));
     // Before calls can come: they wait for it (C4).
     this.#connection.start();
     this.#busSubscriptions = [
-      await bus.subscribe(subjects.backend(server), (command, reply) => this.#call(command, reply), { queue: 'backend' }),
+      await bus.subscribe(subjects.backend(server), (command, reply) => {
+        // Whoever comes back finds here what the server keeps for it.
+        if (bus.isShared && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
+        this.#call(command, reply);
+      }, { queue: 'backend' }),
+      await bus.subscribe(subjects.backendAt(server, worker), (command, reply) => this.#call(command, reply)),
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
       await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => reply({ exchanges: exchanges.filter((exchange) => this.#find(exchange) !== undefined) })),
     ];
@@ -227,6 +233,11 @@ export class Adapter {
       const { concurrency, maxWaiting } = this.#options.config;
       this.#finish(call, busy(server, `${concurrency} requests run and ${maxWaiting} wait`));
     }
+  }
+
+  /** A program of its own behind each adapter, or a connection of the caller's own. */
+  #keepsState(context: ExchangeContext): boolean {
+    return this.#options.config.command !== undefined || !this.#instances.isShared(context);
   }
 
   #run(call: Call, leave: () => void): void {

@@ -24,6 +24,7 @@ export class Backend {
   readonly #limits: Limits;
   /** Time limits are each call's own, so the wire has none but for connecting. */
   readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
+  readonly #worker = newWorkerId('backend');
   readonly #heart: Heart<BackendPresence>;
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
@@ -33,12 +34,11 @@ export class Backend {
     this.#options = options;
     this.#config = options.config;
     this.#limits = options.config.limits;
-    const worker = newWorkerId('backend');
     this.#heart = new Heart<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,
-      sign: (isLeaving) => ({ worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving }),
+      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving }),
     });
     options.metrics.beforeScrape(() => {
       for (const adapter of this.#adapters.values()) adapter.reportLoad();
@@ -81,7 +81,7 @@ export class Backend {
     if (config === undefined) return;
     const { bus, wheel, metrics, baseFolder, log } = this.#options;
     const server = parseServerName(name);
-    const adapter = new Adapter({ server, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, log: log.child({ server }) });
+    const adapter = new Adapter({ server, worker: this.#worker, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, log: log.child({ server }) });
     this.#adapters.set(name, adapter);
     await adapter.start();
   }

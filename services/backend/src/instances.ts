@@ -81,6 +81,11 @@ export class Instances {
     };
   }
 
+  /** The call goes over the connection that serves everybody. */
+  isShared({ capabilities: { extensions: _extensions, ...capabilities }, standsAlone }: ExchangeContext): boolean {
+    return this.#options.base.isModern || this.#isolationOf(capabilities, standsAlone) === 'shared';
+  }
+
   /** Requests that stand alone share what they find free: where nothing tells whose a question is, one at a time. */
   #keyOf(isOwn: boolean, owner: string, capabilities: JsonObject, standsAlone: boolean): string {
     const key = `${owner} ${JSON.stringify(capabilities)}`;

@@ -76,7 +76,7 @@ export class Tasks {
   /** @returns what the server said of it before. */
   #created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
     const ttl = typeof task['ttl'] === 'number' ? task['ttl'] : longestLifeMs;
-    this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: Date.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
+    this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
     if (this.#known.length > maxKnown) this.#known.shift();
     const isMeant = (early: Early): boolean => early.connection === connection && early.task['taskId'] === task.taskId;
     const said = this.#early.filter(isMeant).map((early) => early.task);
@@ -114,7 +114,7 @@ export class Tasks {
 
   /** Whether a task still runs over the connection. */
   areRunningOn(connection: UpstreamConnection): boolean {
-    return this.#known.some((owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > Date.now());
+    return this.#known.some((owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > performance.now());
   }
 
   /** A caller that nothing but its session identifies sees its session's tasks only (2025-11-25 basic/utilities/tasks, Security). */

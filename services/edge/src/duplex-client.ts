@@ -140,15 +140,9 @@ export class DuplexClient {
   }
 
   #open(request: JsonRpcRequest): void {
-    const { bus, caller } = this.#options;
+    const { door, caller } = this.#options;
     this.#state = { kind: 'opening', waiting: [] };
-    const pending = bus.request(subjects.sessionOpen, { kind: 'open', caller, request }, {
-      reply: (reply) => {
-        pending.close();
-        this.#opened(reply, request.id);
-      },
-      failed: () => this.#opened({ kind: 'refused', fault: fault('gateway.unavailable') }, request.id),
-    });
+    door.open({ kind: 'open', caller, request }, (reply) => this.#opened(reply, request.id));
   }
 
   #opened(reply: OpenReply, id: JsonRpcId): void {

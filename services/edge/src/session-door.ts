@@ -9,7 +9,7 @@
 import { PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type ModernCommand, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
+import { fault, repeatableMethods, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -20,9 +20,13 @@ class Passage extends Link {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
   readonly observer: ReplyObserver<StreamFrame>;
+  /** Undefined while nobody has it: before it is sent, and while its next owner is looked for. */
   pending: PendingRequest | undefined;
   /** How often it was sent. */
   attempts = 0;
+  sentAt = 0;
+  /** Its worker has said that it has it. */
+  isSure = false;
   /** The number of the last message that was heard; undefined before anything was. */
   heardUpTo: number | undefined;
 
@@ -39,6 +43,7 @@ class ModernPassage extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
   pending: PendingRequest | undefined;
+  attempts = 0;
 
   constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -50,6 +55,11 @@ class ModernPassage extends Link {
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
 const maxAttempts = 12;
+/** What was sent longer ago has been looked after, while NATS may not know that a worker is gone. */
+const unsureMs = 30_000;
+/** A worker that was asked to open a session and did not answer by then is asked no more. */
+const openMs = 5_000;
+const maxOpens = 3;
 /** A takeover that is not done by then has failed. */
 const adoptMs = 5_000;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
@@ -76,13 +86,20 @@ export class SessionDoor {
       clock: wheel,
       subject: subjects.presence,
       joined: () => undefined,
-      gone: (workers, areLost) => {
-        if (areLost) log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
-        this.#lookAfterAll();
+      gone: (workers, how) => {
+        if (how === 'lost') log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
+        this.#lookAfter(this.#open.toArray());
+        this.#lookAfterModern();
+      },
+      missing: () => {
+        const since = performance.now() - unsureMs;
+        this.#lookAfter(this.#open.toArray().filter((passage) => !passage.isSure && passage.sentAt > since));
+        this.#lookAfterModern();
       },
       reconnected: () => {
         this.#reconnectedAt = performance.now();
-        this.#lookAfterAll();
+        this.#lookAfter(this.#open.toArray());
+        this.#lookAfterModern();
       },
     });
   }
@@ -118,8 +135,39 @@ export class SessionDoor {
     };
   }
 
+  /** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
+  open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
+    const ask = (attempt: number): void => {
+      const fail = (): void => answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+      try {
+        const pending = this.#bus.request(subjects.sessionOpen, command, {
+          reply: (reply) => {
+            limit.cancel();
+            pending.close();
+            answer(reply);
+          },
+          failed: () => {
+            limit.cancel();
+            fail();
+          },
+        });
+        const limit = this.#wheel.schedule(openMs, () => {
+          pending.close();
+          if (attempt < maxOpens) ask(attempt + 1);
+          else fail();
+        });
+      } catch (error) {
+        this.#log.debug({ err: error }, 'no worker could be asked to open a session');
+        fail();
+      }
+    };
+    ask(1);
+  }
+
   #send(passage: Passage): void {
     passage.attempts += 1;
+    passage.sentAt = performance.now();
+    passage.isSure = false;
     passage.pending = this.#bus.request(passage.address.subject, passage.attempts === 1 ? passage.command : continued(passage), {
       reply: (frame) => {
         if (frame.kind === 'moved') {
@@ -147,6 +195,7 @@ export class SessionDoor {
       this.#again(passage);
       return;
     }
+    passage.pending = undefined;
     this.#wheel.schedule(adoptRetryMs, () => {
       if (!this.#open.has(passage)) return;
       try {
@@ -249,6 +298,7 @@ export class SessionDoor {
   }
 
   #sendModern(passage: ModernPassage): void {
+    passage.attempts += 1;
     passage.pending = this.#bus.request(subjects.modern, passage.command, {
       reply: (frame) => passage.observer.reply(frame),
       failed: (error) => {
@@ -262,6 +312,7 @@ export class SessionDoor {
     const open = this.#openModern.toArray();
     if (open.length === 0) return;
     const held = new Set<SessionKey>();
+    const attempts = open.map((passage) => passage.attempts);
     const pending = this.#bus.request(subjects.modernHolds, { keys: open.map(({ command }) => command.key) }, {
       reply: ({ keys }) => {
         for (const key of keys) held.add(key);
@@ -270,7 +321,9 @@ export class SessionDoor {
     });
     this.#wheel.schedule(holdsMs, () => {
       pending.close();
-      if (this.#bus.connected) for (const passage of open) if (!held.has(passage.command.key)) this.#lostModern(passage);
+      if (this.#bus.connected) {
+        for (const [index, passage] of open.entries()) if (!held.has(passage.command.key) && passage.attempts === attempts[index]) this.#lostModern(passage);
+      }
     });
   }
 
@@ -289,24 +342,30 @@ export class SessionDoor {
     passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
   }
 
-  /** Asks after every session of which something is open. */
-  #lookAfterAll(): void {
-    this.#lookAfterModern();
+  /** Asks after the sessions to which these belong. */
+  #lookAfter(open: readonly Passage[]): void {
     const bySession = new Map<SessionKey, Passage[]>();
-    for (const passage of this.#open.toArray()) {
+    for (const passage of open) {
       const { key } = passage.address;
       bySession.set(key, [...(bySession.get(key) ?? []), passage]);
     }
     for (const [key, passages] of bySession) {
+      const attempts = passages.map((passage) => passage.attempts);
       const streams = passages.flatMap(({ command }) => ('stream' in command ? [command.stream] : []));
       const pending = this.#bus.request(subjects.session(key), { kind: 'probe', streams }, {
         reply: (frame) => {
           pending.close();
           if (frame.kind !== 'probed') return;
-          for (const passage of passages) if ('stream' in passage.command && frame.missing.includes(passage.command.stream)) this.#lost(passage);
+          for (const [index, passage] of passages.entries()) {
+            // Only what was sent before the question can be lost by the answer.
+            if (passage.attempts !== attempts[index]) continue;
+            if ('stream' in passage.command && frame.missing.includes(passage.command.stream)) this.#lost(passage);
+            else passage.isSure = true;
+          }
         },
         failed: (error) => {
-          if (error.kind === 'no-responders') for (const passage of passages) this.#lost(passage);
+          if (error.kind !== 'no-responders') return;
+          for (const [index, passage] of passages.entries()) if (passage.attempts === attempts[index]) this.#lost(passage);
         },
       });
     }
@@ -314,12 +373,12 @@ export class SessionDoor {
 
   /** The worker that had it is gone. */
   #lost(passage: Passage): void {
-    if (!this.#open.has(passage)) return;
+    if (!this.#open.has(passage) || passage.pending === undefined) return; // Nobody has had it yet.
     if (isRepeatable(passage.command)) {
       this.#again(passage);
       return;
     }
-    passage.pending?.close();
+    passage.pending.close();
     this.#open.remove(passage);
     passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
     // The session goes on: whoever asks next finds it.

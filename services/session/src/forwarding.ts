@@ -6,13 +6,14 @@
  *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  */
+import { subjects } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
 import {
   createdTask, fault, isJsonRpcId, isObject, paramsProblem, repeatableMethods, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
-  type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+  type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
-import { Exchange, type ExchangeOutcome, type Subject, type TimeLimits } from './exchange/exchange.ts';
+import { Exchange, type ExchangeOutcome, type CallSubject, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
@@ -76,7 +77,7 @@ export interface ForwardedCall<Stream extends CallStream> {
 interface Destination {
   readonly server: ServerName;
   readonly params: JsonObject;
-  readonly subject: Subject;
+  readonly subject: Topic;
   /** The tool's own name, for its time limits. */
   readonly tool?: string;
   /** Its server says that calling it twice does no more than calling it once. */
@@ -111,6 +112,8 @@ export class Forwarding<Stream extends CallStream> {
   /** Resources the party is told of, by server and the server's own URI. */
   subscriptions: readonly (readonly [server: ServerName, uri: string])[] = [];
   readonly #hooks: ForwardingHooks;
+  /** Adapters that keep something for the party. */
+  readonly #bound = new Map<ServerName, { readonly worker: WorkerId; readonly at: CallSubject }>();
 
   constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, hooks: ForwardingHooks) {
     this.#host = host;
@@ -122,6 +125,14 @@ export class Forwarding<Stream extends CallStream> {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  get bound(): readonly (readonly [server: ServerName, worker: WorkerId])[] {
+    return [...this.#bound].map(([server, { worker }]) => [server, worker]);
+  }
+
+  bind(server: ServerName, worker: WorkerId): void {
+    this.#bound.set(server, { worker, at: subjects.backendAt(server, worker) });
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
@@ -186,7 +197,7 @@ export class Forwarding<Stream extends CallStream> {
       case 'resources/subscribe':
       case 'resources/unsubscribe': {
         const uri = sent['uri'] as string;
-        const subject: Subject = ['resource', uri];
+        const subject: Topic = ['resource', uri];
         const route = view.resourceRoute(uri) ?? this.#handedOutRoute(uri);
         if (route !== undefined) this.#start(call, { server: route.server, params: { ...sent, uri: route.original }, subject });
         else this.#probe(call, view.serversWith('resources'), uri, sent, subject);
@@ -352,7 +363,7 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
-  #probe(call: ForwardedCall<Stream>, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Subject): void {
+  #probe(call: ForwardedCall<Stream>, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Topic): void {
     const [server, ...others] = servers;
     if (server === undefined) {
       this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
@@ -397,10 +408,16 @@ export class Forwarding<Stream extends CallStream> {
     });
     const running = new Exchange(bus, wheel, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
+      at: this.#bound.get(server)?.at,
       isRepeatable: isRepeatable ?? repeatableMethods.has(call.method),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
+      },
+      bound: (worker) => {
+        if (worker === undefined) this.#bound.delete(server);
+        else this.bind(server, worker);
+        this.#hooks.touched();
       },
       log: (entry) => {
         const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);

@@ -185,15 +185,16 @@ export class Session {
   record(worker: WorkerId): SessionRecord {
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
-      subscriptions: this.#forwarding.subscriptions,
+      subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound,
       ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
     };
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
-  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, worker }: SessionRecord): void {
+  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, bound, worker }: SessionRecord): void {
     this.#heldBefore = worker;
     this.#forwarding.subscriptions = subscriptions;
+    for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
     this.#declared = capabilities;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.#logLevel = logLevel;

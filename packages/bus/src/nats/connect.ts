@@ -19,7 +19,7 @@ const pingMs = 2_000;
  * @throws {BusError} `timeout` naming the address when there is no NATS.
  */
 export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
-  const giveUpAt = Date.now() + options.connectTimeoutMs;
+  const giveUpAt = performance.now() + options.connectTimeoutMs;
   for (;;) {
     try {
       return await connect({
@@ -32,7 +32,7 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
         ignoreClusterUpdates: false,
       });
     } catch (error) {
-      if (Date.now() + retryMs >= giveUpAt) {
+      if (performance.now() + retryMs >= giveUpAt) {
         throw new BusError('timeout', `no NATS server answers at ${options.servers}: ${String(error)}`, error);
       }
       await new Promise<void>((resume) => {

@@ -23,10 +23,10 @@ export async function startUrlProgram({ child: options, url, openTimeoutMs, onEn
     onEnd(reason);
   });
   const { hostname, port } = new URL(url);
-  const giveUpAt = Date.now() + openTimeoutMs;
+  const giveUpAt = performance.now() + openTimeoutMs;
   while (!(await isPortOpen(hostname, Number(port || 80)))) {
     if (problem !== undefined) throw new Error(problem);
-    if (Date.now() > giveUpAt || isClosed()) {
+    if (performance.now() > giveUpAt || isClosed()) {
       void child.stop();
       throw new Error(`the program was started, but nothing answers at ${url}`);
     }

@@ -293,18 +293,7 @@ export class Pipeline {
       this.#refuse(response, fault('gateway.draining'), request.id);
       return;
     }
-    const { bus } = this.#options;
-    try {
-      const pending = bus.request(subjects.sessionOpen, { kind: 'open', caller, request }, {
-        reply: (reply) => {
-          pending.close();
-          this.#answerOpen(response, accepted, request.id, reply);
-        },
-        failed: (error) => this.#refuse(response, this.#faultOf(error, 'gateway.unavailable'), request.id),
-      });
-    } catch (error) {
-      this.#refuse(response, this.#faultOf(error as BusError, 'gateway.unavailable'), request.id);
-    }
+    this.#options.door.open({ kind: 'open', caller, request }, (reply) => this.#answerOpen(response, accepted, request.id, reply));
   }
 
   #answerOpen(response: ServerResponse, accepted: Accepted, id: JsonRpcId, reply: OpenReply): void {

@@ -35,10 +35,11 @@ export class ExchangeWatch {
       clock: wheel,
       subject: subjects.backendPresence,
       joined: ({ servers }) => options.changed(servers),
-      gone: (signs, areLost) => {
-        if (areLost) log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
+      gone: (signs, how) => {
+        if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
         this.#lookAfter(serversOf(signs));
       },
+      missing: (signs) => this.#askForOpen(serversOf(signs)),
       reconnected: () => this.#lookAfter(serversOf(this.#workers.signs)),
     });
   }
@@ -61,6 +62,10 @@ export class ExchangeWatch {
 
   #lookAfter(servers: readonly ServerName[]): void {
     this.#options.changed(servers);
+    this.#askForOpen(servers);
+  }
+
+  #askForOpen(servers: readonly ServerName[]): void {
     for (const server of servers) {
       const open = this.#open.toArray().filter((exchange) => exchange.server === server);
       if (open.length > 0) this.#ask(server, open);
@@ -69,6 +74,8 @@ export class ExchangeWatch {
 
   #ask(server: ServerName, open: readonly Exchange[]): void {
     const held = new Set<ExchangeId>();
+    // Only what was sent before the question can be lost by the answer.
+    const attempts = open.map((exchange) => exchange.attempts);
     const pending = this.#options.bus.request(subjects.backendHolds(server), { exchanges: open.map(({ id }) => id) }, {
       reply: ({ exchanges }) => {
         for (const id of exchanges) held.add(id);
@@ -78,7 +85,9 @@ export class ExchangeWatch {
     this.#options.wheel.schedule(answerMs, () => {
       pending.close();
       if (!this.#options.bus.connected) return;
-      for (const exchange of open) if (!held.has(exchange.id) && this.#open.has(exchange)) exchange.lost(); // W3
+      for (const [index, exchange] of open.entries()) {
+        if (!held.has(exchange.id) && this.#open.has(exchange) && exchange.attempts === attempts[index]) exchange.lost(); // W3
+      }
     });
   }
 }

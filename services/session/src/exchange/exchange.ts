@@ -7,12 +7,12 @@
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
  *  E3  While a client is asked, the exchange does not age; the asking has a limit of its own.
  */
-import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, toErrorObject, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcErrorObject,
-  type ServerName,
+  fault, toErrorObject, type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcErrorObject,
+  type ServerName, type WorkerId,
 } from '@omnibus/protocol';
 
 export type ExchangeOutcome =
@@ -23,6 +23,8 @@ export type ExchangeOutcome =
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
   log(params: JsonObject): void;
+  /** The adapter that keeps something for the session; undefined when it is gone. */
+  bound(worker: WorkerId | undefined): void;
   /** The server asks something of the client. Answer with `answerInput`. */
   input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
   /** The answer is not waited for any more. */
@@ -42,16 +44,20 @@ export interface TimeLimits {
 }
 
 /** What a request is about, for people: "tool" and its name, "resource" and its URI. */
-export type Subject = readonly [noun: string, name: string];
+export type Topic = readonly [noun: string, name: string];
+
+export type CallSubject = Subject<CallCommand, ExchangeEvent>;
 
 export interface ExchangeRequest {
   readonly exchange: ExchangeId;
   readonly server: ServerName;
   readonly method: ExchangeMethod;
   readonly params: JsonObject;
-  readonly subject: Subject;
+  readonly subject: Topic;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
+  /** The adapter that keeps something for the session; any, when there is none or it is gone. */
+  readonly at?: CallSubject | undefined;
   /** Doing it twice does no more than doing it once. */
   readonly isRepeatable?: boolean;
 }
@@ -69,6 +75,8 @@ export class Exchange extends Link {
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
   #isSettled = false;
+  /** How often it was sent. */
+  attempts = 0;
 
   constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
@@ -78,16 +86,17 @@ export class Exchange extends Link {
     this.#request = request;
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
-    this.#send();
+    this.#send(request.at ?? subjects.backend(request.server));
   }
 
-  #send(): void {
-    const { exchange, server, method, params, context, limits } = this.#request;
+  #send(to: CallSubject): void {
+    const { exchange, method, params, context, limits } = this.#request;
+    this.attempts += 1;
     try {
       this.#pending = this.#bus.request(
-        subjects.backend(server),
+        to,
         { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs } },
-        { reply: (event) => this.#hear(event), failed: (error) => this.#fail(error) },
+        { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(to, error) },
       );
     } catch (error) {
       // The bus is closing or cannot carry it; the owner hears of it like of any failure, once it knows the exchange.
@@ -95,9 +104,16 @@ export class Exchange extends Link {
     }
   }
 
+  /** The adapter that kept something is gone, and what it kept with it: another one begins anew. */
+  #unheard(to: CallSubject, error: BusError): void {
+    const anywhere = subjects.backend(this.#request.server);
+    if (error.kind === 'no-responders' && to !== anywhere && !this.#isSettled) this.#send(anywhere);
+    else this.#fail(error);
+  }
+
   /** Sends a request of which at most the end matters. */
   static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): void {
-    void new Exchange(bus, wheel, request, { progress: () => undefined, log: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
+    void new Exchange(bus, wheel, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
   }
 
   get server(): ServerName {
@@ -112,9 +128,10 @@ export class Exchange extends Link {
       this.#inputs.delete(input);
       this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     }
+    this.#observer.bound(undefined);
     if (this.#request.isRepeatable === true) {
       this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
-      this.#send();
+      this.#send(subjects.backend(this.#request.server));
       return;
     }
     const { server } = this.#request;
@@ -150,6 +167,9 @@ export class Exchange extends Link {
       case 'progress':
         if (this.#inputs.size === 0) this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
         this.#observer.progress(event);
+        return;
+      case 'bound':
+        this.#observer.bound(event.worker);
         return;
       case 'log':
         this.#observer.log(event.params);

@@ -40,6 +40,8 @@ export interface ModernCallOptions {
   readonly method: ExchangeMethod;
   /** Seals where the call can be continued. */
   readonly seal: (round: number) => string;
+  /** Milliseconds a client has to answer. */
+  readonly humanMs: number;
   /** What to answer when the server wants URLs visited before it is called again. */
   readonly urlsRequired: (error: JsonObject) => JsonObject | undefined;
   /** Nobody can come back to it any more. */
@@ -72,6 +74,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
   #httpStatus = 200;
   #lastProgress = -Infinity;
+  #askedUntil = Infinity;
 
   constructor(options: ModernCallOptions) {
     this.#options = options;
@@ -220,7 +223,13 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
   }
 
+  /** The time to come back is over. */
+  get isOverdue(): boolean {
+    return performance.now() > this.#askedUntil;
+  }
+
   #askFor(waiter: Waiter): void {
+    this.#askedUntil = performance.now() + this.#options.humanMs;
     const requests = Object.fromEntries([...this.#questions].map(([key, { entry }]) => [key, entry]));
     answerResult(waiter, inputRequired(requests, this.#options.seal(this.#round)));
   }

@@ -31,7 +31,7 @@ interface SealedState {
   readonly state: CallState;
   readonly principal: Principal;
   readonly digest: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970; of a call that waits somewhere, its worker knows better, whose clock does not jump. */
   readonly expiresAt: number;
 }
 
@@ -260,6 +260,7 @@ export class ModernDesk {
     const call = new ModernCall({
       host: this.#host, view, handedOut: this.#handedOutTo(caller), first: waiter, method,
       params: keepToken(params, withoutHopMeta(isModern ? params : plain)),
+      humanMs: this.#humanMs(),
       seal: (round) => this.#seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digest),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, digest, urlRound),
       ended: () => {
@@ -296,12 +297,13 @@ export class ModernDesk {
 
   #comeBack(waiter: Waiter, view: View, method: ExchangeMethod, { state, principal, digest, expiresAt }: SealedState): void {
     const { caller, request: { params = {} } } = waiter.command;
-    if (principal !== caller.principal || digest !== digestOf(method, params) || expiresAt < Date.now()) {
+    if (principal !== caller.principal || digest !== digestOf(method, params)) {
       this.#refuse(waiter, 'state.invalid');
       return;
     }
     if (state.kind === 'again') {
-      this.#callAgain(waiter, view, method, state.round);
+      if (expiresAt < Date.now()) this.#refuse(waiter, 'state.invalid');
+      else this.#callAgain(waiter, view, method, state.round);
     } else if (state.worker === this.#worker) {
       this.#resume(waiter, state.call, state.round);
     } else {
@@ -312,6 +314,7 @@ export class ModernDesk {
   #resume(waiter: Waiter, id: string, round: number): void {
     const call = this.#calls.get(id);
     if (call === undefined) this.#refuse(waiter, 'state.lost');
+    else if (call.isOverdue) this.#refuse(waiter, 'state.invalid');
     else call.resume(waiter, round);
   }
 

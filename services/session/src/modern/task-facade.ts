@@ -83,7 +83,7 @@ export class TaskFacade {
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
       context: { principal: caller.principal, session: key, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
-      progress: () => undefined,
+      progress: () => undefined, bound: () => undefined,
       log: () => undefined,
       input: (event) => input?.(event),
       inputWithdrawn: (withdrawn) => {

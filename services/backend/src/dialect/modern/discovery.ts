@@ -54,12 +54,12 @@ export class Era {
 
   get current(): 'legacy' | 'modern' | undefined {
     if (this.#pinned !== undefined) return this.#pinned;
-    return this.#known === 'legacy' && Date.now() - this.#knownAt > legacyVerdictMs ? undefined : this.#known;
+    return this.#known === 'legacy' && performance.now() - this.#knownAt > legacyVerdictMs ? undefined : this.#known;
   }
 
   learn(era: 'legacy' | 'modern'): void {
     this.#known = era;
-    this.#knownAt = Date.now();
+    this.#knownAt = performance.now();
   }
 
   /** The next connection asks again. */
