@@ -23,10 +23,10 @@ export class EventReader {
   }
 
   /** A GET, or a POST of `body`; with `lastEventId` it comes back to a stream. */
-  static async open(url: string, session: string, { body, lastEventId }: { readonly body?: object; readonly lastEventId?: string } = {}): Promise<EventReader> {
+  static async open(url: string, session: string, { body, lastEventId, limitMs }: { readonly body?: object; readonly lastEventId?: string; readonly limitMs?: number } = {}): Promise<EventReader> {
     const connection = new AbortController();
     const response = await fetch(url, {
-      signal: connection.signal,
+      signal: limitMs === undefined ? connection.signal : AbortSignal.any([connection.signal, AbortSignal.timeout(limitMs)]),
       headers: {
         'accept': 'application/json, text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25',
         ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),

@@ -39,6 +39,13 @@ export async function endpointOf(edge: RunningProcess): Promise<string> {
 
 const anyPort = '127.0.0.1:0';
 
+/** A configuration file of its own, for programs that outlive the test that wrote it by a moment. */
+export async function writeConfig(config: object): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'omnibus-test-')), 'omnibus.json');
+  await writeFile(file, JSON.stringify({ log: { format: 'json' }, ...config }));
+  return file;
+}
+
 /** @param config what the configuration file holds, less addresses, log and bus. */
 export async function startGateway(shape: Shape, config: object): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();

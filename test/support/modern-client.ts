@@ -26,9 +26,9 @@ export class ModernClient {
     };
   }
 
-  request(method: string, params: JsonObject = {}, given: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  request(method: string, params: JsonObject = {}, given: Readonly<Record<string, string>> = {}, limit?: AbortSignal): Promise<Answer> {
     const { body, headers } = this.compose(method, params, given);
-    return this.#raw.post(body, headers);
+    return this.#raw.post(body, headers, limit);
   }
 
   call(name: string, more: JsonObject = {}): Promise<Answer> {

@@ -62,7 +62,7 @@ export class RawClient {
     return this.request('tools/call', { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, id);
   }
 
-  async post(body: unknown, headers: Readonly<Record<string, string>> = {}, signal: AbortController['signal'] = this.#abort.signal): Promise<Answer> {
+  async post(body: unknown, headers: Readonly<Record<string, string>> = {}, signal: AbortSignal = this.#abort.signal): Promise<Answer> {
     const response = await this.#fetch(body, headers, signal);
     const content = await response.text();
     const type = response.headers.get('content-type') ?? '';

@@ -10,6 +10,8 @@ export interface Sign {
   readonly worker: WorkerId;
   /** The worker's last. */
   readonly isLeaving: boolean;
+  /** How often its bus was gone: what it sent or was sent meanwhile may be lost. */
+  readonly reconnects: number;
 }
 
 /** What runs things later; a `DeadlineWheel`. */
@@ -38,8 +40,8 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
    * vanishes meanwhile.
    */
   readonly missing: (signs: readonly S[]) => void;
-  /** The bus was gone: what was on its way meanwhile may be lost with it. */
-  readonly reconnected: () => void;
+  /** The bus of this process or of a worker was gone, and is back: what was on its way meanwhile may be lost with it. */
+  readonly disturbed: () => void;
 }
 
 export class PresenceWatch<S extends Sign> {
@@ -77,21 +79,23 @@ export class PresenceWatch<S extends Sign> {
   }
 
   #hear(sign: S): void {
-    this.#missing.delete(sign.worker);
+    const wasMissing = this.#missing.delete(sign.worker);
+    const before = this.#workers.get(sign.worker);
     const isKnown = this.#workers.delete(sign.worker);
     if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: performance.now() });
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
+    if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();
   }
 
   #sweepLater(): void {
-    const { bus, clock, gone, missing, reconnected } = this.#options;
+    const { bus, clock, gone, missing, disturbed } = this.#options;
     this.#sweep = clock.schedule(presenceMs, () => {
       const now = performance.now();
       if (!bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
       if (this.isBehind) {
         this.#reconnects = bus.reconnects;
-        reconnected();
+        disturbed();
       }
       const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs).map(({ sign }) => sign);
       for (const sign of silent) {

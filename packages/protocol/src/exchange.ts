@@ -116,6 +116,8 @@ export interface BackendPresence {
   readonly servers: readonly ServerName[];
   /** Its last. */
   readonly isLeaving: boolean;
+  /** How often it had lost the bus and found it again. */
+  readonly reconnects: number;
 }
 
 /** A question about open exchanges, and the answer: those an adapter holds. */

@@ -123,4 +123,6 @@ export interface Presence {
   readonly worker: WorkerId;
   /** Its last: sessions it held go on elsewhere. */
   readonly isLeaving: boolean;
+  /** How often it had lost the bus and found it again. */
+  readonly reconnects: number;
 }

@@ -186,7 +186,10 @@ export class Adapter {
       }, { queue: 'backend' }),
       await bus.subscribe(subjects.backendAt(server, worker), (command, reply) => this.#call(command, reply)),
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
-      await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => reply({ exchanges: exchanges.filter((exchange) => this.#find(exchange) !== undefined) })),
+      await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => {
+        reply({ exchanges: exchanges.filter((exchange) => this.#find(exchange) !== undefined) });
+        this.#questions.askAgain(exchanges);
+      }),
     ];
   }
 

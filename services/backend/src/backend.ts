@@ -38,7 +38,7 @@ export class Backend {
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,
-      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving }),
+      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving, reconnects: options.bus.reconnects }),
     });
     options.metrics.beforeScrape(() => {
       for (const adapter of this.#adapters.values()) adapter.reportLoad();

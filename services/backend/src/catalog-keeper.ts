@@ -25,6 +25,7 @@ export interface CatalogKeeperOptions {
 
 /** A server that says its lists are old at once is not asked all the time. */
 const minTtlMs = 30_000;
+const rewriteMs = 2_000;
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
 
@@ -39,6 +40,8 @@ export class CatalogKeeper {
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   /** Set while a list is going to be read again because it ages. */
   #rereading: Deadline | undefined;
+  /** Set while the record is to be written once more. */
+  #rewriting: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
   #common: CatalogLists = noLists;
   /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
@@ -164,10 +167,21 @@ export class CatalogKeeper {
     this.#record = record;
     this.#tools = new Map(record.lists.tools.map((tool) => [tool.name, tool]));
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
+    await this.#write();
+  }
+
+  /** Writes what is known now. What cannot be written, because the store is full or has no leader, is written later. */
+  async #write(): Promise<void> {
+    const record = this.#record;
     try {
       await this.#catalog?.put(record.server, record);
     } catch (error) {
-      this.#options.log.error({ err: error }, 'the catalogue could not be written');
+      this.#options.log.error({ err: error }, 'the catalogue could not be written; it is tried again');
+      if (this.#rewriting !== undefined) return;
+      this.#rewriting = this.#options.wheel.schedule(rewriteMs, () => {
+        this.#rewriting = undefined;
+        void this.#write();
+      });
     }
   }
 }

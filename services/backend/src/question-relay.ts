@@ -25,6 +25,8 @@ interface OpenQuestion {
   readonly connection?: UpstreamConnection;
   readonly respond: (answer: InputAnswer) => void;
   readonly asker: Asker;
+  /** Asks once more. */
+  readonly again: () => void;
   /** Of a question outside any call, which nothing else ends. */
   readonly limit?: Deadline;
 }
@@ -55,16 +57,18 @@ export class QuestionRelay {
   ofCall(call: AskedCall, connection: UpstreamConnection): Pick<Asked, 'ask' | 'adopt' | 'withdraw'> {
     return {
       ask: (question) => {
-        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, answer), asker: call.exchange });
+        const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
+        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, answer), asker: call.exchange, again });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
-        call.reply({ kind: 'input', input, method: question.method, params: question.params });
+        again();
       },
       adopt: (question) => {
         for (const [input, open] of this.#open) {
           if (open.connection !== connection || open.question !== question) continue;
-          this.#open.set(input, { ...open, asker: call.exchange });
-          call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
+          const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
+          this.#open.set(input, { ...open, asker: call.exchange, again });
+          again();
         }
       },
       withdraw: (id, reason) => this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason })),
@@ -74,8 +78,9 @@ export class QuestionRelay {
   /** Asks a call what a server of 2026-07-28 wants before it can go on. */
   ofRound(call: AskedCall): (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void {
     return (method, params, respond) => {
-      const input = this.#add({ respond, asker: call.exchange });
-      call.reply({ kind: 'input', input, method, params });
+      const again = (): void => call.reply({ kind: 'input', input, method, params });
+      const input = this.#add({ respond, asker: call.exchange, again });
+      again();
     };
   }
 
@@ -89,10 +94,11 @@ export class QuestionRelay {
       adopt: () => undefined,
       ask: (question) => {
         const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
-        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, answer), asker: session, limit });
+        const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, sessions });
+        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, answer), asker: session, again, limit });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
-        bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, sessions });
+        again();
       },
       withdraw: (id, reason) => this.#withdraw(session, id, (input) => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions })),
     };
@@ -109,6 +115,12 @@ export class QuestionRelay {
     const meta = open.question?.params['_meta'];
     const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
     if (progressToken !== undefined) open.connection?.notify('notifications/progress', { ...params, progressToken });
+  }
+
+  /** A question or its answer may have been lost on the way: who has it already, or has answered it, says so. */
+  askAgain(exchanges: readonly ExchangeId[]): void {
+    if (this.#open.size === 0) return;
+    for (const { asker, again } of this.#open.values()) if ((exchanges as readonly Asker[]).includes(asker)) again();
   }
 
   /** A call is over, and what was asked for it is nobody's. */

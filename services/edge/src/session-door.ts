@@ -9,7 +9,7 @@
 import { PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
+import { fault, repeatableMethods, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -29,6 +29,12 @@ class Passage extends Link {
   isSure = false;
   /** The number of the last message that was heard; undefined before anything was. */
   heardUpTo: number | undefined;
+
+  /** Of the last message the client has had of the stream, on this or an earlier connection. */
+  get sequence(): number {
+    const { command, heardUpTo = 0 } = this;
+    return Math.max(heardUpTo, command.kind === 'attach' ? (command.after?.sequence ?? 0) : 0);
+  }
 
   constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -54,6 +60,8 @@ class ModernPassage extends Link {
 
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
+/** A worker that does not answer by then is asked again, or gone. */
+const probeMs = 2_000;
 const maxAttempts = 12;
 /** What was sent longer ago has been looked after, while NATS may not know that a worker is gone. */
 const unsureMs = 30_000;
@@ -61,7 +69,7 @@ const unsureMs = 30_000;
 const openMs = 5_000;
 const maxOpens = 3;
 /** A takeover that is not done by then has failed. */
-const adoptMs = 5_000;
+const adoptMs = 10_000;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
 const returnMs = 1_500;
 /** Between two attempts, while there is no worker that can take a session. */
@@ -75,6 +83,7 @@ export class SessionDoor {
   readonly #openModern = new Ring<ModernPassage>();
   readonly #adoptions = new Map<SessionKey, Promise<Adoption>>();
   readonly #workers: PresenceWatch<Presence>;
+  #reconnects = 0;
   #reconnectedAt = -Infinity;
 
   constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
@@ -96,9 +105,10 @@ export class SessionDoor {
         this.#lookAfter(this.#open.toArray().filter((passage) => !passage.isSure && passage.sentAt > since));
         this.#lookAfterModern();
       },
-      reconnected: () => {
-        this.#reconnectedAt = performance.now();
-        this.#lookAfter(this.#open.toArray());
+      disturbed: () => {
+        if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
+        this.#reconnects = bus.reconnects;
+        this.#lookAfter(this.#open.toArray(), true);
         this.#lookAfterModern();
       },
     });
@@ -168,7 +178,29 @@ export class SessionDoor {
     passage.attempts += 1;
     passage.sentAt = performance.now();
     passage.isSure = false;
-    passage.pending = this.#bus.request(passage.address.subject, passage.attempts === 1 ? passage.command : continued(passage), {
+    passage.pending = this.#bus.request(passage.address.subject, passage.attempts === 1 ? passage.command : continued(passage), this.#hearing(passage));
+  }
+
+  /** Its worker is there: what it sent since the last message that arrived is sent again. */
+  #attachAgain(passage: Passage): void {
+    const { command, address } = passage;
+    const stream = streamOf(command);
+    if (stream === undefined || passage.pending === undefined || !('stream' in command) || !('caller' in command)) return;
+    passage.pending.close();
+    passage.attempts += 1;
+    const hearing = this.#hearing(passage);
+    passage.pending = this.#bus.request(address.subject, { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } }, {
+      ...hearing,
+      reply: (frame) => {
+        // It had said everything, and kept nothing of it.
+        if (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown') this.#lost(passage);
+        else hearing.reply(frame);
+      },
+    });
+  }
+
+  #hearing(passage: Passage): ReplyObserver<StreamFrame> {
+    return {
       reply: (frame) => {
         if (frame.kind === 'moved') {
           this.#again(passage);
@@ -182,7 +214,7 @@ export class SessionDoor {
         if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#unheard(passage); // W1
         else this.#fail(passage, error);
       },
-    });
+    };
   }
 
   #fail(passage: Passage, error: BusError): void {
@@ -342,8 +374,11 @@ export class SessionDoor {
     passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
   }
 
-  /** Asks after the sessions to which these belong. */
-  #lookAfter(open: readonly Passage[]): void {
+  /**
+   * Asks after the sessions to which these belong.
+   * @param wasDisturbed what their workers sent may have been lost on the way.
+   */
+  #lookAfter(open: readonly Passage[], wasDisturbed = false): void {
     const bySession = new Map<SessionKey, Passage[]>();
     for (const passage of open) {
       const { key } = passage.address;
@@ -351,19 +386,25 @@ export class SessionDoor {
     }
     for (const [key, passages] of bySession) {
       const attempts = passages.map((passage) => passage.attempts);
-      const streams = passages.flatMap(({ command }) => ('stream' in command ? [command.stream] : []));
+      const streams = passages.flatMap(({ command }) => streamOf(command) ?? []);
+      const limit = this.#wheel.schedule(probeMs, () => pending.close());
       const pending = this.#bus.request(subjects.session(key), { kind: 'probe', streams }, {
         reply: (frame) => {
           pending.close();
+          limit.cancel();
           if (frame.kind !== 'probed') return;
           for (const [index, passage] of passages.entries()) {
             // Only what was sent before the question can be lost by the answer.
             if (passage.attempts !== attempts[index]) continue;
-            if ('stream' in passage.command && frame.missing.includes(passage.command.stream)) this.#lost(passage);
-            else passage.isSure = true;
+            const stream = streamOf(passage.command);
+            passage.isSure = true;
+            if (stream === undefined) continue;
+            if (frame.missing.includes(stream)) this.#lost(passage);
+            else if (wasDisturbed) this.#attachAgain(passage);
           }
         },
         failed: (error) => {
+          limit.cancel();
           if (error.kind !== 'no-responders') return;
           for (const [index, passage] of passages.entries()) if (passage.attempts === attempts[index]) this.#lost(passage);
         },
@@ -386,12 +427,18 @@ export class SessionDoor {
   }
 }
 
+/** The stream a command's answer comes on. */
+function streamOf(command: SessionCommand): StreamId | undefined {
+  if (command.kind === 'attach') return command.after?.stream ?? command.stream;
+  return command.kind === 'post' || command.kind === 'batch' ? command.stream : undefined;
+}
+
 /** The command as another worker goes on with it: after what the client has had. */
-function continued({ command, heardUpTo }: Passage): SessionCommand {
+function continued({ command, heardUpTo, sequence }: Passage): SessionCommand {
   if (heardUpTo === undefined) return command;
   switch (command.kind) {
     case 'attach':
-      return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence: Math.max(heardUpTo, command.after?.sequence ?? 0) } };
+      return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence } };
     case 'post':
     case 'batch':
       return { ...command, sentUpTo: heardUpTo };

@@ -66,8 +66,8 @@ export class SessionWorker {
     });
     const worker = newWorkerId('session');
     this.#worker = worker;
-    this.#records = new SessionRecords(records, log, (key) => this.#lose(key));
-    this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving }), returned: () => void this.#verify() });
+    this.#records = new SessionRecords({ records, worker, wheel, log, taken: (key) => this.#lose(key) });
+    this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#verify() });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
       changed: (servers) => {
@@ -143,7 +143,7 @@ export class SessionWorker {
     if (this.#sessions.has(key)) return 'held';
     if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return 'busy';
     try {
-      const record = await this.#records.adopt(key, this.#worker);
+      const record = await this.#records.adopt(key);
       if (record === 'unknown') return 'unknown';
       if (record === 'taken' || this.#sessions.has(key)) return 'held';
       const session = this.#hold(key, record.caller);

@@ -13,6 +13,8 @@ export interface NatsServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+const maxLogCharacters = 64 * 1024;
+
 /** @throws {Error} that says what to install when neither a binary nor Docker is there. */
 export async function startNatsServer(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version']).status === 0) return startBinary();
@@ -22,9 +24,11 @@ export async function startNatsServer(): Promise<NatsServer> {
 
 async function startBinary(): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
-  const start = (address: string): ChildProcess => spawn('nats-server', ['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let child = start('-1');
-  const log = await untilReady(child);
+  let log = '';
+  const start = (address: string): Promise<ChildProcess> => spawnNats(['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
+    log = said;
+  });
+  let child = await start('-1');
   const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1] as string;
   const kill = async (): Promise<void> => {
     const exited = once(child, 'exit');
@@ -35,8 +39,7 @@ async function startBinary(): Promise<NatsServer> {
     url: `nats://127.0.0.1:${port}`,
     async restart() {
       await kill();
-      child = start(port);
-      await untilReady(child);
+      child = await start(port);
     },
     async [Symbol.asyncDispose]() {
       await kill();
@@ -45,13 +48,18 @@ async function startBinary(): Promise<NatsServer> {
   };
 }
 
-/** Resolves with the log up to the line that says the server is ready. */
-function untilReady(child: ChildProcess): Promise<string> {
+/**
+ * Resolves when the server is ready.
+ * @param hear is told everything it has logged so far, whenever that grows.
+ */
+export function spawnNats(args: readonly string[], hear: (log: string) => void): Promise<ChildProcess> {
+  const child = spawn('nats-server', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   return new Promise((resolve, reject) => {
     let log = '';
     child.stderr?.on('data', (chunk: Buffer) => {
-      log += chunk.toString();
-      if (log.includes('Server is ready')) resolve(log);
+      log = (log + chunk.toString()).slice(-maxLogCharacters);
+      hear(log);
+      if (log.includes('Server is ready')) resolve(child);
     });
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`nats-server exited with ${code}: ${log}`)));

@@ -40,7 +40,7 @@ export class ExchangeWatch {
         this.#lookAfter(serversOf(signs));
       },
       missing: (signs) => this.#askForOpen(serversOf(signs)),
-      reconnected: () => this.#lookAfter(serversOf(this.#workers.signs)),
+      disturbed: () => this.#lookAfter(serversOf(this.#workers.signs)),
     });
   }
 

@@ -68,6 +68,8 @@ export class Exchange extends Link {
   readonly #observer: ExchangeObserver;
   readonly #wheel: DeadlineWheel;
   readonly #inputs = new Set<InputKey>();
+  /** What was answered already: an adapter that had no word of it asks again. */
+  readonly #answers = new Map<InputKey, InputAnswer>();
   /** When `maxMs` is over; moved by the time in which the client was asked. */
   #endsAt: number;
   /** Since when the client has been asked, while it is. */
@@ -152,8 +154,13 @@ export class Exchange extends Link {
   /** The client's answer to what the server asked. */
   answerInput(input: InputKey, answer: InputAnswer): void {
     if (this.#isSettled || !this.#inputs.delete(input)) return;
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', asker: this.id, input, answer });
+    this.#answers.set(input, answer);
+    this.#passAnswer(input, answer);
     this.#resumeWhenAnswered();
+  }
+
+  #passAnswer(input: InputKey, answer: InputAnswer): void {
+    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', asker: this.id, input, answer });
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
@@ -191,6 +198,9 @@ export class Exchange extends Link {
   }
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    const answered = this.#answers.get(event.input);
+    if (answered !== undefined) this.#passAnswer(event.input, answered);
+    if (answered !== undefined || this.#inputs.has(event.input)) return;
     if (this.#inputs.size === 0) {
       this.#askedAt = performance.now();
       this.#deadline.cancel(); // E3

@@ -1,0 +1,66 @@
+/** Everything that goes wrong, one thing after the other. What a fault needs to be over is part of it. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { roles, type Fleet, type Role } from './fleet.ts';
+
+export interface Fault {
+  readonly name: string;
+  /** @param pick a number that chooses between things that are alike. */
+  readonly strike: (fleet: Fleet, pick: number) => Promise<void>;
+}
+
+/** Shorter than it takes to be noticed, and longer than that. */
+const cutsMs = [1_500, 8_000] as const;
+const pauseMs = 3_000;
+const downMs = 1_500;
+const fullMs = 1_500;
+/** Of the processes' clocks: there and back is three jumps. */
+const jumps = 3;
+
+export const faults: readonly Fault[] = [
+  ...roles.flatMap((role): Fault[] => [
+    { name: `SIGKILL ${role}`, strike: (fleet) => fleet.replace(role, 'SIGKILL') },
+    { name: `SIGTERM ${role}`, strike: (fleet) => fleet.replace(role, 'SIGTERM') },
+    ...cutsMs.map((ms): Fault => ({ name: `network of ${role} cut for ${ms / 1_000} s`, strike: (fleet, pick) => cut(fleet, role, pick, ms) })),
+    {
+      name: `${role} stopped for ${pauseMs / 1_000} s`,
+      async strike(fleet, pick) {
+        const { process } = fleet.part(role, pick);
+        process.kill('SIGSTOP');
+        await wait(pauseMs);
+        process.kill('SIGCONT');
+      },
+    },
+    {
+      name: `clock of ${role} jumps`,
+      async strike(fleet, pick) {
+        for (let jump = 0; jump < jumps; jump += 1) {
+          fleet.part(role, pick).process.kill('SIGUSR2');
+          await wait(300);
+        }
+      },
+    },
+  ]),
+  ...[0, 1, 2].map((index): Fault => ({
+    name: `NATS node ${index} lost`,
+    async strike(fleet) {
+      const node = fleet.node(index);
+      await node.kill();
+      await wait(downMs);
+      await node.start();
+    },
+  })),
+  { name: 'JetStream full', strike: fill },
+];
+
+async function cut(fleet: Fleet, role: Role, pick: number, ms: number): Promise<void> {
+  const { link } = fleet.part(role, pick);
+  link.cut();
+  await wait(ms);
+  link.mend();
+}
+
+async function fill({ cluster }: Fleet): Promise<void> {
+  const empty = await cluster.fillStore();
+  await wait(fullMs);
+  await empty();
+}

@@ -1,0 +1,104 @@
+/** Two processes of each role on a cluster of three NATS nodes, each over a network of its own, behind one address for clients. */
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
+import { writeConfig } from '../support/gateway.ts';
+import { Link } from '../support/link.ts';
+import { fixturePath, root, startProcess, type RunningProcess } from '../support/processes.ts';
+
+export const roles = ['edge', 'session', 'backend'] as const;
+export type Role = (typeof roles)[number];
+
+interface Part {
+  readonly process: RunningProcess;
+  /** Between it and NATS. */
+  readonly link: Link;
+  /** Of an edge. */
+  readonly port: number | undefined;
+}
+
+const maxStoreMegabytes = 256;
+/** A process that is not ready by then is ended, and the run with it. */
+const startMs = 60_000;
+
+export class Fleet {
+  readonly cluster: NatsCluster;
+  readonly #configFile: string;
+  readonly #parts: Record<Role, Part[]> = { edge: [], session: [], backend: [] };
+  #balancer: Link | undefined;
+  #connections = 0;
+
+  private constructor(cluster: NatsCluster, configFile: string) {
+    this.cluster = cluster;
+    this.#configFile = configFile;
+  }
+
+  static async start(config: object): Promise<Fleet> {
+    const fleet = new Fleet(await startNatsCluster(maxStoreMegabytes), await writeConfig(config));
+    for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
+    fleet.#balancer = await Link.open(() => {
+      const edges = fleet.#parts.edge;
+      fleet.#connections += 1;
+      return edges[fleet.#connections % edges.length]?.port;
+    });
+    return fleet;
+  }
+
+  /** Where clients connect, whichever edges there are. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#balancer?.port}/mcp`;
+  }
+
+  /** Every process of the gateway that runs. */
+  get processes(): readonly RunningProcess[] {
+    return roles.flatMap((role) => this.#parts[role].map(({ process }) => process));
+  }
+
+  part(role: Role, index: number): Part {
+    return this.#parts[role][index % 2] as Part;
+  }
+
+  node(index: number): NatsNode {
+    return this.cluster.nodes[index % 3] as NatsNode;
+  }
+
+  /** Ends the older one of a role and starts another in its place. */
+  async replace(role: Role, signal: NodeJS.Signals): Promise<void> {
+    const [old, kept] = this.#parts[role] as [Part, Part];
+    this.#parts[role] = [kept];
+    const ended = once(old.process.child, 'exit');
+    old.process.kill(signal);
+    this.#parts[role] = [kept, await this.#startPart(role)];
+    await ended;
+    old.link[Symbol.dispose]();
+  }
+
+  async #startPart(role: Role): Promise<Part> {
+    const { nodes } = this.cluster;
+    let attempts = Math.floor(this.#connections);
+    const link = await Link.open(() => {
+      attempts += 1;
+      const up = nodes.filter(({ isUp }) => isUp);
+      return up[attempts % up.length]?.port;
+    });
+    const process = startProcess('node', [
+      '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', this.#configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+      '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
+    ]);
+    const tooLong = setTimeout(() => process.kill('SIGKILL'), startMs);
+    await process.line(/"msg":"ready"/);
+    clearTimeout(tooLong);
+    const [, port] = role === 'edge' ? (await process.line(/"endpoint":"http:\/\/127\.0\.0\.1:(\d+)/)) : [];
+    return { process, link, port: port === undefined ? undefined : Number(port) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#balancer?.[Symbol.dispose]();
+    const parts = roles.flatMap((role) => this.#parts[role]);
+    await Promise.all(parts.map(({ process }) => process[Symbol.asyncDispose]()));
+    for (const { link } of parts) link[Symbol.dispose]();
+    await this.cluster[Symbol.asyncDispose]();
+    await rm(dirname(this.#configFile), { recursive: true, force: true });
+  }
+}
