@@ -32,7 +32,7 @@ export interface GatewayUnderTest {
 }
 
 /** Where clients of an edge connect. */
-export async function endpointOf(edge: RunningProcess): Promise<string> {
+async function endpointOf(edge: RunningProcess): Promise<string> {
   const [, endpoint] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   return endpoint;
 }

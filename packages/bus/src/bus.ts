@@ -52,6 +52,9 @@ export interface Bus {
   /** How often it had lost its connection and found it again: messages of that time may be lost. */
   readonly reconnects: number;
 
+  /** Milliseconds to the bus and back. */
+  roundTrip(): Promise<number>;
+
   /** What it stores is there for other processes, and after this one. */
   readonly isShared: boolean;
 

@@ -98,6 +98,12 @@ const shape = z.strictObject({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
     format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
   }).prefault({}),
+  tracing: z.strictObject({
+    endpoint: z.url({ protocol: /^https?$/, error: 'expected the http:// address of an OTLP receiver' }).optional()
+      .describe('Where traces are sent: an OTLP receiver over HTTP, such as "http://127.0.0.1:4318". Default: OTEL_EXPORTER_OTLP_ENDPOINT; without either there are none.'),
+    headers: z.record(z.string(), z.string()).default({}).describe('Sent along, for example `Authorization`. Secret.'),
+    sampleRatio: z.number().min(0).max(1).default(1).describe('Part of the traces that are sent, of those that begin here. A client that traces decides for its own.'),
+  }).prefault({}),
   limits: z.strictObject({
     maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),
     maxJsonDepth: limit('maxJsonDepth').describe('Nesting of one client message.'),

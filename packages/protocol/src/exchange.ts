@@ -36,6 +36,8 @@ export interface ExchangeContext {
   readonly logLevel: LogLevel | undefined;
   /** The client asked for progress; tokens are each hop's own and do not travel. */
   readonly wantsProgress: boolean;
+  /** The W3C `traceparent` of the session's span. */
+  readonly trace?: string | undefined;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
   readonly maxTimeMs: number;
 }

@@ -35,10 +35,11 @@ export interface EventPosition {
 
 /**
  * What the client put into one HTTP request with a session id, for the session's owner. `sentUpTo` is the number of the last
- * message that the client has had on this stream, when the command is made again after its first worker was gone.
+ * message that the client has had on this stream, when the command is made again after its first worker was gone. `trace` is
+ * the W3C `traceparent` of the edge's span.
  */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number }
+  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number; readonly trace?: string | undefined }
   | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly sentUpTo?: number }
   /** A GET. With `after`, the client comes back to a stream it lost (`Last-Event-ID`). */
   | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
@@ -94,6 +95,8 @@ export interface ModernCommand {
   readonly context: ModernContext;
   /** The `Mcp-Param-*` headers, by the rest of their name in lower case; undefined where there are no headers. */
   readonly parameterHeaders: Readonly<Record<string, string>> | undefined;
+  /** The W3C `traceparent` of the edge's span. */
+  readonly trace?: string | undefined;
 }
 
 /** For every session worker: the client does not wait for that answer any more. */

@@ -4,3 +4,5 @@ export { Metrics } from './metrics.ts';
 export type { CallMeter, CallResult, UpstreamState } from './metrics.ts';
 export { startAdminServer } from './admin-server.ts';
 export type { AdminServer } from './admin-server.ts';
+export { openTracing } from './tracing.ts';
+export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

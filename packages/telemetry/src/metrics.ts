@@ -2,7 +2,7 @@
  * Every metric of the gateway. Label values are of closed sets: configured server names, methods of the protocol, states
  * and reasons of our own tables; never a string a client chose. `docs/metrics.md` is generated from this.
  */
-import type { ErrorReason, ListKind, ServerName } from '@omnibus/protocol';
+import { version, type ErrorReason, type ListKind, type ServerName } from '@omnibus/protocol';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Seconds; from a cache answer to a call that runs for minutes. */
@@ -16,28 +16,58 @@ const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fa
 
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
 export interface CallMeter {
-  /** @param seconds from the command's arrival at the backend to its last event. */
-  finished(result: CallResult, seconds: number): void;
+  /**
+   * @param seconds from the command's arrival at the backend to its last event.
+   * @param tool by the name the server gave it in its list; undefined for what is no call of such a tool.
+   */
+  finished(result: CallResult, seconds: number, tool: string | undefined): void;
+  /** @param seconds a call waited for a place; those that found one at once are not counted. */
+  waited(seconds: number): void;
+}
+
+/** Tools of one server with series of their own; the calls of all others are counted as "other". */
+const maxTools = 500;
+const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
+
+
+interface ToolMeter {
+  readonly results: ReadonlyMap<CallResult, { inc(): void }>;
+  readonly seconds: { inc(value: number): void };
 }
 
 export class Metrics {
   readonly registry = new Registry();
   readonly #calls = this.#counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', ['server', 'result']);
   readonly #callSeconds = this.#histogram('omnibus_upstream_call_duration_seconds', 'Time from a call reaching the backend to its end, waiting included.', ['server']);
+  readonly #toolCalls = this.#counter('omnibus_tool_calls_total', 'Calls of a tool, by how they ended. Beyond 500 tools of a server, "other".', ['server', 'tool', 'result']);
+  readonly #toolSeconds = this.#counter('omnibus_tool_call_seconds_total', 'Time spent in calls of a tool; divided by their number, how long one takes.', ['server', 'tool']);
+  readonly #queueSeconds = this.#histogram('omnibus_upstream_queue_wait_seconds', 'Time a call waited for a place at an upstream server; calls that found one at once are not in it.', ['server']);
+  readonly #timeouts = this.#counter('omnibus_upstream_timeouts_total', 'Calls that a server did not answer within their time limit.', ['server']);
+  readonly #lost = this.#counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by what became of them: made again, or answered with "outcome unknown".', ['server', 'outcome']);
+  readonly #requestSeconds = this.#histogram('omnibus_client_request_duration_seconds', 'Time from a client\'s request to the last byte of its answer, by method of the protocol; streams that stay open by their nature are not in it.', ['method']);
+  readonly inFlight = this.#gauge('omnibus_client_requests_in_flight', 'Requests of clients that wait for their answer at this edge, standing streams among them.', []);
+  readonly bufferedBytes = this.#gauge('omnibus_client_buffered_bytes', 'Bytes written to event streams that the network has not taken yet.', []);
+  readonly parkedCalls = this.#gauge('omnibus_parked_calls', 'Calls that wait between two requests of their client for an answer to what the server asked.', []);
+  readonly sessionsHandedOver = this.#counter('omnibus_sessions_handed_over_total', 'Sessions this worker gave up because it was told to stop.', []);
+  readonly sessionsLost = this.#counter('omnibus_sessions_taken_total', 'Sessions that another worker took over while this one could not be reached.', []);
+  readonly busRoundTrip = this.#histogram('omnibus_bus_round_trip_seconds', 'Time to the bus and back, measured every few seconds.', []);
+  readonly busConnected = this.#gauge('omnibus_bus_connected', '1 while the bus can deliver, else 0.', []);
+  readonly busReconnects = this.#gauge('omnibus_bus_reconnects', 'How often the bus was lost and found again.', []);
+  readonly #build = this.#gauge('omnibus_build_info', 'Always 1; the version and the role of the process.', ['version', 'role']);
   readonly #requests = this.#counter('omnibus_client_requests_total', 'Requests of clients, by method of the protocol.', ['method']);
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
-  readonly #inFlight = this.#gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
+  readonly #running = this.#gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.#gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
   readonly #entries = this.#gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
-  readonly sessions = this.#gauge('omnibus_sessions', 'Sessions this worker holds.', []);
+  readonly #sessions = this.#gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
   readonly sessionsOpened = this.#counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
   readonly sessionsAdopted = this.#counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
   readonly sessionsExpired = this.#counter('omnibus_sessions_expired_total', 'Sessions ended because nothing happened in them for too long.', []);
   readonly streams = this.#gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
-  readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams of a worker that is gone that clients came back to.', []);
+  readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams that clients came back to after their worker was gone.', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
@@ -47,12 +77,53 @@ export class Metrics {
   callMeter(server: ServerName): CallMeter {
     const counters = new Map(callResults.map((result) => [result, this.#calls.labels({ server, result })]));
     const seconds = this.#callSeconds.labels({ server });
+    const waits = this.#queueSeconds.labels({ server });
+    const tools = new Map<string, ToolMeter>();
+    const meterOf = (name: string): ToolMeter => {
+      const known = tools.get(name);
+      if (known !== undefined) return known;
+      const tool = tools.size < maxTools ? name : 'other';
+      const made = {
+        results: new Map(callResults.map((result) => [result, this.#toolCalls.labels({ server, tool, result })])),
+        seconds: this.#toolSeconds.labels({ server, tool }),
+      };
+      // What is "other" is looked up each time: remembering it would be without bound.
+      if (tool === name) tools.set(name, made);
+      return made;
+    };
+    this.#tools.set(server, tools);
     return {
-      finished(result, duration) {
+      finished(result, duration, tool) {
         counters.get(result)?.inc();
         seconds.observe(duration);
+        if (tool === undefined) return;
+        const meter = meterOf(tool);
+        meter.results.get(result)?.inc();
+        meter.seconds.inc(duration);
       },
+      waited: (duration) => waits.observe(duration),
     };
+  }
+
+  describe(role: string): void {
+    this.#build.set({ version, role }, 1);
+  }
+
+  sessionsByState(counts: ReadonlyMap<string, number>): void {
+    for (const state of sessionStates) this.#sessions.set({ state }, counts.get(state) ?? 0);
+  }
+
+  timedOut(server: ServerName): void {
+    this.#timeouts.inc({ server });
+  }
+
+  lost(server: ServerName, outcome: 'repeated' | 'unknown'): void {
+    this.#lost.inc({ server, outcome });
+  }
+
+  /** @param method one of the protocol's; give "other" for anything else. */
+  requestTimer(method: string): { observe(seconds: number): void } {
+    return this.#requestSeconds.labels({ method });
   }
 
   /** @param method one of the protocol's; give "other" for anything else. */
@@ -77,7 +148,7 @@ export class Metrics {
   }
 
   upstreamLoad(server: ServerName, running: number, waiting: number): void {
-    this.#inFlight.set({ server }, running);
+    this.#running.set({ server }, running);
     this.#waiting.set({ server }, waiting);
   }
 
@@ -90,8 +161,16 @@ export class Metrics {
     for (const state of upstreamStates) this.#states.remove({ server, state });
     for (const result of callResults) this.#calls.remove({ server, result });
     this.#callSeconds.remove({ server });
+    this.#queueSeconds.remove({ server });
+    this.#timeouts.remove({ server });
+    for (const outcome of ['repeated', 'unknown']) this.#lost.remove({ server, outcome });
+    for (const tool of [...(this.#tools.get(server)?.keys() ?? []), 'other']) {
+      this.#toolSeconds.remove({ server, tool });
+      for (const result of callResults) this.#toolCalls.remove({ server, tool, result });
+    }
+    this.#tools.delete(server);
     this.#restarts.remove({ server });
-    this.#inFlight.remove({ server });
+    this.#running.remove({ server });
     this.#waiting.remove({ server });
     for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });
   }
@@ -107,6 +186,8 @@ export class Metrics {
   }
 
   readonly #collectors: (() => void)[] = [];
+  /** The tools with series of their own, by server. */
+  readonly #tools = new Map<ServerName, ReadonlyMap<string, ToolMeter>>();
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name, help, labelNames, registers: [this.registry] });

@@ -16,7 +16,7 @@ import {
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
-import type { CallMeter, CallResult, Logger, Metrics } from '@omnibus/telemetry';
+import type { CallMeter, CallResult, Logger, Metrics, Span, Tracing } from '@omnibus/telemetry';
 import { CatalogKeeper } from './catalog-keeper.ts';
 import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
@@ -43,6 +43,7 @@ export interface AdapterOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
 }
 
 /** Where a call is: what it takes to cancel or answer it. */
@@ -67,11 +68,14 @@ class Call extends Link {
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
   readonly limit: Deadline;
+  /** Undefined where nobody traces. */
+  readonly span: Span | undefined;
   /** Undefined while it waits for a place. */
   running: Running | undefined;
 
-  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline) {
+  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline, span: Span | undefined) {
     super();
+    this.span = span;
     this.command = command;
     this.reply = reply;
     this.limit = limit;
@@ -229,9 +233,16 @@ export class Adapter {
   #call(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { server, wheel } = this.#options;
     const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed'));
-    const call = new Call(command, reply, limit);
+    const { method, params, context } = command;
+    const span = this.#options.tracing?.start('client', { method, params, attributes: { 'omnibus.server': server } }, context.trace);
+    const call = new Call(command, reply, limit, span);
     this.#calls.add(call);
-    const isTaken = this.#bulkhead.run((leave) => this.#run(call, leave));
+    let waits = false;
+    const isTaken = this.#bulkhead.run((leave) => {
+      if (waits) this.#meter.waited((performance.now() - call.arrivedAt) / 1_000);
+      this.#run(call, leave);
+    });
+    waits = isTaken;
     if (!isTaken) {
       const { concurrency, maxWaiting } = this.#options.config;
       this.#finish(call, busy(server, `${concurrency} requests run and ${maxWaiting} wait`));
@@ -265,7 +276,7 @@ export class Adapter {
       this.#finish(call, { kind: 'result', result: {} });
       return;
     }
-    const attempt: Attempt = { connection: place.connection, params: command.params, round: 0, end };
+    const attempt: Attempt = { connection: place.connection, params: tracedParams(command.params, call.span), round: 0, end };
     const raised = this.#raiseLevel(place.connection, command.context);
     if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
     else if (place.connection.isModern && (command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe')) {
@@ -388,6 +399,7 @@ export class Adapter {
 
   #finish(call: Call, outcome: Outcome): void {
     this.#forget(call, resultOf(outcome));
+    call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
     call.reply(outcome); // A1
   }
 
@@ -395,8 +407,13 @@ export class Adapter {
     if (!this.#calls.remove(call)) return;
     this.#questions.forget(call.command.exchange);
     call.limit.cancel();
-    this.#meter.finished(result, (performance.now() - call.arrivedAt) / 1_000);
+    this.#meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, this.#toolOf(call.command));
     if (this.#calls.size === 0) this.#onIdle?.();
+  }
+
+  /** Only what the server itself lists has a name in the metrics. */
+  #toolOf({ method, params: { name } }: CallCommand): string | undefined {
+    return method === 'tools/call' && typeof name === 'string' && this.#catalog.tool(name) !== undefined ? name : undefined;
   }
 
   #control(command: ControlCommand): void {
@@ -427,6 +444,7 @@ export class Adapter {
     // The connection first: a question that is another call's has to move there before this call is forgotten.
     call.running?.connection.cancel(call.running.id, reason);
     this.#forget(call, 'cancelled');
+    call.span?.end('cancelled');
     call.running?.leave(); // A2
   }
 
@@ -509,6 +527,11 @@ export class Adapter {
     else if (method === 'notifications/tasks/status' && params !== undefined) this.#announceTask(connection, params);
     else if (method === 'notifications/message' && params !== undefined && session !== undefined) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
   }
+}
+
+/** The server goes on with the trace (semantic conventions, MCP: context travels in `params._meta`). */
+function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
+  return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }
 
 function busy(server: ServerName, why: string): Outcome {

@@ -4,7 +4,7 @@ import { Heart, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 
 export interface BackendOptions {
@@ -14,6 +14,7 @@ export interface BackendOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
 }
 
 const connectTimeoutMs = 10_000;
@@ -79,9 +80,9 @@ export class Backend {
   async #add(name: string): Promise<void> {
     const config = enabledServers(this.#config).get(name);
     if (config === undefined) return;
-    const { bus, wheel, metrics, baseFolder, log } = this.#options;
+    const { bus, wheel, metrics, tracing, baseFolder, log } = this.#options;
     const server = parseServerName(name);
-    const adapter = new Adapter({ server, worker: this.#worker, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, log: log.child({ server }) });
+    const adapter = new Adapter({ server, worker: this.#worker, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, tracing, log: log.child({ server }) });
     this.#adapters.set(name, adapter);
     await adapter.start();
   }

@@ -6,7 +6,7 @@ import { streamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Pipeline } from './http/pipeline.ts';
 import { SessionDoor } from './session-door.ts';
 import { WebSocketIngress } from './websocket/ingress.ts';
@@ -18,6 +18,7 @@ export interface EdgeOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
 }
 
 /** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
@@ -35,7 +36,7 @@ export class Edge {
 
   constructor(options: EdgeOptions) {
     this.#options = options;
-    const { config, bus, wheel, log, metrics } = options;
+    const { config, bus, wheel, log, metrics, tracing } = options;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
@@ -44,10 +45,11 @@ export class Edge {
     this.#door = new SessionDoor(bus, wheel, log);
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics,
+      bus, wheel, log, metrics, tracing,
       limits: config.limits,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
+      writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });

@@ -124,6 +124,11 @@ export class SessionDoor {
     this.#workers.stop();
   }
 
+  /** What waits for its answer here. */
+  get waiting(): number {
+    return this.#open.size + this.#openModern.size;
+  }
+
   /**
    * Sends a command to the session's owner, whoever that is.
    * @throws {BusError} when the bus cannot carry it.

@@ -3,10 +3,10 @@ import { MemoryBus, openNatsBus, type Bus, type OnFault } from '@omnibus/bus';
 import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import { Edge } from '@omnibus/edge';
-import { DeadlineWheel } from '@omnibus/lifecycle';
+import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
-import { Metrics, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
+import { Metrics, openTracing, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -37,15 +37,20 @@ export interface Gateway {
 
 /** Time to find a NATS that may be starting beside us. */
 const natsTimeoutMs = 30_000;
+/** Between two measurements of the bus. */
+const measureMs = 5_000;
 
 export async function startGateway({ config, baseFolder, role, isServing, log }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
   const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
   const bus = await openBus(config, role, onFault);
+  metrics.describe(role);
+  const stopMeasuring = measureBus(bus, wheel, metrics);
   const has = (part: Role): boolean => role === 'all' || role === part;
 
-  const parts = { bus, wheel, metrics, config };
+  const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
+  const parts = { bus, wheel, metrics, config, tracing };
   const backend = has('backend') ? new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) }) : undefined;
   const sessions = has('session') ? await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
   const edge = has('edge') && isServing ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
@@ -92,10 +97,27 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
       await sessions?.stop();
       await edge?.stop();
       await backend?.stop();
+      stopMeasuring();
+      await tracing?.stop();
       await bus.drain();
       await admin?.close();
     },
   };
+}
+
+/** @returns what ends it. */
+function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => void {
+  metrics.beforeScrape(() => {
+    metrics.busConnected.set(bus.connected ? 1 : 0);
+    metrics.busReconnects.set(bus.reconnects);
+  });
+  let next: Deadline | undefined;
+  const measure = (): void => {
+    if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
+    next = wheel.schedule(measureMs, measure);
+  };
+  if (bus.isShared) measure();
+  return () => next?.cancel();
 }
 
 function openBus(config: Config, role: Role, onFault: OnFault): Promise<Bus> {

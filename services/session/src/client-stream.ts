@@ -1,7 +1,9 @@
 /** Where the messages to one HTTP request of the client go. */
-import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type StreamId } from '@omnibus/protocol';
+import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type SessionCommand } from '@omnibus/protocol';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
+
+export type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
 /** The answer to one POST. Closed by the answer to the last request in it. */
 export class PostStream {
@@ -9,9 +11,13 @@ export class PostStream {
   readonly #table: StreamTable;
   #openRequests: number;
 
-  /** @param sequence of the last message that was sent on it before. */
-  constructor(id: StreamId, reply: Reply, requests: number, table: StreamTable, sequence: number | undefined) {
-    this.#stream = new ResumableStream(id, reply, table.keeper, sequence);
+  /** The W3C `traceparent` of the request. */
+  readonly trace: string | undefined;
+
+  /** @param requests in it, which are to be answered. */
+  constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable) {
+    this.trace = command.kind === 'post' ? command.trace : undefined;
+    this.#stream = new ResumableStream(id, reply, table.keeper, sentUpTo);
     this.#table = table;
     this.#openRequests = requests;
     if (requests > 0) table.add(this.#stream);

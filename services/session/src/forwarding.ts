@@ -23,6 +23,8 @@ import { TaskIds } from './task-ids.ts';
 
 /** Where what belongs to one request goes. */
 export interface CallStream {
+  /** The W3C `traceparent` of the request, where somebody traces. */
+  readonly trace: string | undefined;
   /** Something that comes before the answer. */
   send(text: string): void;
   /** @param member `"result":…` or `"error":…`, serialised. */
@@ -393,7 +395,11 @@ export class Forwarding<Stream extends CallStream> {
       this.touched.add(server);
       this.#hooks.touched();
     }
+    const { tracing } = this.#host;
+    const { method } = call;
+    const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#party.key, 'omnibus.server': server } }, stream.trace);
     const stop = (reason: string): void => {
+      span?.end('cancelled');
       running.cancel(reason);
       this.#host.watch.remove(running);
       this.#party.askerEnded(running, reason);
@@ -407,13 +413,14 @@ export class Forwarding<Stream extends CallStream> {
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(bus, wheel, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: this.#context(progressToken !== undefined),
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...traceOf(span?.traceparent ?? stream.trace) },
       at: this.#bound.get(server)?.at,
       isRepeatable: isRepeatable ?? repeatableMethods.has(call.method),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
       },
+      lost: (outcome) => this.#host.metrics.lost(server, outcome),
       bound: (worker) => {
         if (worker === undefined) this.#bound.delete(server);
         else this.bind(server, worker);
@@ -430,6 +437,8 @@ export class Forwarding<Stream extends CallStream> {
         this.#open.remove(open);
         this.#host.watch.remove(running);
         this.#noteSubscription(call.method, server, params, outcome);
+        if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') this.#host.metrics.timedOut(server);
+        span?.end(errorOf(outcome));
         settled(outcome);
         if (this.#open.size === 0) this.#hooks.idle();
       },
@@ -480,6 +489,22 @@ export class Forwarding<Stream extends CallStream> {
     if (method === 'tools/call' || method === 'tasks/result') this.#handedOut.remember(server, result);
     const published = this.#tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
+  }
+}
+
+function traceOf(trace: string | undefined): { readonly trace?: string } {
+  return trace === undefined ? {} : { trace };
+}
+
+/** What went wrong, in a word of a closed set (semantic conventions, MCP: `error.type`). */
+function errorOf(outcome: ExchangeOutcome): string | undefined {
+  switch (outcome.kind) {
+    case 'result':
+      return outcome.result['isError'] === true ? 'tool_error' : undefined;
+    case 'error':
+      return String(outcome.error.code);
+    case 'fault':
+      return outcome.fault.reason;
   }
 }
 

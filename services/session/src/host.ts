@@ -3,7 +3,7 @@ import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Caller, ExchangeId, Limits, ServerName, StreamEntry } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import type { Sealer } from './sealer.ts';
@@ -14,6 +14,8 @@ export interface SessionHost {
   readonly limits: Limits;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Undefined where nobody traces. */
+  readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;
   /** Milliseconds a worker that leaves goes on with what it has begun. */
   readonly drainMs: () => number;

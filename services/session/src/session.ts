@@ -17,7 +17,7 @@ import {
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
 import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
-import { PostStream } from './client-stream.ts';
+import { PostStream, type PostCommand } from './client-stream.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
 import { plainModernError, plainResult } from './dialect/legacy/from-modern.ts';
 import { offeredCapabilities } from './dialect/capabilities.ts';
@@ -94,6 +94,11 @@ export class Session {
   /** Milliseconds since anything happened; 0 while something is open. */
   idleMs(now: number): number {
     return this.#forwarding.size > 0 || this.#push.size > 0 ? 0 : now - this.#lastActivityAt;
+  }
+
+  /** Of the machine. */
+  get state(): string {
+    return this.#actor.getSnapshot().value;
   }
 
   /** Answers `initialize`. The result as JSON-RPC text. */
@@ -325,9 +330,9 @@ export class Session {
     });
   }
 
-  #receivePost({ stream: id, sentUpTo }: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
+  #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
-    const stream = new PostStream(id, reply, requests, this.#posts, sentUpTo);
+    const stream = new PostStream(command, reply, requests, this.#posts);
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':
@@ -517,7 +522,6 @@ export interface SessionHooks {
   changed(session: Session): void;
 }
 
-type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
 
 /** A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours. */

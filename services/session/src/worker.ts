@@ -6,7 +6,7 @@ import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
   type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type Principal, type ServerName, type SessionKey, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
@@ -23,6 +23,7 @@ export interface SessionWorkerOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
 }
 
 interface Held {
@@ -57,7 +58,7 @@ export class SessionWorker {
   }
 
   private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>, streams: Journal<StreamEntry> | undefined) {
-    const { config, bus, wheel, log, metrics } = options;
+    const { config, bus, wheel, log, metrics, tracing } = options;
     this.#options = options;
     this.#config = config;
     this.#views = new Views(endpointDefinitions(config), wheel, (endpoint, changes) => {
@@ -79,7 +80,7 @@ export class SessionWorker {
     });
     this.#host = {
       watch: this.#watch,
-      bus, wheel, log, metrics, sealer, streams,
+      bus, wheel, log, metrics, tracing, sealer, streams,
       drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
@@ -87,7 +88,12 @@ export class SessionWorker {
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
     this.#desk = new ModernDesk(this.#host, worker, () => this.#config.timeouts.human);
-    metrics.beforeScrape(() => metrics.sessions.set(this.#sessions.size));
+    metrics.beforeScrape(() => {
+      const counts = new Map<string, number>();
+      for (const { session: { state } } of this.#sessions.values()) counts.set(state, (counts.get(state) ?? 0) + 1);
+      metrics.sessionsByState(counts);
+      metrics.parkedCalls.set(this.#desk.parked);
+    });
   }
 
   async start(): Promise<void> {
@@ -134,6 +140,7 @@ export class SessionWorker {
   /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
   async #handOver({ session, subscription }: Held, limitMs: number): Promise<void> {
     await this.#records.release(session.key);
+    this.#options.metrics.sessionsHandedOver.inc();
     // Who asks from now on finds nobody, and asks another worker.
     subscription?.close();
     await session.handOver(limitMs);
@@ -162,6 +169,7 @@ export class SessionWorker {
     const held = this.#sessions.get(key);
     if (held === undefined) return;
     this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
+    this.#options.metrics.sessionsLost.inc();
     this.#forget(held.session);
     held.session.abandon();
   }

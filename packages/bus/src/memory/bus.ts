@@ -80,6 +80,10 @@ export class MemoryBus implements Bus {
     return Promise.resolve({ close: () => this.#unsubscribe(to.name, listeners, member) });
   }
 
+  roundTrip(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   readonly reconnects = 0;
   readonly isShared = false;
 

@@ -102,6 +102,12 @@ class NatsBus implements Bus {
     return this.#reconnects;
   }
 
+  async roundTrip(): Promise<number> {
+    const startedAt = performance.now();
+    await this.#connection.flush();
+    return performance.now() - startedAt;
+  }
+
   readonly isShared = true;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {

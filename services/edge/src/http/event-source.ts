@@ -5,20 +5,18 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { DuplexClient } from '../duplex-client.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
-import { EventWriter } from './event-writer.ts';
+import { EventWriter, type EventWriterOptions } from './event-writer.ts';
 import { writeJson } from './post-answer.ts';
 import { readBody } from './steps/read-body.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
-  readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -30,9 +28,11 @@ const keyParameter = 'sessionId';
 
 export class EventSourceEndpoint {
   readonly #options: EventSourceOptions;
+  readonly #writing: EventWriterOptions;
 
-  constructor(options: EventSourceOptions) {
+  constructor(options: EventSourceOptions, writing: EventWriterOptions) {
     this.#options = options;
+    this.#writing = writing;
   }
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
@@ -61,9 +61,7 @@ export class EventSourceEndpoint {
           opened.close();
           return;
         }
-        const writer = new EventWriter(response, { id: 'sse' as StreamId, isPrimed: false }, {
-          wheel: this.#options.wheel, maxBufferedBytes: limits.maxBufferedBytes, onSlowReader: () => metrics.slowReaders.inc(),
-        });
+        const writer = new EventWriter(response, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
         metrics.streams.inc();
         client = new DuplexClient({ bus, door, limits, caller, write: (text) => writer.message(text, undefined), ended: () => writer.end() });
         writer.event('endpoint', `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`);

@@ -12,6 +12,8 @@ export interface EventWriterOptions {
   readonly wheel: DeadlineWheel;
   readonly maxBufferedBytes: number;
   readonly onSlowReader: () => void;
+  /** The writers that are open. */
+  readonly open: Set<EventWriter>;
 }
 
 /** Which stream the events belong to. */
@@ -36,7 +38,15 @@ export class EventWriter {
     if (stream.isPrimed) this.#write(`id: ${stream.id}.0\nretry: ${retryMs}\ndata: \n\n`);
     else response.flushHeaders();
     this.#keepAlive = this.#scheduleKeepAlive();
-    response.once('close', () => this.#keepAlive.cancel());
+    options.open.add(this);
+    response.once('close', () => {
+      this.#keepAlive.cancel();
+      options.open.delete(this);
+    });
+  }
+
+  get bufferedBytes(): number {
+    return this.#response.writableLength;
   }
 
   /**

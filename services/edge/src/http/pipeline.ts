@@ -6,11 +6,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isObject, isToken, newRequestKey, pushStreamIds, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics, Span, Tracing } from '@omnibus/telemetry';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
 import { parseMessage } from '../parse-message.ts';
 import { SessionAddresses, type SessionAddress } from '../session-addresses.ts';
@@ -35,6 +35,10 @@ export interface PipelineOptions {
   readonly allowedHosts: ReadonlySet<string> | undefined;
   readonly origins: OriginRule;
   readonly nextStreamId: () => StreamId;
+  /** Undefined where nobody traces. */
+  readonly tracing: Tracing | undefined;
+  /** The event streams that are open. */
+  readonly writers: Set<EventWriter>;
   /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
   readonly streams: () => Journal<StreamEntry> | undefined;
 }
@@ -44,6 +48,11 @@ interface Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
+}
+
+interface Counted {
+  readonly counter: { inc(): void };
+  readonly timer: { observe(seconds: number): void } | undefined;
 }
 
 type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
@@ -60,8 +69,8 @@ export class Pipeline {
   readonly #writerOptions: EventWriterOptions;
   readonly #postOptions: EventWriterOptions & Pick<PostAnswerOptions, 'opened'>;
   readonly #nextPushId = pushStreamIds();
-  readonly #counters: ReadonlyMap<string, { inc(): void }>;
-  readonly #otherCounter: { inc(): void };
+  readonly #counted: ReadonlyMap<string, Counted>;
+  readonly #other: Counted;
   readonly #sessions = new SessionAddresses();
   readonly #eventSource: EventSourceEndpoint;
   #isDraining = false;
@@ -72,15 +81,24 @@ export class Pipeline {
       wheel: options.wheel,
       maxBufferedBytes: options.limits.maxBufferedBytes,
       onSlowReader: () => options.metrics.slowReaders.inc(),
+      open: options.writers,
     };
     const { streams } = options;
     this.#postOptions = {
       ...this.#writerOptions,
       opened: (session, stream, requests) => streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
     };
-    this.#eventSource = new EventSourceEndpoint(options);
-    this.#counters = new Map(countedMethods.map((method) => [method, options.metrics.requestCounter(method)]));
-    this.#otherCounter = options.metrics.requestCounter('other');
+    this.#eventSource = new EventSourceEndpoint(options, this.#writerOptions);
+    const { metrics } = options;
+    const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
+    this.#counted = new Map(countedMethods.map((method) => [method, counted(method)]));
+    this.#other = counted('other');
+    metrics.beforeScrape(() => {
+      metrics.inFlight.set(options.door.waiting);
+      let buffered = 0;
+      for (const writer of options.writers) buffered += writer.bufferedBytes;
+      metrics.bufferedBytes.set(buffered);
+    });
   }
 
   /** From now on new sessions are refused; requests of sessions that exist go on. */
@@ -196,7 +214,7 @@ export class Pipeline {
       return;
     }
     const { id, method } = posted.message;
-    this.#count(method);
+    const { timer } = this.#count(method);
     const context = checkModernRequest(posted.message, request.headers);
     const problem = 'fault' in context ? context.fault : this.#isDraining ? fault('gateway.draining') : undefined;
     if (problem !== undefined || 'fault' in context) {
@@ -205,10 +223,11 @@ export class Pipeline {
     }
     const { bus, door } = this.#options;
     const key = newRequestKey();
-    const answer = new PostAnswer(response, { ...this.#postOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined });
+    const span = this.#span(posted.message, request, caller);
+    const answer = new PostAnswer(response, { ...this.#postOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined, timer, span });
     let pending: PendingRequest | undefined;
     try {
-      pending = door.requestModern({ kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers) }, {
+      pending = door.requestModern({ kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent }, {
         reply: (frame) => {
           if (frame.kind === 'refused') this.#options.metrics.refused(frame.fault.reason);
           if (answer.frame(frame)) pending?.close();
@@ -234,7 +253,7 @@ export class Pipeline {
       this.#refuse(arrival.response, unspoken, id);
       return;
     }
-    if (message.kind === 'request') this.#count(message.message.method);
+    const counted = message.kind === 'request' ? this.#count(message.message.method) : undefined;
     const session = this.#sessionOf(arrival.request);
     if (session === undefined) {
       if (message.kind === 'request' && message.message.method === 'initialize') this.#openSession(arrival, accepted, message.message);
@@ -242,8 +261,9 @@ export class Pipeline {
       return;
     }
     const stream = this.#newStream(arrival.request);
-    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: id, batchIds: undefined, session: session.key });
-    this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message }, answer);
+    const span = message.kind === 'request' ? this.#span(message.message, arrival.request, arrival.caller) : undefined;
+    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: id, batchIds: undefined, session: session.key, timer: counted?.timer, span });
+    this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
   }
 
   #postBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
@@ -260,7 +280,7 @@ export class Pipeline {
       this.#count(message.message.method);
     }
     const stream = this.#newStream(arrival.request);
-    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: undefined, batchIds: requests, session: session.key });
+    const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: undefined, batchIds: requests, session: session.key, timer: undefined, span: undefined });
     this.#command(arrival.response, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages }, answer);
   }
 
@@ -421,8 +441,20 @@ export class Pipeline {
     return typeof id === 'string' ? this.#sessions.of(id) : undefined;
   }
 
-  #count(method: string): void {
-    (this.#counters.get(method) ?? this.#otherCounter).inc();
+  /** A client that traces says so in the parameters (semantic conventions, MCP) or in the header of its request. */
+  #span({ method, params, id }: JsonRpcRequest, { headers }: IncomingMessage, { endpoint }: Caller): Span | undefined {
+    const { tracing } = this.#options;
+    if (tracing === undefined) return undefined;
+    const meta = params?.['_meta'];
+    const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
+    const attributes = { 'jsonrpc.request.id': String(id).slice(0, 100), 'network.protocol.name': 'http', 'omnibus.endpoint': endpoint, ...(headers['mcp-protocol-version'] === undefined ? {} : { 'mcp.protocol.version': String(headers['mcp-protocol-version']).slice(0, 32) }) };
+    return tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
+  }
+
+  #count(method: string): Counted {
+    const counted = this.#counted.get(method) ?? this.#other;
+    counted.counter.inc();
+    return counted;
   }
 }
 

@@ -7,6 +7,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Deadline } from '@omnibus/lifecycle';
 import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import type { Span } from '@omnibus/telemetry';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
 
@@ -17,6 +18,10 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly requestId: JsonRpcId | undefined;
   /** The ids of the requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
   readonly batchIds: readonly JsonRpcId[] | undefined;
+  /** Counts how long the answer took; undefined for what is not to be counted. */
+  readonly timer: { observe(seconds: number): void } | undefined;
+  /** Undefined where nobody traces. */
+  readonly span: Span | undefined;
   /** Undefined for a request without one. */
   readonly session: SessionKey | undefined;
   /** The answer to requests of a session has become a stream. */
@@ -36,7 +41,9 @@ type State =
 export class PostAnswer {
   readonly #response: ServerResponse;
   readonly #options: PostAnswerOptions;
+  readonly #startedAt = performance.now();
   #state: State;
+  #failure: string | undefined;
 
   constructor(response: ServerResponse, options: PostAnswerOptions) {
     this.#response = response;
@@ -69,6 +76,7 @@ export class PostAnswer {
 
   fail(gatewayFault: GatewayFault): void {
     const text = errorText(this.#options.requestId, toErrorObject(gatewayFault));
+    this.#failure = gatewayFault.reason;
     if (this.#state.kind === 'streaming') {
       this.#state.writer.message(text, undefined);
       this.#end();
@@ -79,6 +87,7 @@ export class PostAnswer {
 
   /** The client has gone; nothing can be written any more. */
   abandon(): void {
+    this.#failure = 'client.gone';
     this.#finish(() => undefined);
   }
 
@@ -108,7 +117,7 @@ export class PostAnswer {
     switch (this.#state.kind) {
       case 'streaming':
         this.#state.writer.end();
-        this.#state = { kind: 'done' };
+        this.#done();
         return;
       case 'waiting': {
         // Every request was cancelled, or all but some of a batch: what there is, is the answer.
@@ -137,8 +146,14 @@ export class PostAnswer {
   #finish(write: () => void): void {
     if (this.#state.kind === 'done') return;
     if (this.#state.kind === 'waiting') this.#state.timer?.cancel();
-    this.#state = { kind: 'done' };
+    this.#done();
     write();
+  }
+
+  #done(): void {
+    this.#state = { kind: 'done' };
+    this.#options.timer?.observe((performance.now() - this.#startedAt) / 1_000);
+    this.#options.span?.end(this.#failure);
   }
 }
 

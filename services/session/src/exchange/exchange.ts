@@ -25,6 +25,8 @@ export interface ExchangeObserver {
   log(params: JsonObject): void;
   /** The adapter that keeps something for the session; undefined when it is gone. */
   bound(worker: WorkerId | undefined): void;
+  /** Its adapter is gone. */
+  lost?(outcome: 'repeated' | 'unknown'): void;
   /** The server asks something of the client. Answer with `answerInput`. */
   input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
   /** The answer is not waited for any more. */
@@ -131,6 +133,7 @@ export class Exchange extends Link {
       this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     }
     this.#observer.bound(undefined);
+    this.#observer.lost?.(this.#request.isRepeatable === true ? 'repeated' : 'unknown');
     if (this.#request.isRepeatable === true) {
       this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
       this.#send(subjects.backend(this.#request.server));

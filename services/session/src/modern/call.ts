@@ -98,6 +98,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     return this.#options.first.command.caller;
   }
 
+  get trace(): string | undefined {
+    return this.#latest.command.trace;
+  }
+
   readonly standsAlone = true;
 
   capabilities(): JsonObject {
@@ -288,6 +292,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   /** The gateway stops: whoever comes back finds nobody. */
   abandon(reason: string): void {
     this.#forwarding.cancelAll(reason);
+  }
+
+  get isParked(): boolean {
+    return this.#phase === 'parked';
   }
 
   get isRunning(): boolean {

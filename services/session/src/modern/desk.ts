@@ -92,6 +92,11 @@ export class ModernDesk {
     this.#subscriptions.at(-1)?.close();
   }
 
+  /** Calls between two requests of their clients. */
+  get parked(): number {
+    return [...this.#calls.values()].filter(({ isParked }) => isParked).length;
+  }
+
   listsChanged(endpoint: EndpointName, kinds: readonly ChangeKind[]): void {
     for (const listener of this.#listeners.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(kinds);
   }
