@@ -30,9 +30,10 @@ const maxTools = 500;
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
 
-interface ToolMeter {
-  readonly results: ReadonlyMap<CallResult, { inc(): void }>;
-  readonly seconds: { inc(value: number): void };
+/** What is not in the registry yet: it gets there with the next scrape, which costs a call less than counting there. */
+class ToolMeter {
+  readonly calls: Record<CallResult, number> = { result: 0, tool_error: 0, error: 0, fault: 0, cancelled: 0 };
+  seconds = 0;
 }
 
 export class Metrics {
@@ -83,13 +84,9 @@ export class Metrics {
       const known = tools.get(name);
       if (known !== undefined) return known;
       const tool = tools.size < maxTools ? name : 'other';
-      const made = {
-        results: new Map(callResults.map((result) => [result, this.#toolCalls.labels({ server, tool, result })])),
-        seconds: this.#toolSeconds.labels({ server, tool }),
-      };
-      // What is "other" is looked up each time: remembering it would be without bound.
-      if (tool === name) tools.set(name, made);
-      return made;
+      const meter = tools.get(tool) ?? new ToolMeter();
+      tools.set(tool, meter);
+      return meter;
     };
     this.#tools.set(server, tools);
     return {
@@ -98,8 +95,8 @@ export class Metrics {
         seconds.observe(duration);
         if (tool === undefined) return;
         const meter = meterOf(tool);
-        meter.results.get(result)?.inc();
-        meter.seconds.inc(duration);
+        meter.calls[result] += 1;
+        meter.seconds += duration;
       },
       waited: (duration) => waits.observe(duration),
     };
@@ -164,7 +161,7 @@ export class Metrics {
     this.#queueSeconds.remove({ server });
     this.#timeouts.remove({ server });
     for (const outcome of ['repeated', 'unknown']) this.#lost.remove({ server, outcome });
-    for (const tool of [...(this.#tools.get(server)?.keys() ?? []), 'other']) {
+    for (const tool of this.#tools.get(server)?.keys() ?? []) {
       this.#toolSeconds.remove({ server, tool });
       for (const result of callResults) this.#toolCalls.remove({ server, tool, result });
     }
@@ -182,12 +179,20 @@ export class Metrics {
 
   async text(): Promise<string> {
     for (const collect of this.#collectors) collect();
+    for (const [server, tools] of this.#tools) for (const [tool, meter] of tools) this.#flush(server, tool, meter);
     return this.registry.metrics();
+  }
+
+  #flush(server: ServerName, tool: string, meter: ToolMeter): void {
+    for (const result of callResults) if (meter.calls[result] > 0) this.#toolCalls.inc({ server, tool, result }, meter.calls[result]);
+    if (meter.seconds > 0) this.#toolSeconds.inc({ server, tool }, meter.seconds);
+    Object.assign(meter.calls, new ToolMeter().calls);
+    meter.seconds = 0;
   }
 
   readonly #collectors: (() => void)[] = [];
   /** The tools with series of their own, by server. */
-  readonly #tools = new Map<ServerName, ReadonlyMap<string, ToolMeter>>();
+  readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name, help, labelNames, registers: [this.registry] });

@@ -71,7 +71,7 @@ export class Exchange extends Link {
   readonly #wheel: DeadlineWheel;
   readonly #inputs = new Set<InputKey>();
   /** What was answered already: an adapter that had no word of it asks again. */
-  readonly #answers = new Map<InputKey, InputAnswer>();
+  #answers: Map<InputKey, InputAnswer> | undefined;
   /** When `maxMs` is over; moved by the time in which the client was asked. */
   #endsAt: number;
   /** Since when the client has been asked, while it is. */
@@ -157,6 +157,7 @@ export class Exchange extends Link {
   /** The client's answer to what the server asked. */
   answerInput(input: InputKey, answer: InputAnswer): void {
     if (this.#isSettled || !this.#inputs.delete(input)) return;
+    this.#answers ??= new Map();
     this.#answers.set(input, answer);
     this.#passAnswer(input, answer);
     this.#resumeWhenAnswered();
@@ -201,7 +202,7 @@ export class Exchange extends Link {
   }
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
-    const answered = this.#answers.get(event.input);
+    const answered = this.#answers?.get(event.input);
     if (answered !== undefined) this.#passAnswer(event.input, answered);
     if (answered !== undefined || this.#inputs.has(event.input)) return;
     if (this.#inputs.size === 0) {
