@@ -27,6 +27,7 @@ const tasks = {
   test() {
     install();
     provideNats();
+    provide('promtool', 'prometheus');
     check();
     test();
   },
@@ -71,7 +72,7 @@ function build() {
 /** Types, lint, direction of imports, dead code, stale documents. */
 function check() {
   build();
-  run('oxlint', ['--type-aware', '--deny-warnings', 'packages', 'services', 'test', 'scripts']);
+  run('oxlint', ['--type-aware', '--deny-warnings', 'packages', 'services', 'deploy', 'test', 'scripts']);
   run('turbo', ['boundaries', '--no-color']);
   run('knip', ['--no-progress']);
   run('node', ['scripts/check-rules.mjs']);
@@ -88,15 +89,21 @@ function test() {
 
 /** The tests need a real NATS: on the PATH, in Docker, or from Debian's packages where we may install. */
 function provideNats() {
-  if (works('nats-server', ['--version']) || works('docker', ['info'])) return;
+  if (works('docker', ['info'])) return;
+  provide('nats-server', 'nats-server');
+}
+
+/** A program on the PATH, or from Debian's packages where we may install. */
+function provide(program, debianPackage) {
+  if (works(program, ['--version'])) return;
   if (works('apt-get', ['--version']) && process.getuid?.() === 0) {
-    console.error('omnibus: installing nats-server from the Debian packages');
+    console.error(`omnibus: installing ${debianPackage} from the Debian packages`);
     const quiet = { cwd: root, env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'ignore', 'inherit'] };
     spawnSync('apt-get', ['update', '-q'], quiet);
-    spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'nats-server'], quiet);
-    if (works('nats-server', ['--version'])) return;
+    spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
+    if (works(program, ['--version'])) return;
   }
-  console.error('omnibus: the tests need a NATS server. Install nats-server (Debian: apt-get install nats-server) or start Docker, then run this again.');
+  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}), then run this again.`);
   process.exit(1);
 }
 

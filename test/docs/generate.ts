@@ -1,8 +1,10 @@
 /** The documents that are made from source, so that they cannot say something else. */
 import { subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
+import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
 import { errorTable } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
+import { stringify } from 'yaml';
 
 const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -15,6 +17,8 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/config.md', config()],
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
+    ...dashboards.map((dashboard) => [`deploy/grafana/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const),
+    ['deploy/prometheus/alerts.yaml', `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`],
     ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startNatsServer } from '@omnibus/bus/testing';
 import { startGateway } from '../support/gateway.ts';
 import { fixturePath, root, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -68,7 +69,7 @@ it('a changed configuration is applied without touching servers that did not cha
   const child = { command: 'node', args: [fixturePath('stdio-server')] };
   await using gateway = await startGateway('embedded', { mcpServers: { child, going: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
-  await client.untilTools((names) => names.length === 5);
+  await client.untilTools((names) => names.length === 6);
   const pidOf = async (): Promise<string> => ((await client.callTool('child__pid')).last as Message & { result: { content: { text: string }[] } }).result.content[0]?.text ?? '';
   const pid = await pidOf();
 
@@ -103,7 +104,7 @@ it('health, readiness and metrics are served on the admin port', async () => {
     'omnibus_upstream_call_duration_seconds_count{server="up"} 1',
     'omnibus_upstream_state{server="up",state="ready"} 1',
     'omnibus_client_requests_total{method="tools/call"} 1',
-    'omnibus_sessions 1',
+    'omnibus_sessions{state="ready"} 1',
     'omnibus_client_streams 1',
     'omnibus_catalog_entries{server="up",kind="tools"} 1',
   ]) expect(metrics).toContain(line);
@@ -123,4 +124,47 @@ it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async (
     running.child.once('exit', resolve);
   });
   expect(running.child.exitCode).toBe(0);
+});
+
+it('doctor tries everything, and says what to do about what is wrong', async () => {
+  await using server = await Upstream.start();
+  const file = await configFile(JSON.stringify({
+    listen: '127.0.0.1:0', admin: '127.0.0.1:0',
+    mcpServers: { good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' }, typo: { command: 'no-such-program' } },
+  }));
+  const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
+  expect(status).toBe(78);
+  expect(output).toMatch(/✓ configuration: .* is good: 3 servers, 0 profiles/);
+  expect(output).toMatch(/✗ bus: no NATS server answers at nats:\/\/127\.0\.0\.1:1.*\n {4}Start it/);
+  expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tools/);
+  expect(output).toMatch(/✗ server gone: .*\n {4}Is the server running/);
+  expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
+});
+
+it('doctor is content with a good gateway, its bus and its clock', async () => {
+  await using server = await Upstream.start();
+  await using nats = await startNatsServer();
+  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
+  const { status, output } = await omnibus('doctor', '-c', file, '--bus', nats.url, '--json');
+  expect((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state])).toEqual([
+    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['clock', 'good'], ['server good', 'good'],
+  ]);
+  expect(status).toBe(0);
+});
+
+it('status shows the processes and their servers, as a table and as JSON', async () => {
+  await using server = await Upstream.start();
+  await using gateway = await startGateway('nats', { mcpServers: { up: { url: server.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.length > 0);
+  const admins = await Promise.all(gateway.processes.map((each) => gateway.admin(each)));
+  const { status, output } = await omnibus('status', '--admin', ...admins);
+  expect(status).toBe(0);
+  const lines = output.split('\n').map((line) => line.split(/ {2,}/));
+  expect(lines[0]).toEqual(['PROCESS', 'ROLE', 'UPTIME', 'BUS', 'SESSIONS', 'STATE']);
+  expect(lines.slice(1, 4).map(([, role, , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([['backend', 'nats', '-', 'ready'], ['session', 'nats', '1', 'ready'], ['edge', 'nats', '-', 'ready']]);
+  expect(lines.at(-1)).toEqual(['up', admins[0], 'up', '2025-11-25', '1', '0', '0']);
+  const json = await omnibus('status', '--json', '--admin', admins[1] as string);
+  expect(JSON.parse(json.output)).toMatchObject([{ status: { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } } }]);
+  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 1, output: expect.stringContaining('nobody listens there') as string });
 });

@@ -55,6 +55,9 @@ export interface Bus {
   /** Milliseconds to the bus and back. */
   roundTrip(): Promise<number>;
 
+  /** Milliseconds by which the clock of the bus is ahead of ours; undefined where it has none of its own. */
+  clockSkew(): Promise<number | undefined>;
+
   /** What it stores is there for other processes, and after this one. */
   readonly isShared: boolean;
 

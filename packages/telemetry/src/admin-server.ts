@@ -9,6 +9,8 @@ export interface AdminOptions {
   readonly metrics: Metrics;
   /** What keeps the process from serving, in words; empty when it is ready. */
   readonly notReady: () => readonly string[];
+  /** What `/status` shows, as JSON. */
+  readonly status: () => unknown;
 }
 
 export interface AdminServer {
@@ -16,8 +18,8 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-/** `/metrics` for Prometheus, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it. */
-export async function startAdminServer({ host, port, metrics, notReady }: AdminOptions): Promise<AdminServer> {
+/** `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it. */
+export async function startAdminServer({ host, port, metrics, notReady, status: readStatus }: AdminOptions): Promise<AdminServer> {
   const server: Server = createServer((request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, { 'content-type': type }).end(text);
@@ -29,6 +31,9 @@ export async function startAdminServer({ host, port, metrics, notReady }: AdminO
           (error: unknown) => answer(500, String(error)),
         );
         return;
+      case '/status':
+        answer(200, `${JSON.stringify(readStatus(), null, 2)}\n`, 'application/json');
+        return;
       case '/healthz':
         answer(200, 'ok\n');
         return;
@@ -38,7 +43,7 @@ export async function startAdminServer({ host, port, metrics, notReady }: AdminO
         return;
       }
       default:
-        answer(404, 'this port serves /metrics, /healthz and /readyz\n');
+        answer(404, 'this port serves /metrics, /status, /healthz and /readyz\n');
     }
   });
   server.listen(port, host);

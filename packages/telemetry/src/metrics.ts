@@ -11,7 +11,8 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
-export type DropReason = 'response_unsolicited' | 'notification_unknown' | 'cancel_unknown' | 'cancel_ambiguous' | 'upstream_late' | 'upstream_invalid' | 'queue_full' | 'actor_event';
+const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event'] as const;
+type DropReason = (typeof dropReasons)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
@@ -72,6 +73,7 @@ export class Metrics {
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
+    for (const reason of dropReasons) this.#drops.inc({ reason }, 0);
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
   }
 
@@ -89,6 +91,11 @@ export class Metrics {
       return meter;
     };
     this.#tools.set(server, tools);
+    // A series that is not there cannot be told from one that nobody scrapes.
+    this.#restarts.inc({ server }, 0);
+    this.#timeouts.inc({ server }, 0);
+    for (const outcome of ['repeated', 'unknown']) this.#lost.inc({ server, outcome }, 0);
+    for (const result of callResults) this.#calls.inc({ server, result }, 0);
     return {
       finished(result, duration, tool) {
         counters.get(result)?.inc();
@@ -106,8 +113,8 @@ export class Metrics {
     this.#build.set({ version, role }, 1);
   }
 
-  sessionsByState(counts: ReadonlyMap<string, number>): void {
-    for (const state of sessionStates) this.#sessions.set({ state }, counts.get(state) ?? 0);
+  sessionsByState(counts: Readonly<Record<string, number>>): void {
+    for (const state of sessionStates) this.#sessions.set({ state }, counts[state] ?? 0);
   }
 
   timedOut(server: ServerName): void {

@@ -1,6 +1,8 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
 import type { ServeOptions } from './commands/serve.ts';
+import type { DoctorOptions } from './commands/doctor.ts';
+import type { StatusOptions } from './commands/status.ts';
 import type { StdioOptions } from './commands/stdio.ts';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
@@ -32,6 +34,25 @@ export function createProgram(): Command {
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);
+    });
+
+  program.command('doctor')
+    .description('try everything a gateway needs, and say what is wrong and what to do')
+    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
+    .option('-b, --bus <address>', '"memory", or nats://host:port (default: memory)')
+    .option('--json', 'as JSON')
+    .action(async (options: DoctorOptions) => {
+      const { doctor } = await import('./commands/doctor.ts');
+      await doctor(options);
+    });
+
+  program.command('status')
+    .description('show what running processes of a gateway do')
+    .option('-a, --admin <host:port...>', 'their admin addresses', ['127.0.0.1:7301'])
+    .option('--json', 'as JSON')
+    .action(async (options: StatusOptions) => {
+      const { status } = await import('./commands/status.ts');
+      await status(options);
     });
 
   program.command('check')

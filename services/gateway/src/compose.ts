@@ -4,7 +4,7 @@ import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import { Edge } from '@omnibus/edge';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
-import type { CatalogRecord } from '@omnibus/protocol';
+import { version, type CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
 import { Metrics, openTracing, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
 
@@ -35,6 +35,29 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+/** What one process says of itself at `/status`. */
+export interface ProcessStatus {
+  readonly role: Role;
+  readonly version: string;
+  readonly pid: number;
+  readonly uptimeSeconds: number;
+  readonly endpoint: string | undefined;
+  /** What keeps it from serving, in words. */
+  readonly problems: readonly string[];
+  readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
+  /** By state. */
+  readonly sessions?: Readonly<Record<string, number>>;
+  readonly servers?: readonly {
+    readonly server: string;
+    readonly status: 'up' | 'down';
+    readonly problem: string | undefined;
+    readonly revision: string | undefined;
+    readonly tools: number;
+    readonly prompts: number;
+    readonly resources: number;
+  }[];
+}
+
 /** Time to find a NATS that may be starting beside us. */
 const natsTimeoutMs = 30_000;
 /** Between two measurements of the bus. */
@@ -63,11 +86,19 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
     ...(isStopping ? ['stopping'] : []),
   ];
 
+  const startedAt = Date.now();
+  const status = (): ProcessStatus => ({
+    role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
+    bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus.connected, reconnects: bus.reconnects },
+    ...(sessions === undefined ? {} : { sessions: sessions.counts() }),
+    ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists }) => ({ server, status: is, problem, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
+  });
+
   let endpoint: string | undefined;
   let admin: AdminServer | undefined;
   try {
     const { hostname, port } = new URL(`http://${config.admin}`);
-    if (isServing) admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady });
+    if (isServing) admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady, status });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
@@ -120,9 +151,9 @@ function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => voi
   return () => next?.cancel();
 }
 
-function openBus(config: Config, role: Role, onFault: OnFault): Promise<Bus> {
+export function openBus(config: Config, role: string, onFault: OnFault, connectTimeoutMs = natsTimeoutMs): Promise<Bus> {
   if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
-  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs: natsTimeoutMs }, onFault);
+  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs }, onFault);
 }
 
 function inUse(error: unknown, config: Config): unknown {

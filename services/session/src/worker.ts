@@ -89,9 +89,7 @@ export class SessionWorker {
     };
     this.#desk = new ModernDesk(this.#host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
-      const counts = new Map<string, number>();
-      for (const { session: { state } } of this.#sessions.values()) counts.set(state, (counts.get(state) ?? 0) + 1);
-      metrics.sessionsByState(counts);
+      metrics.sessionsByState(this.counts());
       metrics.parkedCalls.set(this.#desk.parked);
     });
   }
@@ -114,6 +112,13 @@ export class SessionWorker {
     if (bus.isShared) await this.#watch.start();
     await this.#heart.start();
     this.#sweepLater();
+  }
+
+  /** Sessions by state. */
+  counts(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { session: { state } } of this.#sessions.values()) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
   }
 
   /** Applies a changed configuration to sessions that exist and to those to come. */

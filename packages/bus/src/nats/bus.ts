@@ -12,7 +12,7 @@ import type { Subject } from '../subject.ts';
 import { Blobs } from './blobs.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
 import { openJournal } from './journal.ts';
-import { openKeyValue } from './key-value.ts';
+import { openKeyValue, readClockSkew } from './key-value.ts';
 
 const noResponders = 503;
 
@@ -106,6 +106,10 @@ class NatsBus implements Bus {
     const startedAt = performance.now();
     await this.#connection.flush();
     return performance.now() - startedAt;
+  }
+
+  clockSkew(): Promise<number> {
+    return readClockSkew(this.#connection);
   }
 
   readonly isShared = true;

@@ -15,6 +15,7 @@ import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Subscrip
 const wrongLastSequence = 10_071;
 /** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
 const partBytes = 512 * 1024;
+const clockTtlMs = 60_000;
 
 type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
 
@@ -25,6 +26,16 @@ export async function openKeyValue<Value>(connection: NatsConnection, { name, is
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
   return new NatsKeyValue<Value>(bucket, parts, onFault);
+}
+
+/** Milliseconds by which the server's clock is ahead of ours: it stamps what it stores. Half of the way there is taken off. */
+export async function readClockSkew(connection: NatsConnection): Promise<number> {
+  const bucket = await withReplicas(connection, (replicas) => new Kvm(connection).create('omnibus-clock', { history: 1, ttl: clockTtlMs, replicas }));
+  const before = Date.now();
+  await bucket.put('clock', '');
+  const after = Date.now();
+  const entry = await bucket.get('clock');
+  return entry === null ? 0 : entry.created.getTime() - (before + after) / 2;
 }
 
 class NatsKeyValue<Value> implements KeyValue<Value> {

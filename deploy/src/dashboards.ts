@@ -1,0 +1,132 @@
+/**
+ * The Grafana dashboards. `deploy/grafana/` is made from this by `npm run docs`; a test runs the query of every panel against
+ * a Prometheus that watches a gateway at work, and none may be empty.
+ */
+
+interface Panel {
+  readonly title: string;
+  readonly description: string;
+  readonly kind: 'timeseries' | 'stat' | 'table';
+  /** Of Grafana: `reqps`, `s`, `bytes`, `short`, `percentunit`, … */
+  readonly unit: string;
+  /** PromQL with the name of each series. */
+  readonly queries: readonly (readonly [legend: string, query: string])[];
+  /** Of the 24 columns. */
+  readonly width: number;
+}
+
+interface Dashboard {
+  readonly uid: string;
+  readonly title: string;
+  readonly description: string;
+  readonly hasServer: boolean;
+  readonly panels: readonly Panel[];
+}
+
+/** The window of rates; Grafana makes it fit the resolution and the scrape interval. */
+const window = '$__rate_interval';
+const rate = (metric: string, labels = ''): string => `rate(${metric}${labels === '' ? '' : `{${labels}}`}[${window}])`;
+const quantile = (part: number, metric: string, by: string, labels = ''): string => `histogram_quantile(${part}, sum by (${by === '' ? 'le' : `le, ${by}`}) (${rate(`${metric}_bucket`, labels)}))`;
+const quantiles = (metric: string, labels = ''): [string, string][] => [0.5, 0.95, 0.99].map((part) => [`p${part * 100}`, quantile(part, metric, '', labels)]);
+
+const graph = (title: string, unit: string, queries: Panel['queries'], description: string, width = 8): Panel => ({ kind: 'timeseries', title, unit, queries, description, width });
+const stat = (title: string, unit: string, query: string, description: string): Panel => ({ kind: 'stat', title, unit, queries: [['', query]], description, width: 4 });
+const table = (title: string, unit: string, query: string, description: string, width = 12): Panel => ({ kind: 'table', title, unit, queries: [['', query]], description, width });
+
+const server = 'server="$server"';
+
+export const dashboards: readonly Dashboard[] = [
+  {
+    uid: 'omnibus-overview', title: 'Omnibus / Overview', hasServer: false, description: 'What the team does with its servers, and whether they answer.',
+    panels: [
+      stat('Requests', 'reqps', `sum(${rate('omnibus_client_requests_total')})`, 'Requests of clients a second.'),
+      stat('Sessions', 'short', 'sum(omnibus_sessions)', 'Sessions of clients, in all states.'),
+      stat('Servers up', 'short', 'count(max by (server) (omnibus_upstream_state{state="ready"}) == 1)', 'Servers that at least one process is connected to.'),
+      stat('Servers down', 'short', 'count(max by (server) (omnibus_upstream_state{state="ready"}) == 0) or vector(0)', 'Servers no process is connected to: their tools are not in any list.'),
+      stat('Failed calls', 'percentunit', `sum(${rate('omnibus_upstream_calls_total', 'result=~"error|fault"')}) / sum(${rate('omnibus_upstream_calls_total')})`, 'Part of the calls that ended in an error of the server or of the gateway. A tool that says of itself that it failed is not one.'),
+      stat('Event streams', 'short', 'sum(omnibus_client_streams)', 'Streams clients listen on.'),
+      graph('Requests by method', 'reqps', [['{{method}}', `sum by (method) (${rate('omnibus_client_requests_total')})`]], 'What clients ask for.'),
+      graph('Time to answer', 's', quantiles('omnibus_client_request_duration_seconds'), 'From a request to the last byte of its answer, all methods.'),
+      graph('Calls by result', 'reqps', [['{{result}}', `sum by (result) (${rate('omnibus_upstream_calls_total')})`]], 'How calls to servers end.'),
+      graph('Refusals by reason', 'reqps', [['{{reason}}', `sum by (reason) (${rate('omnibus_refusals_total')})`]], 'What the gateway itself answered with an error; docs/errors.md says what each reason means.'),
+      graph('Time by server, p95', 's', [['{{server}}', quantile(0.95, 'omnibus_upstream_call_duration_seconds', 'server')]], 'Waiting for a place included.'),
+      graph('In flight by server', 'short', [['{{server}}', 'sum by (server) (omnibus_upstream_in_flight_calls)']], 'Calls servers work on.'),
+      table('Most used tools', 'reqps', `topk(20, sum by (server, tool) (${rate('omnibus_tool_calls_total')}))`, 'Calls a second.'),
+      table('Slowest tools', 's', `topk(20, sum by (server, tool) (${rate('omnibus_tool_call_seconds_total')}) / sum by (server, tool) (${rate('omnibus_tool_calls_total')}) > 0)`, 'Mean time of a call.'),
+    ],
+  },
+  {
+    uid: 'omnibus-server', title: 'Omnibus / One server', hasServer: true, description: 'One server behind the gateway, in depth.',
+    panels: [
+      stat('Connected', 'short', `max(omnibus_upstream_state{${server}, state="ready"})`, '1 when at least one process is connected.'),
+      stat('Calls', 'reqps', `sum(${rate('omnibus_upstream_calls_total', server)})`, 'Calls a second.'),
+      stat('In flight', 'short', `sum(omnibus_upstream_in_flight_calls{${server}})`, 'Calls it works on.'),
+      stat('Waiting', 'short', `sum(omnibus_upstream_waiting_calls{${server}})`, 'Calls that wait for a place: see `concurrency`.'),
+      stat('Restarts', 'short', `sum(increase(omnibus_upstream_restarts_total{${server}}[1h]))`, 'In the last hour.'),
+      stat('Tools', 'short', `max(omnibus_catalog_entries{${server}, kind="tools"})`, 'In its list.'),
+      graph('Calls by result', 'reqps', [['{{result}}', `sum by (result) (${rate('omnibus_upstream_calls_total', server)})`]], 'result and tool_error are answers of the tool; error is one of the server, fault one of the gateway.'),
+      graph('Time', 's', quantiles('omnibus_upstream_call_duration_seconds', server), 'Waiting for a place included.'),
+      graph('State of connections', 'short', [['{{state}}', `sum by (state) (omnibus_upstream_state{${server}})`]], 'Processes by the state of their connection.'),
+      graph('Wait for a place, p95', 's', [['p95', `${quantile(0.95, 'omnibus_upstream_queue_wait_seconds', '', server)} >= 0 or vector(0)`]], 'Of the calls that had to wait.'),
+      graph('Time-outs and losses', 'reqps', [['timed out', `sum(${rate('omnibus_upstream_timeouts_total', server)})`], ['lost, {{outcome}}', `sum by (outcome) (${rate('omnibus_lost_calls_total', server)})`]], 'Calls it did not answer in time, and calls whose adapter was gone.'),
+      graph('Cancellations', 'reqps', [['cancelled', `sum(${rate('omnibus_upstream_calls_total', `${server}, result="cancelled"`)})`]], 'By clients, or because their time was over.'),
+      graph('Entries', 'short', [['{{kind}}', `max by (kind) (omnibus_catalog_entries{${server}})`]], 'What it offers.', 8),
+      table('Tools by use', 'reqps', `sum by (tool) (${rate('omnibus_tool_calls_total', server)})`, 'Calls a second.', 8),
+      table('Tools by time', 's', `sum by (tool) (${rate('omnibus_tool_call_seconds_total', server)}) / sum by (tool) (${rate('omnibus_tool_calls_total', server)}) > 0`, 'Mean time of a call.', 8),
+    ],
+  },
+  {
+    uid: 'omnibus-bus', title: 'Omnibus / Bus and actors', hasServer: false, description: 'The processes of the gateway, what they hold, and what is between them.',
+    panels: [
+      stat('Processes', 'short', 'count(omnibus_build_info)', 'Of all roles.'),
+      stat('Cut off from the bus', 'short', 'count(omnibus_bus_connected == 0) or vector(0)', 'Processes that cannot reach NATS.'),
+      stat('Bus round trip, p95', 's', quantile(0.95, 'omnibus_bus_round_trip_seconds', ''), 'To NATS and back.'),
+      stat('Parked calls', 'short', 'sum(omnibus_parked_calls)', 'Calls that wait for an answer between two requests of their client.'),
+      stat('Bytes buffered', 'bytes', 'sum(omnibus_client_buffered_bytes)', 'Written to streams and not yet taken by the network.'),
+      stat('Requests in flight', 'short', 'sum(omnibus_client_requests_in_flight)', 'Standing streams among them.'),
+      graph('Processes by role', 'short', [['{{role}} {{version}}', 'count by (role, version) (omnibus_build_info)']], 'That are scraped.'),
+      graph('Sessions by state', 'short', [['{{state}}', 'sum by (state) (omnibus_sessions)']], 'In all session workers.'),
+      graph('Sessions by worker', 'short', [['{{instance}}', 'sum by (instance) (omnibus_sessions)']], 'How evenly they lie.'),
+      graph('Sessions come and go', 'ops', [['opened', `sum(${rate('omnibus_sessions_opened_total')})`], ['expired', `sum(${rate('omnibus_sessions_expired_total')})`], ['handed over', `sum(${rate('omnibus_sessions_handed_over_total')})`], ['adopted', `sum(${rate('omnibus_sessions_adopted_total')})`], ['taken by another', `sum(${rate('omnibus_sessions_taken_total')})`]], 'Adopted: taken over from a worker that was stopped or is gone.'),
+      graph('Bus round trip', 's', quantiles('omnibus_bus_round_trip_seconds'), 'To NATS and back, of all processes.'),
+      graph('Reconnects', 'short', [['{{instance}}', 'omnibus_bus_reconnects']], 'How often each process had lost NATS.'),
+      graph('Streams', 'short', [['open', 'sum(omnibus_client_streams)'], ['resumed elsewhere, in 5 min', 'sum(increase(omnibus_client_streams_resumed_total[5m]))'], ['closed for not reading, in 5 min', 'sum(increase(omnibus_slow_readers_closed_total[5m]))']], 'What clients listen on.'),
+      graph('Dropped messages', 'ops', [['{{reason}}', `sum by (reason) (${rate('omnibus_dropped_messages_total')})`]], 'Messages that had no receiver.'),
+      graph('Event loop, p99', 's', [['{{instance}}', 'nodejs_eventloop_lag_p99_seconds']], 'How long something waits for the processor.'),
+      graph('Processor', 'percentunit', [['{{instance}}', rate('process_cpu_seconds_total')]], 'Of one core.'),
+      graph('Memory', 'bytes', [['{{instance}}', 'process_resident_memory_bytes']], 'Resident.'),
+      graph('Heap', 'bytes', [['{{instance}}', 'nodejs_heap_size_used_bytes']], 'Used by objects.'),
+    ],
+  },
+];
+
+const height: Record<Panel['kind'], number> = { stat: 4, timeseries: 8, table: 9 };
+const columns = 24;
+
+/** The model Grafana imports (dashboard schema 39), for a data source the user chooses. */
+export function grafanaModel({ uid, title, description, hasServer, panels }: Dashboard): object {
+  const datasource = { type: 'prometheus', uid: '${datasource}' };
+  let [x, y, rowHeight] = [0, 0, 0];
+  return {
+    uid, title, description, tags: ['omnibus'], schemaVersion: 39, version: 1, editable: true, refresh: '30s', time: { from: 'now-1h', to: 'now' }, graphTooltip: 1,
+    links: [{ type: 'dashboards', tags: ['omnibus'], asDropdown: false, keepTime: true, title: 'Omnibus' }],
+    templating: {
+      list: [
+        { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+        ...(hasServer ? [{ name: 'server', label: 'Server', type: 'query', datasource, refresh: 2, sort: 1, query: { query: 'label_values(omnibus_upstream_state, server)', refId: 'server' }, definition: 'label_values(omnibus_upstream_state, server)' }] : []),
+      ],
+    },
+    panels: panels.map((panel, index) => {
+      if (x + panel.width > columns) [x, y, rowHeight] = [0, y + rowHeight, 0];
+      const gridPos = { x, y, w: panel.width, h: height[panel.kind] };
+      x += panel.width;
+      rowHeight = Math.max(rowHeight, gridPos.h);
+      return {
+        id: index + 1, type: panel.kind, title: panel.title, description: panel.description, datasource, gridPos,
+        fieldConfig: { defaults: { unit: panel.unit, min: 0, ...(panel.kind === 'timeseries' ? { custom: { fillOpacity: 8, showPoints: 'never' } } : {}) }, overrides: [] },
+        options: panel.kind === 'timeseries' ? { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } } : panel.kind === 'stat' ? { reduceOptions: { calcs: ['lastNotNull'] } } : {},
+        targets: panel.queries.map(([legendFormat, expr], query) => ({ refId: String.fromCodePoint(65 + query), datasource, expr, ...(panel.kind === 'timeseries' ? { legendFormat } : { instant: true, format: panel.kind === 'table' ? 'table' : 'time_series' }) })),
+      };
+    }),
+  };
+}

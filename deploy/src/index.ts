@@ -1,0 +1,2 @@
+export { alertRules, alerts, runbookOf } from './alerts.ts';
+export { dashboards, grafanaModel } from './dashboards.ts';

@@ -1,0 +1,109 @@
+/** Tries everything a gateway needs, one after the other, and says of each what is wrong and what to do. */
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { enabledServers, type Config } from '@omnibus/config';
+import { createLogger } from '@omnibus/telemetry';
+import { openBus, startGateway } from '../compose.ts';
+import { exitConfig, findSettings, type Overrides } from './settings.ts';
+
+export interface DoctorOptions extends Overrides {
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+interface Finding {
+  readonly about: string;
+  readonly state: 'good' | 'warning' | 'bad';
+  readonly text: string;
+  /** What to do. */
+  readonly advice?: string;
+}
+
+const oldestNode = 20;
+const busMs = 5_000;
+const slowBusMs = 20;
+/** Sealed ids carry a time of the one who made them. */
+const maxSkewMs = 2_000;
+const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', bad: '✗' };
+
+export async function doctor(options: DoctorOptions): Promise<void> {
+  const settings = findSettings(options.config, options);
+  if (settings === undefined) return;
+  const { config, file, baseFolder } = settings;
+  const findings: Finding[] = [];
+  const found = (finding: Finding): void => {
+    findings.push(finding);
+    if (options.json === true) return;
+    process.stdout.write(`${marks[finding.state]} ${finding.about}: ${finding.text}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
+  };
+  found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
+  found(nodeFinding());
+  for (const finding of await addressFindings(config)) found(finding);
+  for (const finding of await busFindings(config)) found(finding);
+  for (const finding of await serverFindings(config, baseFolder)) found(finding);
+  if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  process.exit(findings.some(({ state }) => state === 'bad') ? exitConfig : 0);
+}
+
+function nodeFinding(): Finding {
+  const major = Number(process.versions.node.split('.')[0]);
+  return major >= oldestNode ? { about: 'Node', state: 'good', text: process.versions.node } : { about: 'Node', state: 'bad', text: process.versions.node, advice: `Node ${oldestNode} or later is needed.` };
+}
+
+/** Whether the ports can be listened on. */
+async function addressFindings({ listen, admin }: Config): Promise<Finding[]> {
+  return Promise.all(([['listen', listen], ['admin', admin]] as const).map(async ([option, address]): Promise<Finding> => {
+    const { hostname, port } = new URL(`http://${address}`);
+    const server = createServer();
+    try {
+      server.listen(Number(port || 80), hostname.replace(/^\[|\]$/g, ''));
+      await once(server, 'listening');
+      server.close();
+      return { about: option, state: 'good', text: `${address} is free` };
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return code === 'EADDRINUSE'
+        ? { about: option, state: 'warning', text: `${address} is in use`, advice: `By a gateway that runs already, or by something else: then choose another address with --${option}.` }
+        : { about: option, state: 'bad', text: `${address} cannot be listened on: ${code}`, advice: 'Choose an address of this machine, and a port above 1023 unless you are root.' };
+    }
+  }));
+}
+
+async function busFindings(config: Config): Promise<Finding[]> {
+  if (config.bus === 'memory') return [{ about: 'bus', state: 'good', text: 'in this process' }];
+  try {
+    const bus = await openBus(config, 'doctor', () => undefined, busMs);
+    const roundTripMs = await bus.roundTrip();
+    const skewMs = (await bus.clockSkew()) ?? 0;
+    await bus.drain();
+    return [
+      roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${config.bus} answers in ${roundTripMs.toFixed(1)} ms, and stores` }
+        : { about: 'bus', state: 'warning', text: `${config.bus} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
+      Math.abs(skewMs) < maxSkewMs ? { about: 'clock', state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` }
+        : { about: 'clock', state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' },
+    ];
+  } catch (error) {
+    return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
+  }
+}
+
+/** Starts a gateway with nothing but its servers, and looks what became of them. */
+async function serverFindings(config: Config, baseFolder: string): Promise<Finding[]> {
+  if (enabledServers(config).size === 0) return [{ about: 'servers', state: 'warning', text: 'there are none', advice: 'Name some under mcpServers.' }];
+  const log = createLogger({ level: 'silent', format: 'json' });
+  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'backend', isServing: false, log });
+  await gateway.settled();
+  const findings = gateway.records().map(({ server, status, problem = 'it does not answer', revision, lists }): Finding => (status === 'up'
+    ? { about: `server ${server}`, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${lists.tools.length} tools, ${lists.prompts.length} prompts, ${lists.resources.length} resources` }
+    : { about: `server ${server}`, state: 'bad', text: problem, advice: adviceFor(problem, config.mcpServers[server]?.command) }));
+  await gateway.stop();
+  return findings;
+}
+
+function adviceFor(problem: string, command: string | undefined): string {
+  if (/no such program/.test(problem)) return `Is ${JSON.stringify(command)} installed, and on the PATH of the gateway?`;
+  if (/\b40[13]\b/.test(problem)) return 'The server wants credentials, or others: see `headers` of this server.';
+  if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(problem)) return 'Is the server running, and is its `url` right as seen from here?';
+  if (/did not|time/i.test(problem)) return 'It took too long: try it by hand, or raise `connectTimeout` of this server.';
+  return command === undefined ? 'Try it from here: curl -sv its `url`.' : 'Run its command by hand, and see what it prints on stderr.';
+}

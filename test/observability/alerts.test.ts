@@ -1,0 +1,72 @@
+/** Each alert fires when it should, is silent when not, and has a page that says what to do. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { alerts, runbookOf } from '@omnibus/deploy';
+import { root } from '../support/processes.ts';
+
+interface Case {
+  /** Series as promtool writes them, by the minute, and the labels of the alert they lead to. */
+  readonly fires: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly silent: Readonly<Record<string, string>>;
+}
+
+const up = { server: 'github' };
+const slowBuckets = (fast: string, all: string): Record<string, string> => ({
+  'omnibus_upstream_call_duration_seconds_bucket{server="github",le="10"}': fast, 'omnibus_upstream_call_duration_seconds_bucket{server="github",le="30"}': all, 'omnibus_upstream_call_duration_seconds_bucket{server="github",le="+Inf"}': all,
+});
+const busBuckets = (fast: string, all: string): Record<string, string> => ({ 'omnibus_bus_round_trip_seconds_bucket{le="0.05"}': fast, 'omnibus_bus_round_trip_seconds_bucket{le="0.1"}': all, 'omnibus_bus_round_trip_seconds_bucket{le="+Inf"}': all });
+
+const cases: Readonly<Record<string, Case>> = {
+  OmnibusServerDown: { fires: { 'omnibus_upstream_state{server="github",state="ready"}': '0x30' }, labels: up, silent: { 'omnibus_upstream_state{server="github",state="ready",instance="a"}': '0x30', 'omnibus_upstream_state{server="github",state="ready",instance="b"}': '1x30' } },
+  OmnibusServerFlapping: { fires: { 'omnibus_upstream_restarts_total{server="github"}': '0+1x30' }, labels: up, silent: { 'omnibus_upstream_restarts_total{server="github"}': '0 1x29' } },
+  OmnibusServerFailing: {
+    fires: { 'omnibus_upstream_calls_total{server="github",result="result"}': '0+80x30', 'omnibus_upstream_calls_total{server="github",result="fault"}': '0+20x30' }, labels: up,
+    silent: { 'omnibus_upstream_calls_total{server="github",result="result"}': '0+80x30', 'omnibus_upstream_calls_total{server="github",result="tool_error"}': '0+20x30' },
+  },
+  OmnibusServerSlow: { fires: slowBuckets('0+80x30', '0+100x30'), labels: up, silent: slowBuckets('0+100x30', '0+100x30') },
+  OmnibusServerSaturated: { fires: { 'omnibus_upstream_waiting_calls{server="github"}': '3x30' }, labels: up, silent: { 'omnibus_upstream_waiting_calls{server="github"}': '3 0 3 0 3 0 3 0 3 0 3 0 3 0 3 0 3 0 3 0 3' } },
+  OmnibusCallsTimeOut: { fires: { 'omnibus_upstream_timeouts_total{server="github"}': '0+2x30' }, labels: up, silent: { 'omnibus_upstream_timeouts_total{server="github"}': '0 1x29' } },
+  OmnibusCallsLost: { fires: { 'omnibus_lost_calls_total{server="github",outcome="unknown"}': '0x15 3x15' }, labels: up, silent: { 'omnibus_lost_calls_total{server="github",outcome="repeated"}': '0x15 3x15' } },
+  OmnibusBusDisconnected: { fires: { 'omnibus_bus_connected{instance="a"}': '0x30' }, labels: { instance: 'a' }, silent: { 'omnibus_bus_connected{instance="a"}': '1x30' } },
+  OmnibusBusSlow: { fires: busBuckets('0+10x30', '0+12x30'), labels: {}, silent: busBuckets('0+12x30', '0+12x30') },
+  OmnibusSessionsTaken: { fires: { 'omnibus_sessions_taken_total': '0x15 4x15' }, labels: {}, silent: { 'omnibus_sessions_taken_total': '4x30' } },
+  OmnibusSessionsRefused: { fires: { 'omnibus_refusals_total{reason="session.limit"}': '0+5x30' }, labels: {}, silent: { 'omnibus_refusals_total{reason="tool.unknown"}': '0+5x30' } },
+  OmnibusReadersTooSlow: { fires: { 'omnibus_slow_readers_closed_total': '0+1x30' }, labels: {}, silent: { 'omnibus_slow_readers_closed_total': '0 1x29' } },
+  OmnibusEventLoopBlocked: {
+    fires: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.5x30' }, labels: { job: 'omnibus', instance: 'a' }, silent: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.02x30', 'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.5x30' },
+  },
+};
+
+const at = '20m';
+
+it.each(alerts)('$name fires when it should, and only then', async ({ name, severity }) => {
+  const { fires, labels, silent } = cases[name] as Case;
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-alerts-'));
+  const series = (given: Readonly<Record<string, string>>): object[] => Object.entries(given).map(([of, values]) => ({ series: of, values }));
+  // Only which alerts fire is compared; their words are for people.
+  const probe = { expr: `count by (alertname, ${[...Object.keys(labels), 'severity'].join(', ')}) (ALERTS{alertname="${name}", alertstate="firing"})`, eval_time: at };
+  const expected = `{${Object.entries({ alertname: name, ...labels, severity }).map(([key, value]) => `${key}="${value}"`).join(', ')}}`;
+  await writeFile(join(folder, 'test.yaml'), JSON.stringify({
+    rule_files: [join(root, 'deploy/prometheus/alerts.yaml')],
+    tests: [
+      { name: 'fires', interval: '1m', input_series: series(fires), promql_expr_test: [{ ...probe, exp_samples: [{ labels: expected, value: 1 }] }] },
+      { name: 'silent', interval: '1m', input_series: series(silent), promql_expr_test: [{ ...probe, exp_samples: [] }] },
+    ],
+  }));
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', join(folder, 'test.yaml')], { encoding: 'utf8' });
+  await rm(folder, { recursive: true, force: true });
+  expect(`${stdout}${stderr}`).toContain('SUCCESS');
+  expect(status).toBe(0);
+});
+
+it.each(alerts)('$name has a runbook: what it means, what to look at, what to do', async ({ name }) => {
+  const file = join(root, 'docs/runbooks', runbookOf(name));
+  expect(existsSync(file), `docs/runbooks/${runbookOf(name)}`).toBe(true);
+  const page = await readFile(file, 'utf8');
+  for (const heading of [`# ${name}`, '## What it means', '## Look', '## Do']) expect(page).toContain(heading);
+});

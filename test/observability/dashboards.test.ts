@@ -1,0 +1,70 @@
+/** Every panel of every dashboard shows something, as a real Prometheus sees a gateway at work. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dashboards } from '@omnibus/deploy';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+/** As Grafana chooses it for a scrape every second, at least. */
+const rateInterval = '10s';
+
+let upstream: Upstream;
+let gateway: GatewayUnderTest;
+let prometheus: Prometheus;
+const over = new AbortController();
+let working: Promise<unknown>;
+
+/** Calls that succeed, fail, wait for each other and are refused. */
+async function work(client: RawClient): Promise<void> {
+  while (!over.signal.aborted) {
+    await Promise.all([client.callTool('echo'), client.callTool('echo'), client.callTool('fails'), client.callTool('nobody'), client.toolNames()]);
+    await client.post({ jsonrpc: '2.0', id: 99_999, result: {} });
+  }
+}
+
+beforeAll(async () => {
+  upstream = await Upstream.start({
+    tools: [tool('echo'), tool('fails')],
+    onCall: (call) => {
+      if (call.name === 'fails') call.fail(-32_000, 'broken');
+      else call.answer(text('echoed'));
+    },
+  });
+  gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url, concurrency: 1 } } });
+  const client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('echo'));
+  prometheus = await startPrometheus(await Promise.all(gateway.processes.map((process) => gateway.admin(process))));
+  working = work(client);
+});
+
+afterAll(async () => {
+  over.abort();
+  await working;
+  await prometheus[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+/** Resolves when the query shows something: Prometheus needs a few scrapes before it can tell rates. */
+async function untilShown(query: string): Promise<readonly number[]> {
+  for (;;) {
+    const values = await prometheus.query(query.replaceAll('$__rate_interval', rateInterval).replaceAll('$server', 'up'));
+    if (values.length > 0) return values;
+  }
+}
+
+describe.each(dashboards)('dashboard "$title"', ({ panels }) => {
+  it.each(panels)('panel "$title" is not empty', async ({ queries }) => {
+    for (const [, query] of queries) expect((await untilShown(query)).length).toBeGreaterThan(0);
+  });
+});
+
+it('what the panels say is true', async () => {
+  const [panel] = dashboards.flatMap(({ panels }) => panels.filter(({ title }) => title === 'Failed calls'));
+  for (;;) {
+    const [failed = 0] = await untilShown(panel?.queries[0]?.[1] as string);
+    // Two calls succeed for each that fails.
+    if (failed > 0.3 && failed < 0.37) return;
+  }
+});
