@@ -10,6 +10,8 @@ const generated = (source: string): string => `<!-- Generated from ${source} by 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
+const chartFiles = 'deploy/helm/omnibus/files';
+
 /** Path from the checkout and content of each. */
 export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
   return new Map([
@@ -17,8 +19,9 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/config.md', config()],
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
-    ...dashboards.map((dashboard) => [`deploy/grafana/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const),
-    ['deploy/prometheus/alerts.yaml', `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`],
+    // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
+    ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
+    ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
     ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
 }

@@ -1,0 +1,19 @@
+{{- define "omnibus.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "omnibus.selector" -}}
+app.kubernetes.io/name: omnibus
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "omnibus.labels" -}}
+{{ include "omnibus.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: omnibus
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "omnibus.natsUrl" -}}
+{{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}nats://{{ .Release.Name }}-nats:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
+{{- end }}

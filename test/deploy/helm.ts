@@ -1,0 +1,31 @@
+/** The `helm` of the machine: on the PATH, else built from its source where there is a Go. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../support/processes.ts';
+
+const source = 'helm.sh/helm/v3/cmd/helm@v3.21.4';
+const cache = join(root, 'node_modules', '.cache', 'helm');
+const works = (command: string, args: readonly string[]): boolean => spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+
+/** @returns undefined where there is none and none can be had; the committed rendering is tested all the same. */
+export function findHelm(): string | undefined {
+  if (works('helm', ['version'])) return 'helm';
+  const built = join(cache, 'helm');
+  if (!existsSync(built) && works('go', ['version'])) spawnSync('go', ['install', source], { env: { ...process.env, GOBIN: cache, GOFLAGS: '-mod=mod' }, stdio: 'ignore' });
+  return existsSync(built) ? built : undefined;
+}
+
+export interface Rendered {
+  readonly status: number | null;
+  readonly output: string;
+  readonly problem: string;
+}
+
+/** @param settings as after `--set`. */
+export function render(helm: string, ...settings: readonly string[]): Rendered {
+  const { status, stdout, stderr } = spawnSync(helm, [
+    'template', 'omnibus', join(root, 'deploy/helm/omnibus'), '--namespace', 'omnibus', '--kube-version', '1.31.0', ...settings.flatMap((setting) => ['--set', setting]),
+  ], { encoding: 'utf8' });
+  return { status, output: stdout, problem: stderr };
+}

@@ -1,0 +1,115 @@
+/** Every manifest is one that Kubernetes takes, and the plain manifests are what the chart says. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments, parse } from 'yaml';
+import { loadConfig } from '@omnibus/config';
+import { root } from '../support/processes.ts';
+import { findHelm, render } from './helm.ts';
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+type Model = new (manifest: Manifest) => { validate(): void };
+
+const plain = join(root, 'deploy/kubernetes');
+
+function read(text: string): Manifest[] {
+  return parseAllDocuments(text).map((document) => {
+    expect(document.errors).toEqual([]);
+    return document.toJS() as Manifest | null;
+  }).filter((manifest) => manifest !== null);
+}
+
+/** @throws {Error} that names the field when the schema of Kubernetes, or of the Prometheus operator, does not allow it. */
+async function validate(manifest: Manifest): Promise<void> {
+  const of = manifest.apiVersion.includes('monitoring.coreos.com') ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models';
+  const models = (await import(`${of}/${manifest.apiVersion}`)) as Record<string, Model>;
+  const model = models[manifest.kind];
+  if (model === undefined) throw new Error(`${manifest.apiVersion} has no ${manifest.kind}`);
+  new model(manifest).validate();
+}
+
+async function check(manifests: readonly Manifest[]): Promise<void> {
+  for (const manifest of manifests) {
+    await validate(manifest).catch((error: unknown) => {
+      throw new Error(`${manifest.kind} ${manifest.metadata.name}: ${(error as Error).message}`);
+    });
+  }
+}
+
+/** What each pod may and may not. */
+function checkPods(manifests: readonly Manifest[]): void {
+  for (const { kind, spec } of manifests.filter((manifest) => manifest.kind === 'Deployment' || manifest.kind === 'StatefulSet')) {
+    const pod = (spec as { template: { spec: { securityContext: object; automountServiceAccountToken: boolean; topologySpreadConstraints: object[]; containers: Record<string, unknown>[] } } }).template.spec;
+    expect(pod).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
+    expect(pod.topologySpreadConstraints.length, kind).toBeGreaterThan(0);
+    for (const container of pod.containers) {
+      expect(container).toMatchObject({ securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } } });
+      for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe', 'resources']) expect(container).toHaveProperty(probe);
+    }
+  }
+}
+
+it('a wrong manifest is found', async () => {
+  await expect(validate({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' }, spec: { replicas: 'two' } })).rejects.toThrow('replicas');
+  await expect(validate({ apiVersion: 'apps/v1', kind: 'Nonsense', metadata: { name: 'x' } })).rejects.toThrow('has no Nonsense');
+});
+
+it('the plain manifests are ones that Kubernetes takes, and their configuration is one that Omnibus takes', async () => {
+  const manifests = read(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
+  expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(expect.arrayContaining(['Deployment omnibus-edge', 'Deployment omnibus-session', 'Deployment omnibus-backend', 'StatefulSet omnibus-nats', 'Service omnibus', 'PodDisruptionBudget omnibus-edge', 'NetworkPolicy omnibus-session', 'ConfigMap omnibus-overview-dashboard']));
+  await check(manifests);
+  checkPods(manifests);
+  const configuration = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'omnibus')?.data?.['omnibus.yaml'] as string;
+  expect('problems' in loadConfig({ file: 'omnibus.yaml', text: configuration, env: {}, readFile: () => '' })).toBe(false);
+});
+
+it('the kustomization names files that are there', async () => {
+  const { resources } = parse(await readFile(join(plain, 'kustomization.yaml'), 'utf8')) as { readonly resources: readonly string[] };
+  for (const resource of resources) await check(read(await readFile(join(plain, resource), 'utf8')));
+});
+
+const helm = findHelm();
+
+// Helm comes from no registry that every machine reaches; where it is, the chart itself is tried.
+describe.runIf(helm !== undefined)('the chart', () => {
+  const chart = (...settings: string[]): Manifest[] => {
+    const { status, output, problem } = render(helm as string, ...settings);
+    expect(problem).toBe('');
+    expect(status).toBe(0);
+    return read(output);
+  };
+
+  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus > deploy/kubernetes/omnibus.yaml)', async () => {
+    expect(render(helm as string).output).toBe(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
+  });
+
+  it.each([
+    ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'monitoring.serviceMonitor.enabled=true', 'monitoring.prometheusRule.enabled=true', 'envFrom[0].secretRef.name=credentials'],
+      ['HorizontalPodAutoscaler omnibus-edge', 'Ingress omnibus', 'ServiceMonitor omnibus', 'PrometheusRule omnibus']],
+    ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
+    ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
+  ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
+    const manifests = chart(...settings);
+    await check(manifests);
+    checkPods(manifests);
+    expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(expect.arrayContaining([...expected]));
+  });
+
+  it.each([
+    [['edge.replica=3'], "additional properties 'replica' not allowed"],
+    [['natsUrl=http://nats'], 'natsUrl'],
+    [['config.bus=memory'], 'config'],
+    [['nats.enabled=false'], 'give natsUrl, or set nats.enabled: true'],
+  ] as const)('refuses %s', (settings, problem) => {
+    const { status, problem: said } = render(helm as string, ...settings);
+    expect(status).not.toBe(0);
+    expect(said).toContain(problem);
+  });
+});
