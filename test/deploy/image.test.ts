@@ -17,7 +17,7 @@ const docker = (...args: string[]): { readonly status: number | null; readonly o
   const { status, stdout, stderr } = spawnSync('docker', args, { encoding: 'utf8', env: { ...process.env, DOCKER_BUILDKIT: '1' } });
   return { status, output: `${stdout}${stderr}` };
 };
-const canBuild = docker('info').status === 0 && (docker('image', 'inspect', base).status === 0 || docker('pull', '-q', base).status === 0);
+const canBuild = docker('info').status === 0 && docker('build', '--help').output.includes('--secret') && (docker('image', 'inspect', base).status === 0 || docker('pull', '-q', base).status === 0);
 
 describe.runIf(canBuild)('the image', () => {
   it('is built, and serves without root, without a writable disk and without what is for development', { timeout: 600_000 }, async () => {
@@ -51,6 +51,6 @@ it('the compose file names files that are there', async () => {
   const { services } = parse(await readFile(join(folder, 'compose.yaml'), 'utf8')) as { readonly services: Readonly<Record<string, { readonly volumes?: readonly string[] }>> };
   expect(Object.keys(services).toSorted()).toEqual(['backend', 'edge', 'grafana', 'nats', 'prometheus', 'session']);
   const mounted = Object.values(services).flatMap(({ volumes = [] }) => volumes).map((volume) => volume.split(':')[0] as string).filter((path) => path.startsWith('.'));
-  expect(mounted.length).toBeGreaterThan(5);
+  expect(mounted.length).toBeGreaterThan(4);
   for (const path of mounted) expect(existsSync(join(folder, path)), path).toBe(true);
 });

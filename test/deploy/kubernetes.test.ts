@@ -45,9 +45,10 @@ async function check(manifests: readonly Manifest[]): Promise<void> {
 
 /** What each pod may and may not. */
 function checkPods(manifests: readonly Manifest[]): void {
-  for (const { kind, spec } of manifests.filter((manifest) => manifest.kind === 'Deployment' || manifest.kind === 'StatefulSet')) {
+  const looksForServers = manifests.some(({ metadata }) => metadata.name.endsWith('-discovery'));
+  for (const { kind, spec, metadata } of manifests.filter((manifest) => manifest.kind === 'Deployment' || manifest.kind === 'StatefulSet')) {
     const pod = (spec as { template: { spec: { securityContext: object; automountServiceAccountToken: boolean; topologySpreadConstraints: object[]; containers: Record<string, unknown>[] } } }).template.spec;
-    expect(pod).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
+    expect(pod).toMatchObject({ automountServiceAccountToken: /session|backend/.test(metadata.name) && looksForServers, securityContext: { runAsNonRoot: true } });
     expect(pod.topologySpreadConstraints.length, kind).toBeGreaterThan(0);
     for (const container of pod.containers) {
       expect(container).toMatchObject({ securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } } });
@@ -68,6 +69,18 @@ it('the plain manifests are ones that Kubernetes takes, and their configuration 
   checkPods(manifests);
   const configuration = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'omnibus')?.data?.['omnibus.yaml'] as string;
   expect('problems' in loadConfig({ file: 'omnibus.yaml', text: configuration, env: {}, readFile: () => '' })).toBe(false);
+});
+
+it('the resource definition is one that Kubernetes takes, and asks for what the gateway reads', async () => {
+  const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8')) as [Manifest];
+  await check([definition]);
+  const { versions } = definition.spec as unknown as { versions: readonly [{ schema: { openAPIV3Schema: { properties: { spec: { properties: object } } } }; subresources: object; additionalPrinterColumns: readonly object[] }] };
+  expect(versions[0].subresources).toEqual({ status: {} });
+  expect(versions[0].additionalPrinterColumns.length).toBeGreaterThan(3);
+  const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as { properties: { mcpServers: { additionalProperties: { properties: object } } } };
+  const options = Object.keys(schema.properties.mcpServers.additionalProperties.properties);
+  for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect(options).toContain(field);
+  expect(await readFile(join(plain, 'mcpserver.yaml'), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8'));
 });
 
 it('the kustomization names files that are there', async () => {
@@ -93,7 +106,8 @@ describe.runIf(helm !== undefined)('the chart', () => {
   it.each([
     ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'monitoring.serviceMonitor.enabled=true', 'monitoring.prometheusRule.enabled=true', 'envFrom[0].secretRef.name=credentials'],
       ['HorizontalPodAutoscaler omnibus-edge', 'Ingress omnibus', 'ServiceMonitor omnibus', 'PrometheusRule omnibus']],
-    ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
+    ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
+    ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
     ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
   ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
     const manifests = chart(...settings);

@@ -46,8 +46,11 @@ export async function writeConfig(config: object): Promise<string> {
   return file;
 }
 
-/** @param config what the configuration file holds, less addresses, log and bus. */
-export async function startGateway(shape: Shape, config: object): Promise<GatewayUnderTest> {
+/**
+ * @param config what the configuration file holds, less addresses, log and bus.
+ * @param environment of its processes, besides ours.
+ */
+export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
@@ -59,7 +62,7 @@ export async function startGateway(shape: Shape, config: object): Promise<Gatewa
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {
-    const running = stack.use(startProcess('node', [...args, ...more]));
+    const running = stack.use(startProcess('node', [...args, ...more], environment));
     processes.push(running);
     return running;
   };

@@ -2,7 +2,8 @@ export type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, KeyVal
 export { BusError } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
-export { catalogBucket, secretsBucket, sessionsBucket, streamJournal, subjects, subjectTable } from './subjects.ts';
+export { catalogBucket, secretsBucket, sessionsBucket, subjects, subjectTable } from './subjects.ts';
 export { Heart, PresenceWatch } from './presence.ts';
+export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';

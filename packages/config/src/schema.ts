@@ -118,6 +118,12 @@ const shape = z.strictObject({
     maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
     maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
   }).prefault({}),
+  discovery: z.strictObject({
+    kubernetes: z.strictObject({
+      enabled: z.boolean().default(false).describe('Whether servers are taken from `McpServer` objects and labelled Services too.'),
+      namespaces: z.array(z.string()).default([]).describe('Where to look; empty for the whole cluster.'),
+    }).prefault({}),
+  }).prefault({}).describe('Servers that are not in this file.'),
   mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway, in the order of its lists.'),
   profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
 });

@@ -191,7 +191,8 @@ export class Adapter {
       await bus.subscribe(subjects.backendAt(server, worker), (command, reply) => this.#call(command, reply)),
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
       await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => {
-        reply({ exchanges: exchanges.filter((exchange) => this.#find(exchange) !== undefined) });
+        const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
+        reply({ exchanges: exchanges.filter((exchange) => held.has(exchange)) });
         this.#questions.askAgain(exchanges);
       }),
     ];

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { streamJournal, type Bus, type Journal } from '@omnibus/bus';
+import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
@@ -65,7 +65,7 @@ export class Edge {
    */
   async start(): Promise<string> {
     const { bus } = this.#options;
-    if (bus.isShared) this.#streams = await bus.journal(streamJournal);
+    if (bus.isShared) this.#streams = await openStreamJournal(bus, this.#options.log);
     await this.#door.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
     try {

@@ -50,6 +50,9 @@ class ModernPassage extends Link {
   readonly observer: ReplyObserver<StreamFrame>;
   pending: PendingRequest | undefined;
   attempts = 0;
+  sentAt = 0;
+  /** A worker has said that it has it. */
+  isSure = false;
 
   constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -98,18 +101,18 @@ export class SessionDoor {
       gone: (workers, how) => {
         if (how === 'lost') log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
         this.#lookAfter(this.#open.toArray());
-        this.#lookAfterModern();
+        this.#lookAfterModern(this.#openModern.toArray());
       },
       missing: () => {
         const since = performance.now() - unsureMs;
-        this.#lookAfter(this.#open.toArray().filter((passage) => !passage.isSure && passage.sentAt > since));
-        this.#lookAfterModern();
+        this.#lookAfter(this.#open.toArray().filter(({ isSure, sentAt }) => !isSure && sentAt > since));
+        this.#lookAfterModern(this.#openModern.toArray().filter(({ isSure, sentAt }) => !isSure && sentAt > since));
       },
       disturbed: () => {
         if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
         this.#reconnects = bus.reconnects;
         this.#lookAfter(this.#open.toArray(), true);
-        this.#lookAfterModern();
+        this.#lookAfterModern(this.#openModern.toArray());
       },
     });
   }
@@ -336,6 +339,8 @@ export class SessionDoor {
 
   #sendModern(passage: ModernPassage): void {
     passage.attempts += 1;
+    passage.sentAt = performance.now();
+    passage.isSure = false;
     passage.pending = this.#bus.request(subjects.modern, passage.command, {
       reply: (frame) => passage.observer.reply(frame),
       failed: (error) => {
@@ -345,8 +350,7 @@ export class SessionDoor {
   }
 
   /** Asks which of the open requests any worker holds; the others are lost. */
-  #lookAfterModern(): void {
-    const open = this.#openModern.toArray();
+  #lookAfterModern(open: readonly ModernPassage[]): void {
     if (open.length === 0) return;
     const held = new Set<SessionKey>();
     const attempts = open.map((passage) => passage.attempts);
@@ -359,7 +363,11 @@ export class SessionDoor {
     this.#wheel.schedule(holdsMs, () => {
       pending.close();
       if (this.#bus.connected) {
-        for (const [index, passage] of open.entries()) if (!held.has(passage.command.key) && passage.attempts === attempts[index]) this.#lostModern(passage);
+        for (const [index, passage] of open.entries()) {
+          if (passage.attempts !== attempts[index]) continue;
+          passage.isSure = held.has(passage.command.key);
+          if (!passage.isSure) this.#lostModern(passage);
+        }
       }
     });
   }

@@ -321,13 +321,14 @@ export class Session {
       if (event.last) finish();
     });
     const giveUp = (): void => {
-      for (const event of lost.isComplete ? [] : lost.lastWords()) stream.restore(event);
+      if (lost.isComplete) return;
+      for (const event of lost.lastWords()) stream.restore(event);
       finish();
     };
     void (this.#heldBefore === undefined ? Promise.resolve(false) : lost.isHeldBy(this.#heldBefore)).then((isHeld) => {
       if (isHeld) wheel.schedule(drainMs(), giveUp);
       else giveUp();
-    });
+    }, giveUp);
   }
 
   #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {

@@ -1,5 +1,5 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
-import { catalogBucket, Heart, sessionsBucket, streamJournal, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
+import { catalogBucket, Heart, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -53,7 +53,7 @@ export class SessionWorker {
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
-    const streams = bus.isShared ? await bus.journal(streamJournal) : undefined;
+    const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
     return new SessionWorker(options, await sharedSealer(bus), await bus.keyValue(sessionsBucket), streams);
   }
 

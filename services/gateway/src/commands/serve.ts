@@ -2,6 +2,7 @@ import { formatProblem, restartOptions, watchConfigFile, type Config } from '@om
 import { stopOnSignal } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
+import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
@@ -47,22 +48,56 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records())}\n`);
 }
 
-function followConfig(file: string, started: Config, overrides: Overrides, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<{ close(): Promise<void> }> {
+/** Keeps the gateway in step with its file, and with what is discovered besides. */
+async function followConfig(file: string, started: Config, overrides: ServeOptions, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<{ close(): Promise<void> }> {
   let current = started;
+  let discovered: Config['mcpServers'] = {};
   /** Changes are applied one after the other: one may come while the last is still at work. */
   let applying: Promise<void> = Promise.resolve();
-  return watchConfigFile(file, {
+  const apply = (): void => {
+    applying = applying.then(async () => {
+      // What the operator wrote comes first, in the lists too.
+      await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered } });
+      log.info('the changed configuration is applied');
+    }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+  };
+  const { kubernetes } = started.discovery;
+  const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
+    namespaces: kubernetes.namespaces,
+    isTaken: (server) => Object.hasOwn(current.mcpServers, server),
+    changed: (servers) => {
+      discovered = servers;
+      log.info({ servers: Object.keys(servers) }, 'servers were discovered');
+      apply();
+    },
+    records: overrides.role === 'session' ? undefined : () => gateway.records(),
+    wheel: gateway.wheel,
+    log,
+  }) : undefined;
+  const watcher = await watchConfigFile(file, {
     rejected: (problems) => log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied'),
     changed: (read) => {
       const applied = applyOverrides(read, overrides);
       if ('problems' in applied) return;
-      applying = applying.then(async () => {
-        const ignored = restartOptions(current, applied.config);
-        current = applied.config;
-        await gateway.apply(applied.config);
-        if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
-        log.info('the changed configuration is applied');
-      }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+      const ignored = restartOptions(current, applied.config);
+      current = applied.config;
+      if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
+      apply();
     },
   });
+  return {
+    async close() {
+      await watcher.close();
+      await discovery?.stop();
+    },
+  };
+}
+
+async function startDiscovery(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery | undefined> {
+  try {
+    return await KubernetesDiscovery.start(options);
+  } catch (error) {
+    options.log.error({ err: error }, 'servers in Kubernetes are not looked for');
+    return undefined;
+  }
 }

@@ -39,7 +39,7 @@ export class ExchangeWatch {
         if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
         this.#lookAfter(serversOf(signs));
       },
-      missing: (signs) => this.#askForOpen(serversOf(signs)),
+      missing: (signs) => this.#ask(serversOf(signs), (exchange) => !exchange.isSure),
       disturbed: () => this.#lookAfter(serversOf(this.#workers.signs)),
     });
   }
@@ -62,17 +62,18 @@ export class ExchangeWatch {
 
   #lookAfter(servers: readonly ServerName[]): void {
     this.#options.changed(servers);
-    this.#askForOpen(servers);
+    this.#ask(servers, () => true);
   }
 
-  #askForOpen(servers: readonly ServerName[]): void {
+  #ask(servers: readonly ServerName[], isAskedFor: (exchange: Exchange) => boolean): void {
+    const open = this.#open.toArray().filter(isAskedFor);
     for (const server of servers) {
-      const open = this.#open.toArray().filter((exchange) => exchange.server === server);
-      if (open.length > 0) this.#ask(server, open);
+      const of = open.filter((exchange) => exchange.server === server);
+      if (of.length > 0) this.#askServer(server, of);
     }
   }
 
-  #ask(server: ServerName, open: readonly Exchange[]): void {
+  #askServer(server: ServerName, open: readonly Exchange[]): void {
     const held = new Set<ExchangeId>();
     // Only what was sent before the question can be lost by the answer.
     const attempts = open.map((exchange) => exchange.attempts);
@@ -86,7 +87,9 @@ export class ExchangeWatch {
       pending.close();
       if (!this.#options.bus.connected) return;
       for (const [index, exchange] of open.entries()) {
-        if (!held.has(exchange.id) && this.#open.has(exchange) && exchange.attempts === attempts[index]) exchange.lost(); // W3
+        if (exchange.attempts !== attempts[index] || !this.#open.has(exchange)) continue;
+        exchange.isSure = held.has(exchange.id);
+        if (!exchange.isSure) exchange.lost(); // W3
       }
     });
   }

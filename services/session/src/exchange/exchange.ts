@@ -81,6 +81,8 @@ export class Exchange extends Link {
   #isSettled = false;
   /** How often it was sent. */
   attempts = 0;
+  /** An adapter has said that it has it. */
+  isSure = false;
 
   constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
@@ -96,6 +98,7 @@ export class Exchange extends Link {
   #send(to: CallSubject): void {
     const { exchange, method, params, context, limits } = this.#request;
     this.attempts += 1;
+    this.isSure = false;
     try {
       this.#pending = this.#bus.request(
         to,

@@ -1,0 +1,57 @@
+/**
+ * Servers as objects of Kubernetes: an `McpServer` of a team's own namespace, or a Service that is labelled. Only what is safe to
+ * take from somebody else is read: an address and settings, never a program to start and never the gateway's own environment.
+ */
+import { formatProblem, loadConfig, type ServerConfig } from '@omnibus/config';
+import { isToken } from '@omnibus/protocol';
+
+export const group = 'omnibus.dev';
+export const crdVersion = 'v1alpha1';
+export const plural = 'mcpservers';
+/** A Service with this label, set to "true", is a server. */
+export const serviceLabel = `${group}/mcp`;
+const annotation = { port: `${group}/port`, path: `${group}/path`, type: `${group}/type`, description: `${group}/description` };
+
+/** The part of an object that is looked at. */
+export interface ServerObject {
+  readonly kind: 'McpServer' | 'Service';
+  readonly namespace: string;
+  readonly name: string;
+  readonly generation: number;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What an `McpServer` may say; the same words as in the configuration file. */
+const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxWaiting', 'tools'] as const;
+
+export type Read = { readonly server: string; readonly config: ServerConfig } | { readonly server: string; readonly problem: string };
+
+/** Unique in the cluster; a dot, which Kubernetes allows, would not be a name here. */
+export function serverNameOf({ namespace, name }: ServerObject): string {
+  return `${namespace}-${name}`.replaceAll('.', '-');
+}
+
+export function readObject(object: ServerObject): Read {
+  const server = serverNameOf(object);
+  if (!isToken(server)) return { server, problem: `"${server}" is no name for a server: namespace and name together may have 63 characters` };
+  const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (object.spec[field] === undefined ? [] : [[field, object.spec[field]]])));
+  if (typeof given === 'string') return { server, problem: given };
+  if (given['url'] === undefined) return { server, problem: 'spec.url is missing' };
+  const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: given } }), env: {}, readFile: () => '' });
+  if ('problems' in result) return { server, problem: result.problems.map((problem) => formatProblem(problem).replace(`mcpServers.${server}`, 'spec')).join('; ') };
+  return { server, config: result.config.mcpServers[server] as ServerConfig };
+}
+
+function fromService({ namespace, name, spec, annotations }: ServerObject): Record<string, unknown> | string {
+  const ports = (spec['ports'] ?? []) as readonly { readonly name?: string; readonly port: number }[];
+  const wanted = annotations[annotation.port];
+  const port = wanted === undefined ? ports[0] : ports.find((each) => each.name === wanted || String(each.port) === wanted);
+  if (port === undefined) return wanted === undefined ? 'the Service has no port' : `the Service has no port "${wanted}" (annotation ${annotation.port})`;
+  const path = annotations[annotation.path] ?? '/mcp';
+  return {
+    url: `http://${name}.${namespace}.svc:${port.port}${path.startsWith('/') ? '' : '/'}${path}`,
+    ...(annotations[annotation.type] === undefined ? {} : { type: annotations[annotation.type] }),
+    ...(annotations[annotation.description] === undefined ? {} : { description: annotations[annotation.description] }),
+  };
+}

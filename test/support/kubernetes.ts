@@ -1,0 +1,146 @@
+/**
+ * The part of a Kubernetes API server that discovery talks to, over HTTP as the real one speaks it: lists with resource versions,
+ * watches that send a line per event from a version on, 410 for a version that is forgotten, merge patches of a status.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject } from '@omnibus/protocol';
+
+interface Entry {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Record<string, string>; readonly annotations?: Record<string, string>; readonly generation?: number; readonly resourceVersion?: string };
+  readonly spec: JsonObject;
+}
+
+interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: Entry;
+  readonly version: number;
+}
+
+export interface StatusPatch {
+  readonly name: string;
+  readonly contentType: string;
+  readonly status: { readonly tools: number; readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string }] };
+}
+
+const resources = { mcpservers: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer' }, services: { apiVersion: 'v1', kind: 'Service' } } as const;
+type Resource = keyof typeof resources;
+
+export class KubernetesApi {
+  readonly #server = createServer((request, response) => void this.#handle(request, response));
+  readonly #entries = new Map<string, Entry>();
+  readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], services: [] };
+  readonly #watches = new Set<{ readonly resource: Resource; readonly response: ServerResponse }>();
+  #version = 100;
+  /** Versions up to this are forgotten. */
+  #forgotten = 0;
+  #folder = '';
+  readonly patches = new Heard<StatusPatch>();
+  /** The version each watch began from. */
+  readonly watched = new Heard<{ readonly resource: Resource; readonly from: number }>();
+  readonly listed = new Heard<Resource>();
+  kubeconfig = '';
+
+  static async start(): Promise<KubernetesApi> {
+    const api = new KubernetesApi();
+    api.#server.listen(0, '127.0.0.1');
+    await once(api.#server, 'listening');
+    api.#folder = await mkdtemp(join(tmpdir(), 'omnibus-kubernetes-'));
+    api.kubeconfig = join(api.#folder, 'config');
+    await writeFile(api.kubeconfig, JSON.stringify({
+      'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: { token: 'test-token' } }],
+      'clusters': [{ name: 'test', cluster: { 'server': `http://127.0.0.1:${(api.#server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true } }],
+    }));
+    return api;
+  }
+
+  apply(resource: Resource, namespace: string, name: string, spec: JsonObject, more: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> } = {}): void {
+    const key = `${resource} ${namespace}/${name}`;
+    const before = this.#entries.get(key);
+    this.#version += 1;
+    const entry: Entry = { ...resources[resource], metadata: { namespace, name, ...more, generation: (before?.metadata.generation ?? 0) + 1, resourceVersion: String(this.#version) }, spec };
+    this.#entries.set(key, entry);
+    this.#announce(resource, { type: before === undefined ? 'ADDED' : 'MODIFIED', object: entry, version: this.#version });
+  }
+
+  delete(resource: Resource, namespace: string, name: string): void {
+    const key = `${resource} ${namespace}/${name}`;
+    const entry = this.#entries.get(key) as Entry;
+    this.#entries.delete(key);
+    this.#version += 1;
+    this.#announce(resource, { type: 'DELETED', object: { ...entry, metadata: { ...entry.metadata, resourceVersion: String(this.#version) } }, version: this.#version });
+  }
+
+  /** Ends all watches, as an API server does now and then. */
+  endWatches(): void {
+    for (const { response } of this.#watches) response.end();
+    this.#watches.clear();
+  }
+
+  /** Forgets what happened so far: whoever watches from before has to list anew. */
+  compact(): void {
+    this.#forgotten = this.#version;
+    this.#version += 1;
+    this.endWatches();
+  }
+
+  #announce(resource: Resource, event: WatchEvent): void {
+    this.#events[resource].push(event);
+    for (const watch of this.#watches) if (watch.resource === resource) write(watch.response, event);
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const match = /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|services)(?:\/([^/]+)\/status)?$/.exec(url.pathname);
+    if (match === null || request.headers.authorization !== 'Bearer test-token') {
+      response.writeHead(match === null ? 404 : 401).end();
+      return;
+    }
+    const [, , resource, name] = match as unknown as [string, string | undefined, Resource, string | undefined];
+    if (request.method === 'PATCH') {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const { status } = JSON.parse(Buffer.concat(chunks).toString()) as { status: StatusPatch['status'] };
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      this.patches.add({ name: name ?? '', contentType: request.headers['content-type'] ?? '', status });
+    } else if (url.searchParams.get('watch') === 'true') {
+      this.#watch(resource, Number(url.searchParams.get('resourceVersion')), response);
+    } else {
+      const selector = url.searchParams.get('labelSelector');
+      const items = [...this.#entries].filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (selector === null || metadata.labels?.[selector.split('=')[0] as string] === selector.split('=')[1])).map(([, entry]) => entry);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...resources[resource], kind: `${resources[resource].kind}List`, metadata: { resourceVersion: String(this.#version) }, items }));
+      this.listed.add(resource);
+    }
+  }
+
+  #watch(resource: Resource, from: number, response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    if (from <= this.#forgotten) {
+      response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', apiVersion: 'v1', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`);
+      return;
+    }
+    for (const event of this.#events[resource]) if (event.version > from) write(response, event);
+    const watch = { resource, response };
+    this.#watches.add(watch);
+    response.once('close', () => this.#watches.delete(watch));
+    this.watched.add({ resource, from });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+    await rm(this.#folder, { recursive: true });
+  }
+}
+
+function write(response: ServerResponse, { type, object }: WatchEvent): void {
+  response.write(`${JSON.stringify({ type, object })}\n`);
+}
