@@ -69,10 +69,12 @@ const maxAttempts = 12;
 /** What was sent longer ago has been looked after, while NATS may not know that a worker is gone. */
 const unsureMs = 30_000;
 /** A worker that was asked to open a session and did not answer by then is asked no more. */
-const openMs = 5_000;
-const maxOpens = 3;
+const openMs = 3_000;
+const maxOpens = 4;
 /** A takeover that is not done by then has failed. */
 const adoptMs = 10_000;
+/** A worker that does not answer within this is asked no more. */
+const adoptAskMs = 1_500;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
 const returnMs = 1_500;
 /** Between two attempts, while there is no worker that can take a session. */
@@ -204,6 +206,8 @@ export class SessionDoor {
         if (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown') this.#lost(passage);
         else hearing.reply(frame);
       },
+      // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
+      failed: (error) => (error.kind === 'no-responders' ? this.#lost(passage) : this.#fail(passage, error)),
     });
   }
 
@@ -286,9 +290,10 @@ export class SessionDoor {
           return;
         }
         let pending: PendingRequest | undefined;
-        const limit = this.#wheel.schedule(adoptMs, () => {
+        // Whoever was asked may be cut off from the bus; the next one to be asked is likely to be another. Only one can succeed.
+        const limit = this.#wheel.schedule(adoptAskMs, () => {
           pending?.close();
-          finish('nobody');
+          later();
         });
         try {
           pending = this.#bus.request(subjects.sessionAdopt, { key }, {
@@ -400,7 +405,6 @@ export class SessionDoor {
     for (const [key, passages] of bySession) {
       const attempts = passages.map((passage) => passage.attempts);
       const streams = passages.flatMap(({ command }) => streamOf(command) ?? []);
-      const limit = this.#wheel.schedule(probeMs, () => pending.close());
       const pending = this.#bus.request(subjects.session(key), { kind: 'probe', streams }, {
         reply: (frame) => {
           pending.close();
@@ -411,8 +415,7 @@ export class SessionDoor {
             if (passage.attempts !== attempts[index]) continue;
             const stream = streamOf(passage.command);
             passage.isSure = true;
-            if (stream === undefined) continue;
-            if (frame.missing.includes(stream)) this.#lost(passage);
+            if (stream === undefined || frame.missing.includes(stream)) this.#lost(passage);
             else if (wasDisturbed) this.#attachAgain(passage);
           }
         },
@@ -422,6 +425,7 @@ export class SessionDoor {
           for (const [index, passage] of passages.entries()) if (passage.attempts === attempts[index]) this.#lost(passage);
         },
       });
+      const limit = this.#wheel.schedule(probeMs, () => pending.close());
     }
   }
 
