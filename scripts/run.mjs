@@ -26,7 +26,7 @@ const tasks = {
   },
   test() {
     install();
-    provideNats();
+    provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
     check();
     test();
@@ -34,13 +34,13 @@ const tasks = {
   chaos() {
     install();
     build();
-    provideNats();
+    provide('nats-server', 'nats-server');
     run('vitest', ['run', '--project', 'system', 'test/chaos', ...rest]);
   },
   bench() {
     install();
     build();
-    provideNats();
+    provide('nats-server', 'nats-server');
     run('node', ['test/dist/bench/main.js', ...rest]);
   },
   docs() {
@@ -87,12 +87,6 @@ function test() {
   process.exitCode = status ?? 1;
 }
 
-/** The tests need a real NATS: on the PATH, in Docker, or from Debian's packages where we may install. */
-function provideNats() {
-  if (works('docker', ['info'])) return;
-  provide('nats-server', 'nats-server');
-}
-
 /** A program on the PATH, or from Debian's packages where we may install. */
 function provide(program, debianPackage) {
   if (works(program, ['--version'])) return;
@@ -103,7 +97,7 @@ function provide(program, debianPackage) {
     spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
     if (works(program, ['--version'])) return;
   }
-  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}), then run this again.`);
+  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`);
   process.exit(1);
 }
 

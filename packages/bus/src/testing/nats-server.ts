@@ -1,4 +1,4 @@
-/** A real NATS server for tests: `nats-server` on the PATH, else Docker, else a failure that says what is missing. */
+/** A real NATS server for tests: the `nats-server` on the PATH, else a failure that says what is missing. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -15,14 +15,9 @@ export interface NatsServer {
 
 const maxLogCharacters = 64 * 1024;
 
-/** @throws {Error} that says what to install when neither a binary nor Docker is there. */
+/** @throws {Error} that says what to install when there is none. */
 export async function startNatsServer(): Promise<NatsServer> {
-  if (spawnSync('nats-server', ['--version']).status === 0) return startBinary();
-  if (spawnSync('docker', ['info'], { stdio: 'ignore' }).status === 0) return startContainer();
-  throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server) or start Docker');
-}
-
-async function startBinary(): Promise<NatsServer> {
+  if (spawnSync('nats-server', ['--version']).status !== 0) throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)');
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
   let log = '';
   const start = (address: string): Promise<ChildProcess> => spawnNats(['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
@@ -64,22 +59,4 @@ export function spawnNats(args: readonly string[], hear: (log: string) => void):
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`nats-server exited with ${code}: ${log}`)));
   });
-}
-
-async function startContainer(): Promise<NatsServer> {
-  const { GenericContainer, Wait } = await import('testcontainers');
-  const container = await new GenericContainer(process.env['OMNIBUS_NATS_IMAGE'] ?? 'nats:2')
-    .withCommand(['-js'])
-    .withExposedPorts(4222)
-    .withWaitStrategy(Wait.forLogMessage('Server is ready'))
-    .start();
-  return {
-    url: `nats://${container.getHost()}:${container.getMappedPort(4222)}`,
-    async restart() {
-      await container.restart();
-    },
-    async [Symbol.asyncDispose]() {
-      await container.stop();
-    },
-  };
 }
