@@ -226,6 +226,14 @@ describe('with session workers that come and go', () => {
       again.break();
     });
 
+    it('a client that invents streams to come back to has no more of them than others', async () => {
+      using client = await RawClient.open(gateway.url);
+      const readers = await Promise.all(Array.from({ length: 12 }, (_, index) => EventReader.open(gateway.url, client.session as string, { lastEventId: `push-invented${index}.3` })));
+      expect(readers.map(({ status }) => status).toSorted()).toEqual([...Array.from({ length: 8 }, () => 200), ...Array.from({ length: 4 }, () => 409)]);
+      for (const reader of readers) reader.break();
+      expect((await EventReader.open(gateway.url, client.session as string, { lastEventId: 'edge-invented.3' })).status).toBe(400);
+    });
+
     it('SIGKILL: reading that is made again goes on with the numbers of its stream', async () => {
       using client = await RawClient.open(gateway.url);
       const reads = upstream.requests.filter(({ method }) => method === 'resources/read').length;

@@ -295,7 +295,8 @@ export class Session {
     const lost = await LostStream.find({ bus, journal, key: this.key, stream: after.stream });
     if (isPushStream(after.stream)) {
       lost.close();
-      if (this.#push.revive(after, lost.events, reader, reply)) metrics.streamsResumed.inc();
+      if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
+      else if (this.#push.revive(after, lost.events, reader, reply)) metrics.streamsResumed.inc();
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
