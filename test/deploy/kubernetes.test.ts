@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse } from 'yaml';
+import { ObjectSerializer } from '@kubernetes/client-node/dist/serializer.js';
 import { loadConfig } from '@omnibus/config';
 import { root } from '../support/processes.ts';
 import { findHelm, render } from './helm.ts';
@@ -33,6 +34,23 @@ async function validate(manifest: Manifest): Promise<void> {
   const model = models[manifest.kind];
   if (model === undefined) throw new Error(`${manifest.apiVersion} has no ${manifest.kind}`);
   new model(manifest).validate();
+  const unknown = of === 'kubernetes-models' ? unknownFields(manifest) : [];
+  if (unknown.length > 0) throw new Error(`Kubernetes knows no ${unknown.join(', ')}`);
+}
+
+/** What the official client, made from the same schemas, drops on the way in and out. */
+function unknownFields(manifest: Manifest): string[] {
+  const version = manifest.apiVersion.split('/').at(-1) as string;
+  const type = `${version[0]?.toUpperCase()}${version.slice(1)}${manifest.kind}`;
+  return dropped(manifest, ObjectSerializer.serialize(ObjectSerializer.deserialize(manifest, type, ''), type, ''), '');
+}
+
+function dropped(given: unknown, kept: unknown, path: string): string[] {
+  if (typeof given !== 'object' || given === null) return [];
+  return Object.entries(given).flatMap(([name, value]) => {
+    const rest = (kept as Readonly<Record<string, unknown>> | undefined)?.[name];
+    return rest === undefined ? [`${path}.${name}`] : dropped(value, rest, `${path}.${name}`);
+  });
 }
 
 async function check(manifests: readonly Manifest[]): Promise<void> {
@@ -59,6 +77,8 @@ function checkPods(manifests: readonly Manifest[]): void {
 
 it('a wrong manifest is found', async () => {
   await expect(validate({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' }, spec: { replicas: 'two' } })).rejects.toThrow('replicas');
+  const misspelt = { selector: {}, template: { spec: { containers: [{ name: 'x', readynessProbe: {} }] } } };
+  await expect(validate({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' }, spec: misspelt })).rejects.toThrow('.spec.template.spec.containers.0.readynessProbe');
   await expect(validate({ apiVersion: 'apps/v1', kind: 'Nonsense', metadata: { name: 'x' } })).rejects.toThrow('has no Nonsense');
 });
 
