@@ -69,6 +69,7 @@ export const dashboards: readonly Dashboard[] = [
       graph('State of connections', 'short', [['{{state}}', `sum by (state) (omnibus_upstream_state{${server}})`]], 'Processes by the state of their connection.'),
       graph('Wait for a place, p95', 's', [['p95', `${quantile(0.95, 'omnibus_upstream_queue_wait_seconds', '', server)} >= 0 or vector(0)`]], 'Of the calls that had to wait.'),
       graph('Time-outs and losses', 'reqps', [['timed out', `sum(${rate('omnibus_upstream_timeouts_total', server)})`], ['lost, {{outcome}}', `sum by (outcome) (${rate('omnibus_lost_calls_total', server)})`]], 'Calls it did not answer in time, and calls whose adapter was gone.'),
+      graph('Circuit openings', 'short', [['{{cause}}', `sum by (cause) (increase(omnibus_upstream_circuit_openings_total{${server}}[5m]))`]], 'How often a process took it out of use in the last five minutes: its connection went, five requests in a row failed, it answered nothing any more, or an attempt to connect again failed.'),
       graph('Cancellations', 'reqps', [['cancelled', `sum(${rate('omnibus_upstream_calls_total', `${server}, result="cancelled"`)})`]], 'By clients, or because their time was over.'),
       graph('Entries', 'short', [['{{kind}}', `max by (kind) (omnibus_catalog_entries{${server}})`]], 'What it offers.', 8),
       table('Tools by use', 'reqps', `sum by (tool) (${rate('omnibus_tool_calls_total', server)})`, 'Calls a second.', 8),

@@ -29,6 +29,8 @@ export interface UpstreamOptions {
   readonly onCall?: (call: Call) => void;
   /** Serves other methods; undefined falls back to the usual answer. */
   readonly onRequest?: (request: JsonRpcRequest) => JsonObject | undefined;
+  /** The HTTP status a call is refused with; undefined when it is taken. */
+  readonly refuses?: (name: string) => number | undefined;
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
@@ -181,6 +183,11 @@ export class Upstream {
   }
 
   #call({ id, params }: JsonRpcRequest, session: string, response: ServerResponse): void {
+    const refused = this.#options.refuses?.(String(params?.['name']));
+    if (refused !== undefined) {
+      response.writeHead(refused).end();
+      return;
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     const meta = (params?.['_meta'] ?? {}) as JsonObject;
     const send = (message: JsonObject): void => writeEvent(response, { jsonrpc: '2.0', ...message });

@@ -56,7 +56,7 @@ const server = z.strictObject({
   restart: z.strictObject({
     minDelay: duration('500ms').describe('Wait before the first new attempt.'),
     maxDelay: duration('30s').describe('Longest wait between attempts.'),
-  }).prefault({}).describe('Back-off after a server is lost. The wait doubles with each failure in a row, with some randomness.'),
+  }).prefault({}).describe('Back-off after a server is lost. The wait doubles with each failure, with some randomness, until the server has been up for `maxDelay`.'),
   tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, by the name the server gives them.'),
 });
 

@@ -53,7 +53,8 @@ export interface CallCommand {
 
 /** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
 export type ControlCommand =
-  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string }
+  /** `isTimeout`: the server did not answer in time. */
+  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string; readonly isTimeout?: boolean }
   /** The client's answer to an `input`. */
   | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
@@ -76,7 +77,12 @@ export interface ProgressEvent {
   readonly message?: string;
 }
 
-/** `result`, `error` and `fault` end the exchange; nothing follows them. */
+/** How an exchange ends; nothing follows it. */
+export type ExchangeOutcome =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
+  | { readonly kind: 'fault'; readonly fault: GatewayFault };
+
 export type ExchangeEvent =
   | ProgressEvent
   /** What the session does with this server has a place: the server keeps state for it behind this worker's adapter. */
@@ -93,9 +99,7 @@ export type ExchangeEvent =
     }
   /** The server does not wait for that answer any more. */
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
-  | { readonly kind: 'result'; readonly result: JsonObject }
-  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
-  | { readonly kind: 'fault'; readonly fault: GatewayFault };
+  | ExchangeOutcome;
 
 /** What a server says outside any call. Sent to every session worker. */
 export type ServerNotice =

@@ -1,7 +1,7 @@
 export { createLogger } from './logger.ts';
 export type { LogFormat, Logger } from './logger.ts';
 export { Metrics } from './metrics.ts';
-export type { CallMeter, CallResult, UpstreamState } from './metrics.ts';
+export type { CallMeter, CallResult, CircuitCause, UpstreamState } from './metrics.ts';
 export { startAdminServer } from './admin-server.ts';
 export type { AdminServer } from './admin-server.ts';
 export { openTracing } from './tracing.ts';

@@ -13,6 +13,9 @@ export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopp
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
 const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event'] as const;
 type DropReason = (typeof dropReasons)[number];
+/** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
+const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
+export type CircuitCause = (typeof circuitCauses)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
@@ -60,6 +63,7 @@ export class Metrics {
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
+  readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
   readonly #running = this.#gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.#gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
@@ -94,6 +98,7 @@ export class Metrics {
     // A series that is not there cannot be told from one that nobody scrapes.
     this.#restarts.inc({ server }, 0);
     this.#timeouts.inc({ server }, 0);
+    for (const cause of circuitCauses) this.#circuit.inc({ server, cause }, 0);
     for (const outcome of ['repeated', 'unknown']) this.#lost.inc({ server, outcome }, 0);
     for (const result of callResults) this.#calls.inc({ server, result }, 0);
     return {
@@ -151,6 +156,10 @@ export class Metrics {
     this.#restarts.inc({ server });
   }
 
+  circuitOpened(server: ServerName, cause: CircuitCause): void {
+    this.#circuit.inc({ server, cause });
+  }
+
   upstreamLoad(server: ServerName, running: number, waiting: number): void {
     this.#running.set({ server }, running);
     this.#waiting.set({ server }, waiting);
@@ -167,6 +176,7 @@ export class Metrics {
     this.#callSeconds.remove({ server });
     this.#queueSeconds.remove({ server });
     this.#timeouts.remove({ server });
+    for (const cause of circuitCauses) this.#circuit.remove({ server, cause });
     for (const outcome of ['repeated', 'unknown']) this.#lost.remove({ server, outcome });
     for (const tool of this.#tools.get(server)?.keys() ?? []) {
       this.#toolSeconds.remove({ server, tool });

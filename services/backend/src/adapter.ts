@@ -12,13 +12,13 @@ import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle'
 import {
   changeKinds, changeNotifications, fault, logLevels, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type ExchangeContext, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey, type WorkerId,
+  type ExchangeContext, type ExchangeOutcome, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { CallMeter, CallResult, Logger, Metrics, Span, Tracing } from '@omnibus/telemetry';
 import { CatalogKeeper } from './catalog-keeper.ts';
-import { UpstreamConnection, type Outcome, type Waiter } from './connection.ts';
+import { UpstreamConnection, type Waiter } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
 import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
 import { startRound } from './dialect/modern/rounds.ts';
@@ -233,7 +233,7 @@ export class Adapter {
 
   #call(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { server, wheel } = this.#options;
-    const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed'));
+    const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.#cancel(command.exchange, 'the time limit has passed', true));
     const { method, params, context } = command;
     const span = this.#options.tracing?.start('client', { method, params, attributes: { 'omnibus.server': server } }, context.trace);
     const call = new Call(command, reply, limit, span);
@@ -312,7 +312,7 @@ export class Adapter {
   }
 
   /** A server of 2026-07-28 that wants something answers, and is asked again with it. @returns false when the answer is final. */
-  #goesOn(call: Call, attempt: Attempt, outcome: Outcome): boolean {
+  #goesOn(call: Call, attempt: Attempt, outcome: ExchangeOutcome): boolean {
     const { connection, params, round, end } = attempt;
     if (!connection.isModern || !this.#calls.has(call)) return false;
     const { command } = call;
@@ -356,9 +356,9 @@ export class Adapter {
   #runAsTask(call: Call, { connection, params, end }: Attempt, ask: ReturnType<QuestionRelay['ofRound']>): void {
     const { method, context } = call.command;
     const options = { ...context, wantsProgress: false, capabilities: withTaskExtension(context.capabilities) };
-    const request = (asked: string, given: JsonObject): Promise<Outcome> => connection.ask(asked, given, context.maxTimeMs, options);
+    const request = (asked: string, given: JsonObject): Promise<ExchangeOutcome> => connection.ask(asked, given, context.maxTimeMs, options);
     const isOver = (): boolean => !this.#calls.has(call);
-    const finish = (outcome: Outcome): void => {
+    const finish = (outcome: ExchangeOutcome): void => {
       if (isOver()) return;
       end();
       this.#finish(call, outcome);
@@ -398,7 +398,7 @@ export class Adapter {
     return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
   }
 
-  #finish(call: Call, outcome: Outcome): void {
+  #finish(call: Call, outcome: ExchangeOutcome): void {
     this.#forget(call, resultOf(outcome));
     call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
     call.reply(outcome); // A1
@@ -420,7 +420,7 @@ export class Adapter {
   #control(command: ControlCommand): void {
     switch (command.kind) {
       case 'cancel':
-        this.#cancel(command.exchange, command.reason);
+        this.#cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
       case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);
@@ -439,11 +439,11 @@ export class Adapter {
     }
   }
 
-  #cancel(exchange: ExchangeId, reason: string): void {
+  #cancel(exchange: ExchangeId, reason: string, isTimeout: boolean): void {
     const call = this.#find(exchange);
     if (call === undefined) return;
     // The connection first: a question that is another call's has to move there before this call is forgotten.
-    call.running?.connection.cancel(call.running.id, reason);
+    call.running?.connection.cancel(call.running.id, reason, isTimeout);
     this.#forget(call, 'cancelled');
     call.span?.end('cancelled');
     call.running?.leave(); // A2
@@ -535,10 +535,10 @@ function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
   return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }
 
-function busy(server: ServerName, why: string): Outcome {
+function busy(server: ServerName, why: string): ExchangeOutcome {
   return { kind: 'fault', fault: fault('upstream.busy', `server "${server}" is busy: ${why}`, { server }) };
 }
 
-function resultOf(outcome: Outcome): CallResult {
+function resultOf(outcome: ExchangeOutcome): CallResult {
   return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
 }

@@ -1,7 +1,6 @@
 /** Reads all pages of a server's lists. */
 import { checkEntries } from '@omnibus/catalog';
-import { isObject, listMethods, type CatalogLists, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
-import type { Outcome } from './connection.ts';
+import { isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
@@ -20,7 +19,7 @@ const methodNotFound = -32_601;
  * @returns undefined when not even the first page could be read.
  */
 export async function readList<Kind extends ListKind>(
-  kind: Kind, ask: (method: string, params: JsonObject) => Promise<Outcome>, limits: Limits,
+  kind: Kind, ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>, limits: Limits,
 ): Promise<ListReading<Kind> | { readonly failed: string }> {
   const values: unknown[] = [];
   const problems: string[] = [];
@@ -53,7 +52,7 @@ export async function readList<Kind extends ListKind>(
   return { entries, ttlMs, problems: [...problems, ...rejected] };
 }
 
-function describe(outcome: Outcome): string {
+function describe(outcome: ExchangeOutcome): string {
   switch (outcome.kind) {
     case 'result': return 'the result has no list';
     case 'error': return outcome.error.message;

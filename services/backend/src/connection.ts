@@ -10,30 +10,27 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName,
+  classify, fault, isObject, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
-import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
+import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
-import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
+import type { Era } from './dialect/modern/discovery.ts';
+import { Circuit } from './circuit.ts';
 import { connectionMachine } from './machine.ts';
+import { meet } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
 import { StandingListen } from './standing-listen.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
-
-export type Outcome =
-  | { readonly kind: 'result'; readonly result: JsonObject }
-  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
-  | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
 /** Whoever waits for an answer of the server. */
 export interface Waiter extends Asked {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   /** @param id of the request: it may settle before `request` has returned it. */
-  settle(outcome: Outcome, id: number): void;
+  settle(outcome: ExchangeOutcome, id: number): void;
 }
 
 export interface ConnectionOptions {
@@ -91,10 +88,6 @@ interface PendingRequest {
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
 const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
-/** A program that is only starting must not be taken for one that does not answer. */
-const minProbeMs = 2_000;
-/** Faults in a row after which the server is taken out and tried again after a back-off: the circuit breaker. */
-const maxFaultsInARow = 5;
 const retiredTransportMs = 30_000;
 
 export class UpstreamConnection {
@@ -108,8 +101,12 @@ export class UpstreamConnection {
   #closing: Promise<void> = Promise.resolve();
   #retry: Deadline | undefined;
   #introduction: ServerIntroduction | undefined;
-  #faultsInARow = 0;
+  readonly #circuit: Circuit;
   #wasReady = false;
+  /** It has been ready since it was last lost. */
+  #isUp = false;
+  /** Runs out when it has been ready for so long that what was before does not count any more. */
+  #settling: Deadline | undefined;
   /** Set from the handshake on: requests carry their context. */
   #isModern = false;
   #listen: StandingListen | undefined;
@@ -124,6 +121,7 @@ export class UpstreamConnection {
       send: (message) => this.#transport?.send(message),
       inFlight: () => this.#pending.toArray().map(([, { waiter }]) => waiter),
     });
+    this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#lose(cause, problem) });
     this.#actor = startActor(connectionMachine.provide({
       actions: {
         openTransport: () => this.#openTransport(),
@@ -140,7 +138,7 @@ export class UpstreamConnection {
   /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
   get isOpen(): boolean {
     const { value, context } = this.#actor.getSnapshot();
-    return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.failures === 0);
+    return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.problem === '');
   }
 
   get isReady(): boolean {
@@ -160,7 +158,7 @@ export class UpstreamConnection {
   /** Ends the connection, and finds out anew of which era the server is. */
   meetAgain(problem: string): void {
     this.#options.era.forget();
-    if (this.isReady) this.#actor.send({ type: 'lost', problem });
+    if (this.isReady) this.#lose('faults', problem);
   }
 
   /** Why it is not ready, in words. */
@@ -175,6 +173,7 @@ export class UpstreamConnection {
 
   async stop(): Promise<void> {
     this.#retry?.cancel();
+    this.#settling?.cancel();
     this.#settleAll('the gateway has closed the connection');
     this.#actor.send({ type: 'stop' });
     await this.#closing;
@@ -205,10 +204,14 @@ export class UpstreamConnection {
     this.#transport?.request({ jsonrpc: '2.0', id, method, params: modernParams(params, options, progressToken) }, modernHeaders(method, params, schema));
   }
 
-  /** Tells the server to stop; whatever it still says about the request is dropped (2025-11-25 basic/utilities/cancellation). */
-  cancel(id: number, reason: string): void {
+  /**
+   * Tells the server to stop; whatever it still says about the request is dropped (2025-11-25 basic/utilities/cancellation).
+   * @param isTimeout its time was over, which is a sign that the server may not be well.
+   */
+  cancel(id: number, reason: string, isTimeout = false): void {
     const pending = this.#pending.take(id); // C2
     if (pending === undefined) return;
+    if (isTimeout && pending.state !== 'held') this.#circuit.timedOut();
     this.#questions.leave(pending.waiter);
     if (pending.state === 'held') return;
     if (!(this.#isModern && this.#transport?.closesToCancel === true)) this.#transport?.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: cancelledParams(id, reason) });
@@ -216,9 +219,9 @@ export class UpstreamConnection {
   }
 
   /** A request of the gateway's own, within the time a connection may take. */
-  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, options = plainRequest): Promise<Outcome> {
+  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, options = plainRequest): Promise<ExchangeOutcome> {
     return new Promise((resolve) => {
-      const settle = (outcome: Outcome): void => {
+      const settle = (outcome: ExchangeOutcome): void => {
         deadline.cancel();
         resolve(outcome);
       };
@@ -238,7 +241,7 @@ export class UpstreamConnection {
         if (this.#transport === transport) this.#actor.send({ type: 'session.gone' });
       },
       lost: (problem) => {
-        if (this.#transport === transport) this.#actor.send({ type: 'lost', problem });
+        if (this.#transport === transport) this.#lose('connection', problem);
       },
       invalid: (problem) => {
         this.#options.metrics.dropped('upstream_invalid');
@@ -254,93 +257,41 @@ export class UpstreamConnection {
         if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
       },
       (error: unknown) => {
-        if (isCurrent()) this.#actor.send({ type: 'lost', problem: error instanceof Error ? error.message : String(error) });
+        if (isCurrent()) this.#lose('connection', error instanceof Error ? error.message : String(error));
       },
     );
   }
 
   #shakeHands(): void {
     const transport = this.#transport;
-    const isCurrent = (): boolean => this.#transport === transport && transport !== undefined;
-    void this.#meet(transport, isCurrent).then((problem) => {
-      if (!isCurrent() || transport === undefined) return;
-      if (problem !== undefined) {
-        this.#actor.send({ type: 'lost', problem });
+    if (transport === undefined) return;
+    const isCurrent = (): boolean => this.#transport === transport;
+    const { era, capabilities, connectTimeoutMs } = this.#options;
+    this.#isModern = false;
+    void meet({
+      era, capabilities, connectTimeoutMs, transport, isCurrent,
+      ask: (method, params, limitMs) => this.ask(method, params, limitMs),
+      plain: (message) => message.replace(this.#subject, ''),
+    }).then((meeting) => {
+      if (!isCurrent()) return;
+      if ('problem' in meeting) {
+        this.#lose('connection', meeting.problem);
         return;
       }
+      this.#introduction = meeting.introduction;
+      this.#isModern = meeting.isModern;
       if (!this.#isModern) transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-      transport.initialized((this.#introduction as ServerIntroduction).revision);
+      transport.initialized(meeting.introduction.revision);
       this.#actor.send({ type: 'handshake.done' });
     });
-  }
-
-  /** Finds out of which era the server is, and is introduced to it. @returns what stands in the way. */
-  async #meet(transport: Transport | undefined, isCurrent: () => boolean): Promise<string | undefined> {
-    const { era } = this.#options;
-    this.#isModern = false;
-    if (transport?.isLegacyOnly !== true && era.current !== 'legacy') {
-      const first = await this.#discover(transport, isCurrent);
-      const verdict = first.kind === 'again' ? await this.#discover(transport, isCurrent) : first;
-      if (verdict.kind === 'again') return 'the server refuses every revision, also those it says it speaks';
-      if (verdict.kind === 'unknown') return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? this.#tryLegacy(verdict.problem) : verdict.problem;
-      if (verdict.kind === 'legacy' && era.current === 'modern') {
-        era.forget();
-        return 'the server does not answer server/discover, as one of the newest revision does';
-      }
-      era.learn(verdict.kind);
-      if (verdict.kind === 'modern') {
-        this.#introduction = verdict.introduction;
-        this.#isModern = true;
-        return undefined;
-      }
-      if (!isCurrent()) return undefined;
-    }
-    return this.#acceptIntroduction(await this.ask('initialize', initializeParams(this.#options.capabilities)));
-  }
-
-  /** What an older server makes of a request it does not know proves nothing; being introduced to it does. */
-  async #tryLegacy(problem: string): Promise<string | undefined> {
-    const refused = this.#acceptIntroduction(await this.ask('initialize', initializeParams(this.#options.capabilities)));
-    if (refused !== undefined) return problem;
-    this.#options.era.learn('legacy');
-    return undefined;
-  }
-
-  async #discover(transport: Transport | undefined, isCurrent: () => boolean): Promise<Verdict> {
-    const outcome = await this.ask('server/discover', {}, Math.max(minProbeMs, this.#options.connectTimeoutMs / 3));
-    // A program that ends because it was asked something before `initialize` is of an older era: the next one is not asked.
-    if (!isCurrent() && transport?.closesToCancel === false) this.#options.era.learn('legacy');
-    switch (outcome.kind) {
-      case 'result': return readDiscovery(outcome.result);
-      case 'error': return readDiscoveryError(outcome.error);
-      case 'fault': {
-        const { reason, message, data } = outcome.fault;
-        const problem = message.replace(this.#subject, '');
-        if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
-        // Over HTTP silence proves nothing; a program that does not answer is of an older era.
-        return reason === 'upstream.timeout' && transport?.closesToCancel === false ? { kind: 'legacy' } : { kind: 'unknown', problem, mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
-      }
-    }
-  }
-
-  #acceptIntroduction(outcome: Outcome): string | undefined {
-    switch (outcome.kind) {
-      case 'fault': return outcome.fault.message.replace(this.#subject, '');
-      case 'error': return `the server refused to initialize: ${outcome.error.message}`;
-      case 'result':
-        try {
-          this.#introduction = readIntroduction(outcome.result);
-          return undefined;
-        } catch (error) {
-          return (error as Error).message;
-        }
-    }
   }
 
   #announceReady(): void {
     if (this.#wasReady && this.#options.isBase) this.#options.metrics.upstreamRestarted(this.#options.server);
     this.#wasReady = true;
-    this.#faultsInARow = 0;
+    this.#isUp = true;
+    this.#circuit.isWell();
+    this.#settling = this.#options.wheel.schedule(this.#options.backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
     for (const [id, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
@@ -367,7 +318,25 @@ export class UpstreamConnection {
     this.#listen.start();
   }
 
+  /** Takes the server out of use. */
+  #lose(cause: CircuitCause, problem: string): void {
+    const { value } = this.#actor.getSnapshot();
+    if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating'))) return;
+    const isAttempt = !this.#isUp;
+    this.#isUp = false;
+    this.#actor.send({ type: 'lost', problem });
+    this.#options.metrics.circuitOpened(this.#options.server, isAttempt ? 'attempt' : cause);
+  }
+
+  async #isAlive(): Promise<boolean> {
+    const transport = this.#transport;
+    const { kind } = await this.ask(this.#isModern ? 'server/discover' : 'ping', {});
+    // An error is an answer; and what became of another connection says nothing of this one.
+    return kind !== 'fault' || this.#transport !== transport;
+  }
+
   #announceLost(problem: string): void {
+    this.#settling?.cancel();
     this.#settleAll(problem);
     this.#options.observer.lost(problem);
   }
@@ -413,7 +382,7 @@ export class UpstreamConnection {
       case 'response': {
         const { id, result, error } = classified.message;
         if (id === undefined) return;
-        this.#faultsInARow = 0;
+        this.#circuit.isWell();
         this.#settle(id, result === undefined ? { kind: 'error', error: error as JsonRpcErrorObject } : { kind: 'result', result });
         return;
       }
@@ -508,9 +477,10 @@ export class UpstreamConnection {
       return;
     }
     this.#settle(id, { kind: 'fault', fault: this.#describe(failure) });
-    this.#faultsInARow += 1;
-    const isDead = failure.kind === 'not-sent' || this.#faultsInARow >= maxFaultsInARow;
-    if (isDead && this.isReady) this.#actor.send({ type: 'lost', problem: failure.problem });
+    if (!this.isReady) return;
+    if (failure.kind === 'not-sent') this.#lose('connection', failure.problem);
+    else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) this.#circuit.isWell();
+    else this.#circuit.failed(failure.problem);
   }
 
   #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
@@ -540,7 +510,7 @@ export class UpstreamConnection {
     return fault('upstream.unavailable', `server "${this.#options.server}" is not available: ${this.problem}`, { server: this.#options.server });
   }
 
-  #settle(id: JsonRpcId, outcome: Outcome): void {
+  #settle(id: JsonRpcId, outcome: ExchangeOutcome): void {
     const pending = typeof id === 'number' ? this.#pending.take(id) : undefined; // C2
     if (pending === undefined || typeof id !== 'number') {
       this.#options.metrics.dropped('upstream_late');
@@ -549,4 +519,9 @@ export class UpstreamConnection {
     this.#questions.leave(pending.waiter);
     pending.waiter.settle(outcome, id);
   }
+}
+
+/** The server is well, and does not want this request: what one client sends must not take it from the others. */
+function isAboutRequest(httpStatus: number): boolean {
+  return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
 }

@@ -30,9 +30,18 @@ describe('the upstream connection machine', () => {
     expect(walk(...events)).toMatchObject({ value, effects });
   });
 
-  it('counts failures in a row and forgets them when ready', () => {
+  const again: ConnectionEvent[] = [{ type: 'retry.due' }, { type: 'transport.opened' }, { type: 'handshake.done' }];
+
+  it('counts failures in a row, and forgets them only when it has been ready for a while', () => {
     expect(walk({ type: 'start' }, lost, { type: 'retry.due' }, lost).context).toMatchObject({ failures: 2, problem: 'gone' });
-    expect(walk({ type: 'start' }, lost, { type: 'retry.due' }, { type: 'transport.opened' }, { type: 'handshake.done' }).context).toMatchObject({ failures: 0, problem: '' });
+    expect(walk({ type: 'start' }, lost, ...again, lost, ...again).context).toMatchObject({ failures: 2, problem: '' });
+    expect(walk({ type: 'start' }, lost, ...again, { type: 'settled' }).context).toMatchObject({ failures: 0, problem: '' });
+  });
+
+  it('knows of no problem while it connects for the first time, or anew after its session is gone', () => {
+    expect(walk({ type: 'start' }).context.problem).toBe('');
+    expect(walk({ type: 'start' }, lost, ...again, { type: 'session.gone' }).context.problem).toBe('');
+    expect(walk({ type: 'start' }, lost, { type: 'retry.due' }).context.problem).toBe('gone');
   });
 
   it('counts an event that means nothing in its state', () => {

@@ -8,7 +8,9 @@
  *                        |   v                          v  +-----------------+
  *                        backoff <--------------------------------------------
  *
- *   stop leads to `stopped` from everywhere.
+ *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while.
+ *
+ * It is a circuit breaker too: closed in `ready`, open in `backoff`, and the next handshake is the attempt that decides.
  *
  * The machine is pure: effects are named here and given by `connection.ts`; times and randomness stay outside.
  */
@@ -18,13 +20,14 @@ export type ConnectionEvent =
   | { readonly type: 'start' }
   | { readonly type: 'transport.opened' }
   | { readonly type: 'handshake.done' }
+  | { readonly type: 'settled' }
   | { readonly type: 'lost'; readonly problem: string }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
   | { readonly type: 'stop' };
 
 export interface ConnectionContext {
-  /** Attempts that failed since the connection was last ready: what the back-off grows with. */
+  /** How often it was lost without having been ready for long: what the back-off grows with. */
   readonly failures: number;
   /** Why it is not connected, in words. */
   readonly problem: string;
@@ -47,7 +50,8 @@ export const connectionMachine = setup({
     scheduleRetry: unprovided('scheduleRetry'),
     noteProblem: assign({ problem: ({ event, context }) => (event.type === 'lost' ? event.problem : context.problem) }),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
-    forgetFailures: assign({ failures: 0, problem: '' }),
+    forgetProblem: assign({ problem: '' }),
+    forgetFailures: assign({ failures: 0 }),
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
@@ -55,7 +59,7 @@ export const connectionMachine = setup({
   initial: 'idle',
   on: { stop: '.stopped', '*': { actions: 'countUnexpected' } },
   states: {
-    idle: { on: { start: 'connecting' } },
+    idle: { on: { start: { target: 'connecting', actions: 'forgetProblem' } } },
     connecting: {
       entry: 'openTransport',
       on: { 'transport.opened': 'negotiating', lost: { target: 'backoff', actions: 'noteProblem' } },
@@ -65,8 +69,8 @@ export const connectionMachine = setup({
       on: { 'handshake.done': 'ready', lost: { target: 'backoff', actions: 'noteProblem' } },
     },
     ready: {
-      entry: ['forgetFailures', 'announceReady'],
-      on: { lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' } },
+      entry: ['forgetProblem', 'announceReady'],
+      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' } },
     },
     backoff: {
       entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure'],

@@ -7,9 +7,9 @@ import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault, isObject, toErrorObject, urlElicitationRequired,
-  type Asker, type ExchangeEvent, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
-import type { Outcome, UpstreamConnection } from './connection.ts';
+import type { UpstreamConnection } from './connection.ts';
 import type { Asked, Question } from './questions.ts';
 
 /** A call whose server may ask. */
@@ -130,7 +130,7 @@ export class QuestionRelay {
   }
 
   /** An error may ask for elicitations by URL too; their completion is announced like any other's. */
-  rememberElicitations(outcome: Outcome, session: SessionKey): void {
+  rememberElicitations(outcome: ExchangeOutcome, session: SessionKey): void {
     if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
     const { elicitations } = outcome.error.data;
     if (!Array.isArray(elicitations)) return;

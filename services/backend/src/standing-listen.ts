@@ -5,12 +5,11 @@
  * Invariant L1: while the connection is ready, a listen that ended is opened again, and what may have been missed is looked up.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isObject, type JsonObject } from '@omnibus/protocol';
-import type { Outcome } from './connection.ts';
+import { isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
 
 export interface ListenPort {
   /** Opens a listen. @returns its id. */
-  open(params: JsonObject, settled: (outcome: Outcome) => void): number;
+  open(params: JsonObject, settled: (outcome: ExchangeOutcome) => void): number;
   close(id: number): void;
   isReady(): boolean;
   /** Events may have been lost. */
@@ -87,7 +86,7 @@ export class StandingListen {
     });
   }
 
-  #lost(outcome: Outcome): void {
+  #lost(outcome: ExchangeOutcome): void {
     this.#current = undefined;
     if (this.#isStopped || (outcome.kind === 'error' && outcome.error.code === methodNotFound)) return;
     this.#wheel.schedule(this.#delayMs, () => {

@@ -2,8 +2,8 @@
  * The tasks a server works on: over which connection each was created and for whom. A server may speak of a task before it
  * has said that it created it (seen with the reference server), so what nobody knows yet is kept for a moment.
  */
-import { anonymous, createdTask, isEnded, isObject, type CallCommand, type ExchangeContext, type JsonObject, type SessionKey } from '@omnibus/protocol';
-import type { Outcome, UpstreamConnection } from './connection.ts';
+import { anonymous, createdTask, isEnded, isObject, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import type { UpstreamConnection } from './connection.ts';
 
 interface Owner {
   readonly taskId: string;
@@ -38,7 +38,7 @@ export class Tasks {
   #early: Early[] = [];
 
   /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
-  learn({ command: { method, params, context }, connection, requestId }: Answered, outcome: Outcome, announce: (task: JsonObject) => void): Outcome {
+  learn({ command: { method, params, context }, connection, requestId }: Answered, outcome: ExchangeOutcome, announce: (task: JsonObject) => void): ExchangeOutcome {
     if (outcome.kind !== 'result') return outcome;
     const { result } = outcome;
     switch (method) {

@@ -3,8 +3,8 @@
  * subscribed, and may know nothing of them on another; one of 2026-07-28 is told of all of them at once.
  */
 import { subjects, type Bus } from '@omnibus/bus';
-import type { CallCommand, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
-import type { Outcome, UpstreamConnection } from './connection.ts';
+import type { CallCommand, ExchangeOutcome, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
+import type { UpstreamConnection } from './connection.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 export interface WatchingOptions {
@@ -33,7 +33,7 @@ export class Watching {
   }
 
   /** A server of 2026-07-28 is told anew what to tell of. Resolves with the answer to the call that changed it. */
-  async change({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<Outcome> {
+  async change({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> {
     const uri = params['uri'] as string;
     const taken = await connection.watch([...this.#of(connection).uris]);
     if (method !== 'resources/subscribe' || taken.includes(uri)) return { kind: 'result', result: {} };

@@ -10,10 +10,10 @@ import { subjects } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
 import {
   createdTask, fault, isJsonRpcId, isObject, paramsProblem, repeatableMethods, skillsExtension, withRelatedTask,
-  type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
+  type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
-import { Exchange, type ExchangeOutcome, type CallSubject, type Topic, type TimeLimits } from './exchange/exchange.ts';
+import { Exchange, type CallSubject, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';

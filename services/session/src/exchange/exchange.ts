@@ -11,14 +11,9 @@ import { subjects, type Bus, type BusError, type PendingRequest, type Subject } 
 import { Link } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, toErrorObject, type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcErrorObject,
+  fault, toErrorObject, type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputKey, type JsonObject,
   type ServerName, type WorkerId,
 } from '@omnibus/protocol';
-
-export type ExchangeOutcome =
-  | { readonly kind: 'result'; readonly result: JsonObject }
-  | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
-  | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
@@ -248,7 +243,7 @@ export class Exchange extends Link {
   #expire(): void {
     const { server, subject, limits, exchange } = this.#request;
     if (!this.#settle()) return;
-    this.#bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the time limit has passed' });
+    this.#bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the time limit has passed', isTimeout: true });
     const isMax = performance.now() >= this.#endsAt;
     const limitMs = isMax ? limits.maxMs : limits.callMs;
     const text = `server "${server}" did not answer ${subject[0]} ${JSON.stringify(subject[1].slice(0, 200))} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;

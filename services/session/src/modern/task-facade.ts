@@ -8,11 +8,11 @@
 import { subjects } from '@omnibus/bus';
 import {
   carriedExtensions, fault, isObject, withRelatedTask,
-  type ExchangeEvent, type ExchangeMethod, type JsonObject, type ServerName, type SessionKey, type StreamFrame, type WorkerId,
+  type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName, type SessionKey, type StreamFrame, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
-import { Exchange, type ExchangeOutcome } from '../exchange/exchange.ts';
+import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
 import { TaskIds } from '../task-ids.ts';
 import { answer, answerResult, refuse, type Waiter } from './waiter.ts';

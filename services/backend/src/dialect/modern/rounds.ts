@@ -4,8 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, isInputMethod, isObject, type ExchangeMethod, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
-import type { Outcome } from '../../connection.ts';
+import { fault, isInputMethod, isObject, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
 
 export interface RoundOptions {
   /** Of the request that was answered with the result. */
@@ -18,7 +17,7 @@ export interface RoundOptions {
   /** Sends the request again. */
   readonly again: (params: JsonObject) => void;
   /** Ends the call without another request. */
-  readonly finish: (outcome: Outcome) => void;
+  readonly finish: (outcome: ExchangeOutcome) => void;
 }
 
 /** As many as the official client goes through. */
@@ -72,7 +71,7 @@ export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;
 }
 
-export function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): Outcome {
+export function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): ExchangeOutcome {
   const message = `${kind} was refused by the client: ${'error' in answer ? answer.error.message : 'no answer'}`;
   return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } } : { kind: 'error', error: { code: -32_603, message } };
 }

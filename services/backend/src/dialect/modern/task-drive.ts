@@ -3,8 +3,7 @@
  * the task needs, and gives the call the task's result.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isInputMethod, isObject, tasksExtension, type ExchangeMethod, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
-import type { Outcome } from '../../connection.ts';
+import { isInputMethod, isObject, tasksExtension, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 import { questionParams, refusal, responseOf } from './rounds.ts';
 
 export interface TaskDriveOptions {
@@ -12,12 +11,12 @@ export interface TaskDriveOptions {
   readonly created: JsonObject;
   readonly method: ExchangeMethod;
   readonly wheel: DeadlineWheel;
-  readonly request: (method: string, params: JsonObject) => Promise<Outcome>;
+  readonly request: (method: string, params: JsonObject) => Promise<ExchangeOutcome>;
   readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
   /** The call was cancelled, or has ended otherwise. */
   readonly isOver: () => boolean;
   readonly progress: (message: string) => void;
-  readonly finish: (outcome: Outcome) => void;
+  readonly finish: (outcome: ExchangeOutcome) => void;
 }
 
 const minPollMs = 50;
@@ -38,7 +37,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
     });
   };
 
-  const look = (outcome: Outcome): void => {
+  const look = (outcome: ExchangeOutcome): void => {
     if (isOver()) {
       void request('tasks/cancel', { taskId });
       return;

@@ -1,0 +1,89 @@
+/** The first words with a server: it is found out of which era it is, and it is introduced to us and we to it. */
+import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
+import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
+import type { Transport } from './transport/transport.ts';
+
+export interface MeetingOptions {
+  readonly era: Era;
+  readonly transport: Transport;
+  /** What the server is told its client can do. */
+  readonly capabilities: JsonObject;
+  readonly connectTimeoutMs: number;
+  readonly ask: (method: string, params: JsonObject, limitMs: number) => Promise<ExchangeOutcome>;
+  /** False once the transport was replaced or closed. */
+  readonly isCurrent: () => boolean;
+  /** What a fault says, without whose it is. */
+  readonly plain: (message: string) => string;
+}
+
+export type Meeting =
+  | { readonly introduction: ServerIntroduction; readonly isModern: boolean }
+  /** What stands in the way. */
+  | { readonly problem: string };
+
+/** A program that is only starting must not be taken for one that does not answer. */
+const minProbeMs = 2_000;
+
+/** 2026-07-28 basic/versioning, Compatibility: `server/discover` first, `initialize` for those that do not know it. */
+export async function meet(options: MeetingOptions): Promise<Meeting> {
+  const { era, transport, isCurrent } = options;
+  if (transport.isLegacyOnly || era.current === 'legacy') return initialize(options);
+  const first = await discover(options);
+  const verdict = first.kind === 'again' ? await discover(options) : first;
+  switch (verdict.kind) {
+    case 'again':
+      return { problem: 'the server refuses every revision, also those it says it speaks' };
+    case 'unknown':
+      return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? tryLegacy(options, verdict.problem) : { problem: verdict.problem };
+    case 'modern':
+      era.learn('modern');
+      return { introduction: verdict.introduction, isModern: true };
+    case 'legacy':
+      if (era.current === 'modern') {
+        era.forget();
+        return { problem: 'the server does not answer server/discover, as one of the newest revision does' };
+      }
+      era.learn('legacy');
+      return isCurrent() ? initialize(options) : { problem: 'the connection is gone' };
+  }
+}
+
+/** What an older server makes of a request it does not know proves nothing; being introduced to it does. */
+async function tryLegacy(options: MeetingOptions, problem: string): Promise<Meeting> {
+  const meeting = await initialize(options);
+  if ('problem' in meeting) return { problem };
+  options.era.learn('legacy');
+  return meeting;
+}
+
+async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plain }: MeetingOptions): Promise<Verdict> {
+  const outcome = await ask('server/discover', {}, Math.max(minProbeMs, connectTimeoutMs / 3));
+  // A program that ends because it was asked something before `initialize` is of an older era: the next one is not asked.
+  if (!isCurrent() && !transport.closesToCancel) era.learn('legacy');
+  switch (outcome.kind) {
+    case 'result': return readDiscovery(outcome.result);
+    case 'error': return readDiscoveryError(outcome.error);
+    case 'fault': {
+      const { reason, message, data } = outcome.fault;
+      const problem = plain(message);
+      if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
+      // Over HTTP silence proves nothing; a program that does not answer is of an older era.
+      return reason === 'upstream.timeout' && !transport.closesToCancel ? { kind: 'legacy' } : { kind: 'unknown', problem, mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
+    }
+  }
+}
+
+async function initialize({ ask, capabilities, connectTimeoutMs, plain }: MeetingOptions): Promise<Meeting> {
+  const outcome = await ask('initialize', initializeParams(capabilities), connectTimeoutMs);
+  switch (outcome.kind) {
+    case 'fault': return { problem: plain(outcome.fault.message) };
+    case 'error': return { problem: `the server refused to initialize: ${outcome.error.message}` };
+    case 'result':
+      try {
+        return { introduction: readIntroduction(outcome.result), isModern: false };
+      } catch (error) {
+        return { problem: (error as Error).message };
+      }
+  }
+}

@@ -1,0 +1,70 @@
+/** Servers that are not well though they can be connected to. */
+import { describe, expect, it } from 'vitest';
+import { shapes, startGateway } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
+import { fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+describe.each(shapes)('a server that is not well, %s', (shape) => {
+  it('is taken out of use when five requests in a row fail, and calls are refused without reaching it', async () => {
+    await using upstream = await Upstream.start({ onCall: (call) => call.drop() });
+    await using gateway = await startGateway(shape, { mcpServers: { broken: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+    using client = await RawClient.open(gateway.url);
+    for (let count = 0; count < 5; count += 1) expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.lost' } });
+    const { error } = (await client.callTool('echo')).last;
+    expect(error).toMatchObject({ data: { reason: 'upstream.unavailable', retry: 'same', server: 'broken' } });
+    expect(error?.message).toContain('5 requests in a row failed');
+    expect(upstream.calls.values).toHaveLength(5);
+    const metrics = await metricsOf(gateway.backend);
+    expect(metrics.get('omnibus_upstream_circuit_openings_total{server="broken",cause="faults"}')).toBe(1);
+    expect(metrics.get('omnibus_upstream_state{server="broken",state="backoff"}')).toBe(1);
+  });
+
+  it('is connected to again when it answers nothing any more, not even a ping', async () => {
+    let isHung = true;
+    await using upstream = await Upstream.start({ onCall: (call) => (isHung ? undefined : call.answer(text('well'))), ignores: ({ method }) => method === 'ping' });
+    await using gateway = await startGateway(shape, { mcpServers: { hung: { url: upstream.url, timeout: '100ms', connectTimeout: '500ms', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+    using client = await RawClient.open(gateway.url);
+    const sessions = upstream.initialized.values.length;
+    const calls = Array.from({ length: 5 }, () => client.callTool('echo'));
+    for (const { last } of await Promise.all(calls)) expect(last.error).toMatchObject({ data: { reason: 'upstream.timeout' } });
+    await upstream.initialized.until(sessions + 1);
+    isHung = false;
+    await client.untilTools((names) => names.includes('echo'));
+    expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+    expect((await metricsOf(gateway.backend)).get('omnibus_upstream_circuit_openings_total{server="hung",cause="silence"}')).toBe(1);
+  });
+});
+
+it('a program that hangs is ended and started again', async () => {
+  await using gateway = await startGateway('embedded', { mcpServers: { program: { command: 'node', args: [fixturePath('stdio-server')], timeout: '100ms', connectTimeout: '3s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+  using client = await RawClient.open(gateway.url);
+  const pidOf = async (): Promise<number> => Number(((await client.callTool('pid')).last.result as { content: { text: string }[] }).content[0]?.text);
+  const pid = await pidOf();
+  process.kill(pid, 'SIGSTOP');
+  await Promise.all(Array.from({ length: 5 }, () => client.callTool('echo')));
+  await gateway.backend.line(/"problem":"5 requests in a row were not answered in time/);
+  await client.untilTools((names) => names.includes('pid'));
+  expect(await pidOf()).not.toBe(pid);
+});
+
+it('a tool that takes too long does not take the server from others: the server answers a ping', async () => {
+  await using upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], onCall: (call) => (call.name === 'slow' ? undefined : call.answer(text('well'))) });
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, tools: { slow: { timeout: '100ms' } } } } });
+  using client = await RawClient.open(gateway.url);
+  await Promise.all(Array.from({ length: 5 }, () => client.callTool('slow')));
+  await upstream.answered.untilSome(({ method }) => method === 'ping');
+  expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+  expect(upstream.initialized.values).toHaveLength(1);
+});
+
+it('requests it does not want do not take it from others, refused credentials do', async () => {
+  await using upstream = await Upstream.start({ tools: [tool('bad'), tool('secret'), tool('echo')], refuses: (name) => ({ bad: 400, secret: 401 })[name], onCall: (call) => call.answer(text('well')) });
+  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+  using client = await RawClient.open(gateway.url);
+  for (let count = 0; count < 10; count += 1) expect((await client.callTool('bad')).last.error).toMatchObject({ data: { reason: 'upstream.refused', httpStatus: 400 } });
+  expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+  for (let count = 0; count < 5; count += 1) expect((await client.callTool('secret')).last.error).toMatchObject({ data: { reason: 'upstream.refused', httpStatus: 401 } });
+  expect((await client.callTool('echo')).last.error?.message).toContain('401');
+});
