@@ -126,6 +126,30 @@ it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async (
   expect(running.child.exitCode).toBe(0);
 });
 
+it('a process whose NATS is not there yet says so, is not ready, and starts when it is', async () => {
+  await using server = await Upstream.start();
+  await using nats = await startNatsServer();
+  await nats.kill();
+  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, mcpServers: { up: { url: server.url } } }));
+  const main = join(root, 'services/gateway/bin/omnibus.js');
+  await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url]);
+  const [, admin] = await waiting.line(/"admin":"([^"]+)","msg":"waiting for the bus"/);
+  const readiness = await fetch(`http://${admin as string}/readyz`);
+  expect(readiness.status).toBe(503);
+  expect(await readiness.text()).toContain(`no NATS server answers at ${nats.url}`);
+  expect((await fetch(`http://${admin as string}/healthz`)).status).toBe(200);
+  expect(await (await fetch(`http://${admin as string}/status`)).json()).toMatchObject({ bus: { kind: 'nats', isConnected: false } });
+
+  await using stopped = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url]);
+  await stopped.line(/waiting for the bus/);
+  await stopped[Symbol.asyncDispose]();
+  expect(stopped.child.exitCode).toBe(0);
+
+  await nats.start();
+  await waiting.line(/"msg":"ready"/);
+  expect((await fetch(`http://${admin as string}/readyz`)).status).toBe(200);
+});
+
 it('doctor tries everything, and says what to do about what is wrong', async () => {
   await using server = await Upstream.start();
   const file = await configFile(JSON.stringify({

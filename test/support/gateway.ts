@@ -76,7 +76,10 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   } else {
     const nats = stack.use(await startNatsServer());
     busUrl = nats.url;
-    restartBus = () => nats.restart();
+    restartBus = async () => {
+      await nats.kill();
+      await nats.start();
+    };
     backend = start('--role', 'backend', '--bus', nats.url);
     await backend.line(/"msg":"ready"/);
     const session = start('--role', 'session', '--bus', nats.url);

@@ -3,6 +3,6 @@ export type { LogFormat, Logger } from './logger.ts';
 export { Metrics } from './metrics.ts';
 export type { CallMeter, CallResult, CircuitCause, UpstreamState } from './metrics.ts';
 export { startAdminServer } from './admin-server.ts';
-export type { AdminServer } from './admin-server.ts';
+export type { AdminOptions, AdminServer } from './admin-server.ts';
 export { openTracing } from './tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

@@ -6,7 +6,7 @@ import { Edge } from '@omnibus/edge';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
-import { Metrics, openTracing, startAdminServer, type AdminServer, type Logger } from '@omnibus/telemetry';
+import { Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -58,61 +58,67 @@ export interface ProcessStatus {
   }[];
 }
 
-/** Time to find a NATS that may be starting beside us. */
-const natsTimeoutMs = 30_000;
 /** Between two measurements of the bus. */
 const measureMs = 5_000;
 
+/** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
 export async function startGateway({ config, baseFolder, role, isServing, log }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
-  const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
-  const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
-  const bus = await openBus(config, role, onFault);
   metrics.describe(role);
-  const stopMeasuring = measureBus(bus, wheel, metrics);
+  const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
+  const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
   const has = (part: Role): boolean => role === 'all' || role === part;
 
-  const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
-  const parts = { bus, wheel, metrics, config, tracing };
-  const backend = has('backend') ? new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) }) : undefined;
-  const sessions = has('session') ? await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) }) : undefined;
-  const edge = has('edge') && isServing ? new Edge({ ...parts, log: log.child({ role: 'edge' }) }) : undefined;
-
-  let isSettled = backend === undefined;
+  let bus: Bus | undefined;
+  let busProblem = 'the bus is not connected';
+  let sessions: SessionWorker | undefined;
+  let backend: Backend | undefined;
+  let endpoint: string | undefined;
+  let isSettled = false;
   let isStopping = false;
   const notReady = (): string[] => [
-    ...(isSettled ? [] : ['servers are still connecting']),
-    ...(bus.connected ? [] : ['the bus is not connected']),
+    ...(bus?.connected === true ? [] : [busProblem]),
+    ...(isSettled ? [] : [has('backend') ? 'servers are still connecting' : 'still starting']),
     ...(isStopping ? ['stopping'] : []),
   ];
-
   const startedAt = Date.now();
   const status = (): ProcessStatus => ({
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
-    bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus.connected, reconnects: bus.reconnects },
+    bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
     ...(sessions === undefined ? {} : { sessions: sessions.counts() }),
     ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists }) => ({ server, status: is, problem, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
   });
+  const admin = isServing ? await openAdmin(config, { metrics, notReady, status }) : undefined;
 
-  let endpoint: string | undefined;
-  let admin: AdminServer | undefined;
+  const waiting = (problem: string): void => {
+    busProblem = problem;
+    log.warn({ problem, admin: admin?.address }, 'waiting for the bus');
+  };
+  const opened = await openBus(config, { role, onFault, waiting });
+  bus = opened;
+  busProblem = 'the bus is not connected';
+  const stopMeasuring = measureBus(bus, wheel, metrics);
+  const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
+  const parts = { bus, wheel, metrics, config, tracing };
+  let edge: Edge | undefined;
   try {
-    const { hostname, port } = new URL(`http://${config.admin}`);
-    if (isServing) admin = await startAdminServer({ host: hostname, port: Number(port || 80), metrics, notReady, status });
+    if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
+    if (has('session')) sessions = await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) });
+    if (has('edge') && isServing) edge = new Edge({ ...parts, log: log.child({ role: 'edge' }) });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
   } catch (error) {
     await backend?.stop();
     await bus.drain();
-    throw inUse(error, config);
+    throw error;
   }
   const settled = (backend?.settled() ?? Promise.resolve()).then(() => {
     isSettled = true;
   });
 
   return {
-    bus,
+    bus: opened,
     wheel,
     endpoint,
     adminAddress: admin?.address,
@@ -130,7 +136,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
       await backend?.stop();
       stopMeasuring();
       await tracing?.stop();
-      await bus.drain();
+      await opened.drain();
       await admin?.close();
     },
   };
@@ -151,12 +157,27 @@ function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => voi
   return () => next?.cancel();
 }
 
-export function openBus(config: Config, role: string, onFault: OnFault, connectTimeoutMs = natsTimeoutMs): Promise<Bus> {
-  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
-  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs }, onFault);
+interface BusOptions {
+  /** Names the process in NATS' own monitoring. */
+  readonly role: string;
+  readonly onFault: OnFault;
+  /** Called now and then while there is no NATS. */
+  readonly waiting?: (problem: string) => void;
+  /** Default: waits for ever. */
+  readonly connectTimeoutMs?: number;
 }
 
-function inUse(error: unknown, config: Config): unknown {
-  const isAdmin = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-  return isAdmin ? new Error(`the admin address ${config.admin} is in use; choose another with --admin`, { cause: error }) : error;
+export function openBus(config: Config, { role, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
+  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
+  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs, waiting }, onFault);
+}
+
+async function openAdmin({ admin }: Config, options: Pick<AdminOptions, 'metrics' | 'notReady' | 'status'>): Promise<AdminServer> {
+  const { hostname, port } = new URL(`http://${admin}`);
+  try {
+    return await startAdminServer({ host: hostname, port: Number(port || 80), ...options });
+  } catch (error) {
+    const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;
+  }
 }

@@ -1,5 +1,8 @@
 import { afterAll, expect, it } from 'vitest';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { busContract, Heard } from '../testing/contract.ts';
+import { startNatsCluster } from '../testing/nats-cluster.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
 
@@ -30,3 +33,21 @@ it('a NATS bus closes in order when its server is gone', async () => {
   await bus.drain();
   expect(faults.values).toEqual(['the connection to NATS is lost; reconnecting']);
 });
+
+it('what was stored while nodes were missing gets its replicas when they are there', async () => {
+  await using cluster = await startNatsCluster(64, 2);
+  const [first, second, third] = cluster.nodes;
+  const bus = await openNatsBus({ servers: `127.0.0.1:${first?.port},127.0.0.1:${second?.port}`, clientName: 'early', connectTimeoutMs: 5_000 }, () => undefined);
+  const bucket = await bus.keyValue<string>({ name: 'early', isSmall: true });
+  await bucket.put('key', 'kept');
+  const connection = await connect({ servers: `127.0.0.1:${first?.port}` });
+  const manager = await jetstreamManager(connection);
+  const replicas = async (): Promise<number> => (await manager.streams.info('KV_early')).config.num_replicas;
+  expect(await replicas()).toBe(1);
+  await third?.start();
+  // A stream that is being moved may not answer in time.
+  for (let isThere = false; !isThere;) isThere = await replicas().then((count) => count === 3, () => false);
+  expect((await bucket.get('key'))?.value).toBe('kept');
+  await connection.close();
+  await bus.drain();
+}, 60_000);

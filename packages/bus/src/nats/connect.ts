@@ -6,11 +6,14 @@ export interface NatsOptions {
   readonly servers: string;
   /** Shown in NATS' own monitoring. */
   readonly clientName: string;
-  /** Milliseconds to wait for the first connection before giving up. */
+  /** Milliseconds to wait for the first connection before giving up; Infinity for ever. */
   readonly connectTimeoutMs: number;
+  /** Called now and then while there is none. */
+  readonly waiting?: (problem: string) => void;
 }
 
 const retryMs = 500;
+const sayMs = 5_000;
 /** A connection that passes nothing on is found out within three of these. */
 const pingMs = 2_000;
 
@@ -20,6 +23,7 @@ const pingMs = 2_000;
  */
 export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
   const giveUpAt = performance.now() + options.connectTimeoutMs;
+  let saidAt = -Infinity;
   for (;;) {
     try {
       return await connect({
@@ -32,8 +36,11 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
         ignoreClusterUpdates: false,
       });
     } catch (error) {
-      if (performance.now() + retryMs >= giveUpAt) {
-        throw new BusError('timeout', `no NATS server answers at ${options.servers}: ${String(error)}`, error);
+      const problem = `no NATS server answers at ${options.servers}: ${String(error)}`;
+      if (performance.now() + retryMs >= giveUpAt) throw new BusError('timeout', problem, error);
+      if (performance.now() - saidAt >= sayMs) {
+        saidAt = performance.now();
+        options.waiting?.(problem);
       }
       await new Promise<void>((resume) => {
         setTimeout(resume, retryMs);

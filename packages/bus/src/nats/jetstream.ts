@@ -2,7 +2,7 @@
  * What is stored in JetStream lives on as many nodes as the cluster can spare, so that losing one loses nothing; and it is
  * waited for while the cluster has no leader.
  */
-import { JetStreamApiError } from '@nats-io/jetstream';
+import { jetstreamManager, JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
 
@@ -13,25 +13,52 @@ const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
 const retryMs = 500;
 /** A cluster that has lost a node has a leader again long before. */
 const giveUpMs = 30_000;
+/** Between two attempts to give a stream the replicas it lacks; the wait doubles. */
+const growMs = { first: 250, longest: 10_000 };
 
 /**
- * Creates something with the replicas that are possible.
+ * Creates a stream with the replicas that are possible now; it gets those it lacks when they are.
+ * @param stream its name in JetStream.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there.
  */
-export async function withReplicas<Made>(connection: NatsConnection, create: (replicas: number) => Promise<Made>): Promise<Made> {
+export async function withReplicas<Made>(connection: NatsConnection, stream: string, create: (replicas: number) => Promise<Made>): Promise<Made> {
   const giveUpAt = performance.now() + giveUpMs;
   let replicas = connection.info?.cluster === undefined ? 1 : clusterReplicas;
   for (;;) {
     try {
-      return await create(replicas);
+      const made = await create(replicas);
+      void grow(connection, stream);
+      return made;
     } catch (error) {
       if (!(error instanceof JetStreamApiError) && connection.info?.jetstream !== true) throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
       if (performance.now() > giveUpAt) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
       else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
-      else await new Promise<void>((resolve) => {
-        setTimeout(resolve, retryMs);
-      });
+      else await pause(retryMs);
     }
   }
+}
+
+/** It may have been made while nodes were missing, as when all of a cluster starts at once, or before there was a cluster. */
+async function grow(connection: NatsConnection, stream: string): Promise<void> {
+  for (let waitMs = growMs.first; !connection.isClosed(); waitMs = Math.min(2 * waitMs, growMs.longest)) {
+    try {
+      if (connection.info?.cluster !== undefined) {
+        const manager = await jetstreamManager(connection, { checkAPI: false });
+        const { config } = await manager.streams.info(stream);
+        if (config.num_replicas < clusterReplicas) await manager.streams.update(stream, { num_replicas: clusterReplicas });
+        return;
+      }
+    } catch {
+      // Not possible now; JetStream serves it as it is.
+    }
+    await pause(waitMs);
+  }
+}
+
+/** Keeps no process alive. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
 }

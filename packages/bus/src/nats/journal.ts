@@ -16,7 +16,7 @@ const notFound = 10_037;
 export async function openJournal<Entry>(connection: NatsConnection, bus: Bus, definition: JournalDefinition<Entry>, onFault: OnFault): Promise<Journal<Entry>> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const { name, family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
-  await withReplicas(connection, async (replicas) => {
+  await withReplicas(connection, name, async (replicas) => {
     const config = {
       subjects: [allOf(family, tokens)], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
       max_age: nanos(maxAgeMs), max_bytes: maxBytes, max_msgs_per_subject: maxEntries, duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),

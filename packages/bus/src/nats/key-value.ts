@@ -22,15 +22,20 @@ type Stored = { readonly value: unknown } | { readonly generation: string; reado
 export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
   const manager = new Kvm(connection);
   const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }) };
-  const create = (bucketName: string): Promise<KV> => withReplicas(connection, (replicas) => manager.create(bucketName, { ...options, replicas }));
+  const create = (bucketName: string): Promise<KV> => withReplicas(connection, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
   return new NatsKeyValue<Value>(bucket, parts, onFault);
 }
 
+/** The stream a bucket is (NATS, ADR-8). */
+function streamOf(bucket: string): string {
+  return `KV_${bucket}`;
+}
+
 /** Milliseconds by which the server's clock is ahead of ours: it stamps what it stores. Half of the way there is taken off. */
 export async function readClockSkew(connection: NatsConnection): Promise<number> {
-  const bucket = await withReplicas(connection, (replicas) => new Kvm(connection).create('omnibus-clock', { history: 1, ttl: clockTtlMs, replicas }));
+  const bucket = await withReplicas(connection, streamOf('omnibus-clock'), (replicas) => new Kvm(connection).create('omnibus-clock', { history: 1, ttl: clockTtlMs, replicas }));
   const before = Date.now();
   await bucket.put('clock', '');
   const after = Date.now();

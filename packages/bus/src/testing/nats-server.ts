@@ -8,8 +8,9 @@ import { join } from 'node:path';
 export interface NatsServer {
   /** `nats://127.0.0.1:port` */
   readonly url: string;
-  /** Kills it and starts it again at the same address, with what it had stored. */
-  restart(): Promise<void>;
+  kill(): Promise<void>;
+  /** Starts it again at the same address, with what it had stored. */
+  start(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -20,21 +21,23 @@ export async function startNatsServer(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version']).status !== 0) throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)');
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
   let log = '';
-  const start = (address: string): Promise<ChildProcess> => spawnNats(['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
+  const spawnAt = (address: string): Promise<ChildProcess> => spawnNats(['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
     log = said;
   });
-  let child = await start('-1');
+  let child: ChildProcess | undefined = await spawnAt('-1');
   const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1] as string;
   const kill = async (): Promise<void> => {
+    if (child === undefined) return;
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
+    child = undefined;
     await exited;
   };
   return {
     url: `nats://127.0.0.1:${port}`,
-    async restart() {
-      await kill();
-      child = await start(port);
+    kill,
+    async start() {
+      child = await spawnAt(port);
     },
     async [Symbol.asyncDispose]() {
       await kill();

@@ -72,7 +72,7 @@ async function addressFindings({ listen, admin }: Config): Promise<Finding[]> {
 async function busFindings(config: Config): Promise<Finding[]> {
   if (config.bus === 'memory') return [{ about: 'bus', state: 'good', text: 'in this process' }];
   try {
-    const bus = await openBus(config, 'doctor', () => undefined, busMs);
+    const bus = await openBus(config, { role: 'doctor', onFault: () => undefined, connectTimeoutMs: busMs });
     const roundTripMs = await bus.roundTrip();
     const skewMs = (await bus.clockSkew()) ?? 0;
     await bus.drain();

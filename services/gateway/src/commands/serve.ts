@@ -23,24 +23,26 @@ export async function serve(options: ServeOptions): Promise<void> {
     return;
   }
   const log = createLogger(config.log);
-  let gateway: Gateway;
+  let gateway: Gateway | undefined;
+  let watcher: { close(): Promise<void> } | undefined;
+  stopOnSignal({
+    limitMs: config.timeouts.drain + stopSlackMs,
+    onForced: (reason) => log.error({ reason }, 'stopped by force'),
+    async stop(signal) {
+      log.info({ signal }, 'stopping');
+      await watcher?.close();
+      // One that still waits for its bus has nothing to finish.
+      await gateway?.stop();
+      log.info('stopped');
+    },
+  });
   try {
     gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
-  const watcher = await followConfig(file, config, options, gateway, log);
-  stopOnSignal({
-    limitMs: config.timeouts.drain + stopSlackMs,
-    onForced: (reason) => log.error({ reason }, 'stopped by force'),
-    async stop(signal) {
-      log.info({ signal }, 'stopping');
-      await watcher.close();
-      await gateway.stop();
-      log.info('stopped');
-    },
-  });
+  watcher = await followConfig(file, config, options, gateway, log);
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   await gateway.settled();
