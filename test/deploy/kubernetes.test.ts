@@ -124,7 +124,7 @@ if (helm !== undefined) describe('the chart', () => {
   });
 
   it.each([
-    ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'monitoring.serviceMonitor.enabled=true', 'monitoring.prometheusRule.enabled=true', 'envFrom[0].secretRef.name=credentials'],
+    ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'monitoring.operator=true', 'monitoring.labels.release=stack', 'envFrom[0].secretRef.name=credentials'],
       ['HorizontalPodAutoscaler omnibus-edge', 'Ingress omnibus', 'ServiceMonitor omnibus', 'PrometheusRule omnibus']],
     ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],

@@ -69,3 +69,18 @@ describe.each(shapes)('a session, %s', (shape) => {
     expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' })).status).toBe(200);
   });
 });
+
+it('an edge that is told to stop serves on for a while, and sends its clients elsewhere', async () => {
+  await using upstream = await Upstream.start();
+  await using gateway = await startGateway('nats', { timeouts: { leave: '3s' }, mcpServers: { up: { url: upstream.url } } });
+  using client = await RawClient.open(gateway.url);
+  const admin = await gateway.admin(gateway.edge);
+  gateway.edge.kill('SIGTERM');
+  await gateway.edge.line(/"msg":"stopping"/);
+  expect((await fetch(`http://${admin}/readyz`)).status).toBe(503);
+  const answer = await fetch(gateway.url, { method: 'POST', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-session-id': client.session as string }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) });
+  expect(await answer.json()).toMatchObject({ result: {} });
+  expect(answer.headers.get('connection')).toBe('close');
+  expect((await new RawClient(gateway.url).initialize('2025-11-25')).status).toBe(200);
+  await gateway.edge.line(/"msg":"stopped"/);
+});

@@ -86,6 +86,7 @@ const shape = z.strictObject({
     human: duration('10m').describe('Time a client has to answer what a server asks of its user. A call does not age meanwhile.'),
     task: duration('1h').describe('Time a client may wait for the result of a task (2025-11-25) in one request.'),
     idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
+    leave: duration('0s').describe('Time a stopping edge goes on serving while it sends its clients away, each with the end of its next answer: longer than a load balancer takes to notice. Only where other edges serve meanwhile.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),
   security: z.strictObject({

@@ -492,13 +492,14 @@ export class Adapter {
 
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {
     await this.#catalog.introduce(introduction);
+    const { revision, lists } = this.record;
+    this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#sendLevel(this.#connection);
     this.#watching.again(this.#connection);
     this.#settled();
   }
 
   #becomeLost(problem: string): void {
-    this.#options.log.warn({ problem }, 'server lost');
     void this.#catalog.lost(problem).then(this.#settled);
   }
 

@@ -19,7 +19,7 @@ import { callParams, cancelledParams, readProgress, type Progress } from './dial
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
 import type { Era } from './dialect/modern/discovery.ts';
 import { Circuit } from './circuit.ts';
-import { connectionMachine } from './machine.ts';
+import { connectionMachine, type ConnectionContext } from './machine.ts';
 import { meet } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
 import { StandingListen } from './standing-listen.ts';
@@ -129,7 +129,7 @@ export class UpstreamConnection {
         announceReady: () => this.#announceReady(),
         announceLost: ({ context }) => this.#announceLost(context.problem),
         closeTransport: () => this.#closeTransport(),
-        scheduleRetry: ({ context }) => this.#scheduleRetry(context.failures),
+        scheduleRetry: ({ context }) => this.#scheduleRetry(context),
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
     if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
@@ -362,9 +362,9 @@ export class UpstreamConnection {
     else this.#closing = close();
   }
 
-  #scheduleRetry(failures: number): void {
+  #scheduleRetry({ failures, problem }: ConnectionContext): void {
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
-    this.#options.log.warn({ problem: this.problem, retryInMs: delayMs }, 'server is not available');
+    this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available; trying again');
     this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
   }
 

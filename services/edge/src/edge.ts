@@ -33,6 +33,7 @@ export class Edge {
   readonly #host: string;
   readonly #port: number;
   #streams: Journal<StreamEntry> | undefined;
+  #isLeaving = false;
 
   constructor(options: EdgeOptions) {
     this.#options = options;
@@ -54,7 +55,10 @@ export class Edge {
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
     this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
-    this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, this.#pipeline.handle);
+    this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, (request, response) => {
+      if (this.#isLeaving) response.setHeader('connection', 'close');
+      this.#pipeline.handle(request, response);
+    });
     this.#server.on('upgrade', this.#webSockets.handleUpgrade);
   }
 
@@ -75,6 +79,16 @@ export class Edge {
       throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
     }
     return `http://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /**
+   * Serves on, but sends clients away: whoever asked something opens the next connection elsewhere, and no request meets a
+   * connection that was just closed. Resolves after `timeouts.leave`.
+   */
+  leave(): Promise<void> {
+    this.#isLeaving = true;
+    const { wheel, config } = this.#options;
+    return new Promise((resolve) => void wheel.schedule(config.timeouts.leave, resolve));
   }
 
   /** Refuses new sessions and connections; what runs goes on. */

@@ -130,6 +130,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
     },
     async stop() {
       isStopping = true;
+      if (config.timeouts.leave > 0) await edge?.leave();
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();

@@ -14,6 +14,11 @@ app.kubernetes.io/part-of: omnibus
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{/* Not empty where there is a Prometheus operator to speak to. */}}
+{{- define "omnibus.hasOperator" -}}
+{{- if or (eq (toString .Values.monitoring.operator) "true") (and (eq (toString .Values.monitoring.operator) "auto") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor")) }}yes{{ end }}
+{{- end }}
+
 {{- define "omnibus.natsUrl" -}}
 {{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}nats://{{ .Release.Name }}-nats:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
 {{- end }}

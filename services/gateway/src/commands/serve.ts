@@ -26,7 +26,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   let gateway: Gateway | undefined;
   let watcher: { close(): Promise<void> } | undefined;
   stopOnSignal({
-    limitMs: config.timeouts.drain + stopSlackMs,
+    limitMs: config.timeouts.leave + config.timeouts.drain + stopSlackMs,
     onForced: (reason) => log.error({ reason }, 'stopped by force'),
     async stop(signal) {
       log.info({ signal }, 'stopping');
