@@ -7,7 +7,7 @@ await Promise.all(Array.from({ length: 20 }, async () => {
   await c.connect(new StreamableHTTPClientTransport(new URL(url)));
   while (Date.now() < end) {
     const t = performance.now();
-    try { await c.callTool({ name: 'docs-wiki__echo', arguments: { message: 'hi' } }); ok++; } catch (e) { const k = String(e.message).slice(0, 160); errors.set(k, (errors.get(k) ?? 0) + 1); }
+    try { await c.callTool({ name: 'docs-wiki__echo', arguments: { message: 'hi' } }); ok++; } catch (e) { const k = String(e.message).slice(0, 160) + " " + String(e.cause?.code ?? e.cause?.message ?? ""); errors.set(k, (errors.get(k) ?? 0) + 1); }
     longest = Math.max(longest, performance.now() - t);
     await new Promise((r) => setTimeout(r, 20));
   }

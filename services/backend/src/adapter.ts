@@ -10,9 +10,9 @@ import { catalogBucket, subjects, type Bus, type Subscription } from '@omnibus/b
 import { Link, Ring } from '@omnibus/collections';
 import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  changeKinds, changeNotifications, fault, logLevels, modernCodes,
+  changeKinds, changeNotifications, fault, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type ExchangeContext, type ExchangeOutcome, type JsonObject, type Limits, type LogLevel, type ServerName, type SessionKey, type WorkerId,
+  type ExchangeContext, type ExchangeOutcome, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -22,7 +22,7 @@ import { UpstreamConnection, type Waiter } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
 import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
 import { startRound } from './dialect/modern/rounds.ts';
-import { setLevelParams, type Progress } from './dialect/legacy/messages.ts';
+import type { Progress } from './dialect/legacy/messages.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
@@ -97,13 +97,11 @@ export class Adapter {
   readonly #meter: CallMeter;
   readonly #calls = new Ring<Call>();
   readonly #watching: Watching;
-  readonly #levels = new LogLevels();
+  readonly #levels: LogLevels;
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
   #busSubscriptions: Subscription[] = [];
-  /** What requests that stand alone had the server set to, over each connection. */
-  readonly #raised = new WeakMap<UpstreamConnection, LogLevel>();
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -116,6 +114,11 @@ export class Adapter {
     this.#watching = new Watching({ bus: options.bus, server, tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#questions = new QuestionRelay({ bus: options.bus, server, wheel });
     this.#catalog = new CatalogKeeper({ server, wheel, limits: options.limits, log, metrics, connection: () => this.#connection });
+    this.#levels = new LogLevels({
+      connections: () => [this.#connection, ...this.#instances.all()],
+      hasLogging: () => 'logging' in this.record.capabilities,
+      tell: (method, params, connection) => this.#tell(method, params, connection),
+    });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
@@ -158,7 +161,7 @@ export class Adapter {
           isExclusive: config.url === undefined,
           observer: {
             ready: () => {
-              this.#sendLevel(connection);
+              this.#levels.send(connection);
               this.#watching.again(connection);
               void this.#catalog.readMore(connection);
             },
@@ -278,7 +281,7 @@ export class Adapter {
       return;
     }
     const attempt: Attempt = { connection: place.connection, params: tracedParams(command.params, call.span), round: 0, end };
-    const raised = this.#raiseLevel(place.connection, command.context);
+    const raised = this.#levels.raise(place.connection, command.context);
     if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
     else if (place.connection.isModern && (command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe')) {
       void this.#watching.change(command, place.connection).then((outcome) => {
@@ -432,7 +435,7 @@ export class Adapter {
         for (const connection of this.#instances.of(command.session)) connection.notify('notifications/roots/list_changed');
         return;
       case 'log-level':
-        this.#setLevel(() => this.#levels.set(command.session, command.level));
+        this.#levels.set(command.session, command.level);
         return;
       case 'session-ended':
         this.#forgetSession(command.session);
@@ -450,34 +453,9 @@ export class Adapter {
   }
 
   #forgetSession(session: SessionKey): void {
-    this.#setLevel(() => this.#levels.remove(session));
+    this.#levels.remove(session);
     this.#watching.forgetSession(session);
     this.#instances.endSession(session);
-  }
-
-  #setLevel(change: () => void): void {
-    const before = this.#levels.mostVerbose;
-    change();
-    const after = this.#levels.mostVerbose;
-    if (after === undefined || after === before) return;
-    this.#sendLevel(this.#connection);
-    for (const connection of this.#instances.all()) this.#sendLevel(connection);
-  }
-
-  #sendLevel(connection: UpstreamConnection): void {
-    this.#raised.delete(connection);
-    const level = this.#levels.mostVerbose;
-    if (level !== undefined && !connection.isModern && 'logging' in this.record.capabilities) this.#tell('logging/setLevel', setLevelParams(level), connection);
-  }
-
-  /** A request that stands alone says with itself which messages it wants; an older server has to be told before (2026-07-28 server/utilities/logging). */
-  #raiseLevel(connection: UpstreamConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
-    if (!standsAlone || logLevel === undefined || connection.isModern || !('logging' in this.record.capabilities)) return undefined;
-    // Not lowered when the request has ended: the next one is likely to want the same.
-    const current = this.#raised.get(connection) ?? this.#levels.mostVerbose;
-    if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(logLevel)) return undefined;
-    this.#raised.set(connection, logLevel);
-    return connection.ask('logging/setLevel', setLevelParams(logLevel));
   }
 
   /** A request whose answer changes nothing for us. */
@@ -494,7 +472,7 @@ export class Adapter {
     await this.#catalog.introduce(introduction);
     const { revision, lists } = this.record;
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
-    this.#sendLevel(this.#connection);
+    this.#levels.send(this.#connection);
     this.#watching.again(this.#connection);
     this.#settled();
   }
