@@ -1,8 +1,17 @@
 /** One call is one trace, whichever processes it goes through. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import { describe, expect, it } from 'vitest';
 import { startCollector, type CollectedSpan } from '../support/collector.ts';
 import { shapes, startGateway } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
 import { ModernClient } from '../support/modern-client.ts';
+import { root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -51,4 +60,37 @@ describe.each(shapes)('traces, %s', (shape) => {
     await client.callTool('echo', {}, { traceparent });
     expect(upstream.calls.values.at(-1)?.meta['traceparent']).toBe(traceparent);
   });
+});
+
+it('a call over a WebSocket, over HTTP+SSE or over stdio is a trace too, and counted like others', async () => {
+  await using collector = await startCollector();
+  await using upstream = await Upstream.start();
+  const config = { tracing: { endpoint: collector.url }, mcpServers: { up: { url: upstream.url } } };
+  await using gateway = await startGateway('nats', config);
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-tracing-'));
+  const file = join(folder, 'omnibus.json');
+  await writeFile(file, JSON.stringify(config));
+  const call = async (transport: SSEClientTransport | StdioClientTransport | WebSocketClientTransport): Promise<void> => {
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(transport);
+    await client.callTool({ name: 'echo', arguments: {} });
+    await client.close();
+  };
+  const traced = async (attributes: Readonly<Record<string, string>>): Promise<void> => {
+    const isOf = (span: CollectedSpan): boolean => Object.entries(attributes).every(([name, value]) => span.attributes[name] === value);
+    expect(await collector.spans.untilSome((span) => span.name === 'initialize' && isOf(span))).toMatchObject({ kind: 2 });
+    const edge = await collector.spans.untilSome((span) => span.name === 'tools/call echo' && span.kind === 2 && isOf(span));
+    const session = await collector.spans.untilSome((span) => span.parentSpanId === edge.spanId);
+    expect(await collector.spans.untilSome((span) => span.parentSpanId === session.spanId)).toMatchObject({ kind: 3, traceId: edge.traceId });
+  };
+  await call(new WebSocketClientTransport(new URL(gateway.url.replace(/^http(.*)mcp$/, 'ws$1ws'))));
+  await traced({ 'network.protocol.name': 'websocket', 'network.transport': 'tcp' });
+  await call(new SSEClientTransport(new URL(gateway.url.replace(/mcp$/, 'sse'))));
+  await traced({ 'network.protocol.name': 'http', 'network.transport': 'tcp' });
+  await call(new StdioClientTransport({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--config', file] }));
+  await traced({ 'network.transport': 'pipe' });
+  const metrics = await metricsOf(gateway.edge);
+  expect(metrics.get('omnibus_client_requests_total{method="tools/call"}')).toBe(2);
+  expect(metrics.get('omnibus_client_request_duration_seconds_count{method="tools/call"}')).toBe(2);
+  await rm(folder, { recursive: true });
 });

@@ -10,6 +10,7 @@ import {
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
+import type { Carrier, Measured, RequestMeter } from './request-meter.ts';
 import { addressOf, type SessionAddress } from './session-addresses.ts';
 import type { SessionDoor } from './session-door.ts';
 import type { ParsedBody } from './parse-message.ts';
@@ -19,6 +20,8 @@ export interface DuplexOptions {
   readonly door: SessionDoor;
   readonly limits: Limits;
   readonly caller: Caller;
+  readonly meter: RequestMeter;
+  readonly carrier: Carrier;
   /** Takes one serialised message. */
   readonly write: (text: string) => void;
   /** The gateway has nothing more to say. */
@@ -28,7 +31,7 @@ export interface DuplexOptions {
 type State =
   | { readonly kind: 'closed' }
   /** What comes before the answer to `initialize` waits for it. */
-  | { readonly kind: 'opening'; readonly waiting: PostedMessage[] }
+  | { readonly kind: 'opening'; readonly waiting: PostedMessage[]; readonly measured: Measured }
   | { readonly kind: 'open'; readonly session: SessionAddress };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
@@ -97,9 +100,10 @@ export class DuplexClient {
   #requestModern(request: JsonRpcRequest): void {
     const { door, caller, limits, write } = this.#options;
     const { id } = request;
+    const measured = this.#measure(request);
     const context = checkModernRequest(request, undefined);
     if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
-      this.refuse('fault' in context ? context.fault : fault('session.busy'), id);
+      this.#refuseRequest('fault' in context ? context.fault : fault('session.busy'), id, measured);
       return;
     }
     const key = newRequestKey();
@@ -109,25 +113,36 @@ export class DuplexClient {
       // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
       if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
     };
-    const pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined }, {
+    const pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
       reply: (frame) => {
         if (frame.kind === 'message') write(frame.text);
-        else if (frame.kind === 'refused') this.refuse(frame.fault, id);
+        if (frame.kind === 'message' && frame.last) measured.end();
+        else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
         if (frame.kind !== 'message' || frame.last) done();
       },
       failed: () => {
-        this.refuse(fault('gateway.unavailable'), id);
+        this.#refuseRequest(fault('gateway.unavailable'), id, measured);
         done();
       },
     });
     this.#standing.push({ id, key, pending });
   }
 
+  #measure(request: JsonRpcRequest): Measured {
+    const { meter, caller, carrier } = this.#options;
+    return meter.begin(request, caller, carrier);
+  }
+
+  #refuseRequest(gatewayFault: GatewayFault, id: JsonRpcId | undefined, measured: Measured | undefined): void {
+    measured?.end(gatewayFault.reason);
+    this.refuse(gatewayFault, id);
+  }
+
   #receiveMessage(message: PostedMessage): void {
     const id = message.kind === 'request' ? message.message.id : undefined;
     switch (this.#state.kind) {
       case 'open':
-        this.#send(this.#state.session, { kind: 'post', caller: this.#options.caller, stream: nextStreamId(), message }, id);
+        this.#post(this.#state.session, message);
         return;
       case 'opening':
         if (this.#state.waiting.length < this.#options.limits.maxInFlightPerSession) this.#state.waiting.push(message);
@@ -141,14 +156,15 @@ export class DuplexClient {
 
   #open(request: JsonRpcRequest): void {
     const { door, caller } = this.#options;
-    this.#state = { kind: 'opening', waiting: [] };
+    this.#state = { kind: 'opening', waiting: [], measured: this.#measure(request) };
     door.open({ kind: 'open', caller, request }, (reply) => this.#opened(reply, request.id));
   }
 
   #opened(reply: OpenReply, id: JsonRpcId): void {
     const { caller, write } = this.#options;
     const isGone = this.#state.kind !== 'opening';
-    const waiting = this.#state.kind === 'opening' ? this.#state.waiting : [];
+    const { waiting, measured } = this.#state.kind === 'opening' ? this.#state : { waiting: [], measured: undefined };
+    measured?.end('fault' in reply ? reply.fault.reason : undefined);
     if (reply.kind !== 'opened') {
       this.#state = { kind: 'closed' };
       if (reply.kind === 'answered') write(reply.text);
@@ -166,17 +182,24 @@ export class DuplexClient {
     for (const message of waiting) this.#receiveMessage(message);
   }
 
+  #post(session: SessionAddress, message: PostedMessage): void {
+    const measured = message.kind === 'request' ? this.#measure(message.message) : undefined;
+    const command = { kind: 'post', caller: this.#options.caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }) } as const;
+    this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
+  }
+
   /** Everything a session says goes out on the one way there is. */
-  #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined): void {
+  #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
     const pending = this.#options.door.request(session, command, {
       reply: (frame) => {
         if (frame.kind === 'message') this.#options.write(frame.text);
-        else if (frame.kind === 'refused') this.refuse(frame.fault, id);
+        else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
         const isLast = frame.kind === 'message' ? frame.last : frame.kind !== 'attached';
         if (isLast) pending.close();
+        if (isLast && frame.kind !== 'refused') measured?.end();
         if (isLast && command.kind === 'attach') this.#options.ended();
       },
-      failed: (error: BusError) => this.refuse(fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id),
+      failed: (error: BusError) => this.#refuseRequest(fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured),
     });
   }
 }

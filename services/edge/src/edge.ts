@@ -6,8 +6,9 @@ import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
-import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Pipeline } from './http/pipeline.ts';
+import type { RequestMeter } from './request-meter.ts';
 import { SessionDoor } from './session-door.ts';
 import { WebSocketIngress } from './websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
@@ -18,7 +19,7 @@ export interface EdgeOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly tracing: Tracing | undefined;
+  readonly meter: RequestMeter;
 }
 
 /** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
@@ -37,7 +38,7 @@ export class Edge {
 
   constructor(options: EdgeOptions) {
     this.#options = options;
-    const { config, bus, wheel, log, metrics, tracing } = options;
+    const { config, bus, wheel, log, metrics, meter } = options;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
@@ -46,7 +47,7 @@ export class Edge {
     this.#door = new SessionDoor(bus, wheel, log);
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics, tracing,
+      bus, wheel, log, metrics, meter,
       limits: config.limits,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
@@ -54,7 +55,7 @@ export class Edge {
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, check: (request) => this.#pipeline.forbids(request) });
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, meter, check: (request) => this.#pipeline.forbids(request) });
     this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, (request, response) => {
       if (this.#isLeaving) response.setHeader('connection', 'close');
       this.#pipeline.handle(request, response);

@@ -1,3 +1,4 @@
 export { Edge } from './edge.ts';
+export { RequestMeter } from './request-meter.ts';
 export { serveStdioClient } from './stdio/ingress.ts';
 export { SessionDoor } from './session-door.ts';

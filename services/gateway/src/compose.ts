@@ -2,7 +2,7 @@
 import { MemoryBus, openNatsBus, type Bus, type OnFault } from '@omnibus/bus';
 import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
-import { Edge } from '@omnibus/edge';
+import { Edge, RequestMeter } from '@omnibus/edge';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
@@ -23,6 +23,7 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  readonly meter: RequestMeter;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
@@ -100,11 +101,12 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
   const stopMeasuring = measureBus(bus, wheel, metrics);
   const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing };
+  const meter = new RequestMeter(metrics, tracing);
   let edge: Edge | undefined;
   try {
     if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
     if (has('session')) sessions = await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) });
-    if (has('edge') && isServing) edge = new Edge({ ...parts, log: log.child({ role: 'edge' }) });
+    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, log: log.child({ role: 'edge' }) });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
@@ -120,6 +122,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
   return {
     bus: opened,
     wheel,
+    meter,
     endpoint,
     adminAddress: admin?.address,
     records: () => backend?.records ?? [],

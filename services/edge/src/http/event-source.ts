@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
 import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { RequestMeter } from '../request-meter.ts';
 import { DuplexClient } from '../duplex-client.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
@@ -20,6 +21,7 @@ export interface EventSourceOptions {
   readonly limits: Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly meter: RequestMeter;
 }
 
 const streamPath = '/sse';
@@ -37,7 +39,7 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(response: ServerResponse, caller: Caller): void {
-    const { bus, door, limits, metrics, log } = this.#options;
+    const { bus, door, limits, metrics, meter, log } = this.#options;
     const key = newSessionId();
     let client: DuplexClient | undefined;
     let subscription: Subscription | undefined;
@@ -63,7 +65,7 @@ export class EventSourceEndpoint {
         }
         const writer = new EventWriter(response, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
         metrics.streams.inc();
-        client = new DuplexClient({ bus, door, limits, caller, write: (text) => writer.message(text, undefined), ended: () => writer.end() });
+        client = new DuplexClient({ bus, door, limits, caller, meter, carrier: 'http', write: (text) => writer.message(text, undefined), ended: () => writer.end() });
         writer.event('endpoint', `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`);
       },
       (error: unknown) => {

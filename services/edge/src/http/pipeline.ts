@@ -6,14 +6,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isObject, isToken, newRequestKey, pushStreamIds, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics, Span, Tracing } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
 import { parseMessage } from '../parse-message.ts';
 import { SessionAddresses, type SessionAddress } from '../session-addresses.ts';
+import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
@@ -35,8 +36,7 @@ export interface PipelineOptions {
   readonly allowedHosts: ReadonlySet<string> | undefined;
   readonly origins: OriginRule;
   readonly nextStreamId: () => StreamId;
-  /** Undefined where nobody traces. */
-  readonly tracing: Tracing | undefined;
+  readonly meter: RequestMeter;
   /** The event streams that are open. */
   readonly writers: Set<EventWriter>;
   /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
@@ -50,27 +50,13 @@ interface Arrival {
   readonly caller: Caller;
 }
 
-interface Counted {
-  readonly counter: { inc(): void };
-  readonly timer: { observe(seconds: number): void } | undefined;
-}
-
 type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
-
-/** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
-const countedMethods = [
-  'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
-  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list', 'tasks/update',
-  'server/discover', 'subscriptions/listen',
-];
 
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #writerOptions: EventWriterOptions;
   readonly #postOptions: EventWriterOptions & Pick<PostAnswerOptions, 'opened'>;
   readonly #nextPushId = pushStreamIds();
-  readonly #counted: ReadonlyMap<string, Counted>;
-  readonly #other: Counted;
   readonly #sessions = new SessionAddresses();
   readonly #eventSource: EventSourceEndpoint;
   #isDraining = false;
@@ -90,9 +76,6 @@ export class Pipeline {
     };
     this.#eventSource = new EventSourceEndpoint(options, this.#writerOptions);
     const { metrics } = options;
-    const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
-    this.#counted = new Map(countedMethods.map((method) => [method, counted(method)]));
-    this.#other = counted('other');
     metrics.beforeScrape(() => {
       metrics.inFlight.set(options.door.waiting);
       let buffered = 0;
@@ -214,7 +197,8 @@ export class Pipeline {
       return;
     }
     const { id, method } = posted.message;
-    const { timer } = this.#count(method);
+    const { meter } = this.#options;
+    const { timer } = meter.count(method);
     const context = checkModernRequest(posted.message, request.headers);
     const problem = 'fault' in context ? context.fault : this.#isDraining ? fault('gateway.draining') : undefined;
     if (problem !== undefined || 'fault' in context) {
@@ -223,7 +207,7 @@ export class Pipeline {
     }
     const { bus, door } = this.#options;
     const key = newRequestKey();
-    const span = this.#span(posted.message, request, caller);
+    const span = meter.span(posted.message, caller, 'http', request.headers);
     const answer = new PostAnswer(response, { ...this.#postOptions, accepted, stream: { id: this.#options.nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined, timer, span });
     let pending: PendingRequest | undefined;
     try {
@@ -253,7 +237,7 @@ export class Pipeline {
       this.#refuse(arrival.response, unspoken, id);
       return;
     }
-    const counted = message.kind === 'request' ? this.#count(message.message.method) : undefined;
+    const counted = message.kind === 'request' ? this.#options.meter.count(message.message.method) : undefined;
     const session = this.#sessionOf(arrival.request);
     if (session === undefined) {
       if (message.kind === 'request' && message.message.method === 'initialize') this.#openSession(arrival, accepted, message.message);
@@ -261,7 +245,7 @@ export class Pipeline {
       return;
     }
     const stream = this.#newStream(arrival.request);
-    const span = message.kind === 'request' ? this.#span(message.message, arrival.request, arrival.caller) : undefined;
+    const span = message.kind === 'request' ? this.#options.meter.span(message.message, arrival.caller, 'http', arrival.request.headers) : undefined;
     const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: id, batchIds: undefined, session: session.key, timer: counted?.timer, span });
     this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
   }
@@ -277,7 +261,7 @@ export class Pipeline {
     for (const message of messages) {
       if (message.kind !== 'request') continue;
       requests.push(message.message.id);
-      this.#count(message.message.method);
+      this.#options.meter.count(message.message.method);
     }
     const stream = this.#newStream(arrival.request);
     const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: undefined, batchIds: requests, session: session.key, timer: undefined, span: undefined });
@@ -439,22 +423,6 @@ export class Pipeline {
   #sessionOf(request: IncomingMessage): SessionAddress | undefined {
     const id = request.headers['mcp-session-id'];
     return typeof id === 'string' ? this.#sessions.of(id) : undefined;
-  }
-
-  /** A client that traces says so in the parameters (semantic conventions, MCP) or in the header of its request. */
-  #span({ method, params, id }: JsonRpcRequest, { headers }: IncomingMessage, { endpoint }: Caller): Span | undefined {
-    const { tracing } = this.#options;
-    if (tracing === undefined) return undefined;
-    const meta = params?.['_meta'];
-    const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
-    const attributes = { 'jsonrpc.request.id': String(id).slice(0, 100), 'network.protocol.name': 'http', 'omnibus.endpoint': endpoint, ...(headers['mcp-protocol-version'] === undefined ? {} : { 'mcp.protocol.version': String(headers['mcp-protocol-version']).slice(0, 32) }) };
-    return tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
-  }
-
-  #count(method: string): Counted {
-    const counted = this.#counted.get(method) ?? this.#other;
-    counted.counter.inc();
-    return counted;
   }
 }
 

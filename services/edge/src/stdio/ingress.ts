@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Bus } from '@omnibus/bus';
 import { anonymous, fault, rootEndpoint, type EndpointName, type Limits } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
+import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
 
@@ -11,15 +12,17 @@ export interface StdioIngressOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
   readonly limits: Limits;
+  readonly meter: RequestMeter;
   readonly endpoint: EndpointName | undefined;
   readonly input: Readable;
   readonly output: Writable;
 }
 
 /** Serves until the input ends, and ends the session then. */
-export async function serveStdioClient({ bus, door, limits, endpoint, input, output }: StdioIngressOptions): Promise<void> {
+export async function serveStdioClient({ bus, door, limits, meter, endpoint, input, output }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
-    bus, door, limits,
+    bus, door, limits, meter,
+    carrier: 'pipe',
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
     write: (text) => output.write(`${text}\n`),
     ended: () => undefined,

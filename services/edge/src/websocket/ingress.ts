@@ -6,6 +6,7 @@ import type { Bus } from '@omnibus/bus';
 import { anonymous, isToken, type Caller, type EndpointName, type GatewayFault, type Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { DuplexClient } from '../duplex-client.ts';
+import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
 
@@ -14,6 +15,7 @@ export interface WebSocketOptions {
   readonly door: SessionDoor;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  readonly meter: RequestMeter;
   /** Refuses what Host and Origin forbid. */
   readonly check: (request: IncomingMessage) => GatewayFault | undefined;
 }
@@ -56,9 +58,10 @@ export class WebSocketIngress {
   }
 
   #serve(socket: WebSocket, caller: Caller): void {
-    const { bus, door, limits, metrics } = this.#options;
+    const { bus, door, limits, metrics, meter } = this.#options;
     const client = new DuplexClient({
-      bus, door, limits, caller,
+      bus, door, limits, caller, meter,
+      carrier: 'websocket',
       write: (text) => {
         socket.send(text);
         if (socket.bufferedAmount <= limits.maxBufferedBytes) return;

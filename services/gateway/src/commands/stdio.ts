@@ -66,8 +66,8 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   });
   await Promise.race([gateway.settled(), limit]);
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
-  const { bus, wheel } = gateway;
-  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, endpoint, input: process.stdin, output: process.stdout });
+  const { bus, wheel, meter } = gateway;
+  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, meter, endpoint, input: process.stdin, output: process.stdout });
   await stop();
   process.exit(0);
 }

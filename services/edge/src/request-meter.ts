@@ -1,0 +1,76 @@
+/** What is measured of the requests of clients, whichever way they come in: they are counted and timed by method, and traced. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { isObject, type Caller, type JsonRpcRequest } from '@omnibus/protocol';
+import type { Metrics, Span, Tracing } from '@omnibus/telemetry';
+
+export interface Counted {
+  readonly counter: { inc(): void };
+  /** Undefined for a stream that stays open by its nature. */
+  readonly timer: { observe(seconds: number): void } | undefined;
+}
+
+/** A request whose answer comes back over the connection it came over. */
+export interface Measured {
+  /** The W3C `traceparent` for whoever goes on with it; undefined where nobody traces. */
+  readonly trace: string | undefined;
+  /** @param error why it was refused, in a word of a closed set. */
+  end(error?: string): void;
+}
+
+/** What carries the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
+export type Carrier = 'http' | 'websocket' | 'pipe';
+
+/** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
+const countedMethods = [
+  'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
+  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list', 'tasks/update',
+  'server/discover', 'subscriptions/listen',
+];
+
+export class RequestMeter {
+  readonly #tracing: Tracing | undefined;
+  readonly #counted: ReadonlyMap<string, Counted>;
+  readonly #other: Counted;
+
+  /** @param tracing undefined where nobody traces. */
+  constructor(metrics: Metrics, tracing: Tracing | undefined) {
+    this.#tracing = tracing;
+    const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
+    this.#counted = new Map(countedMethods.map((method) => [method, counted(method)]));
+    this.#other = counted('other');
+  }
+
+  /** Counts a request. @returns what its time is observed with. */
+  count(method: string): Counted {
+    const counted = this.#counted.get(method) ?? this.#other;
+    counted.counter.inc();
+    return counted;
+  }
+
+  /** A client that traces says so in the parameters (semantic conventions, MCP) or in the header of its request. */
+  span({ method, params, id }: JsonRpcRequest, { endpoint }: Caller, carrier: Carrier, headers: IncomingHttpHeaders = {}): Span | undefined {
+    if (this.#tracing === undefined) return undefined;
+    const meta = params?.['_meta'];
+    const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
+    const revision = headers['mcp-protocol-version'];
+    const attributes = {
+      'jsonrpc.request.id': String(id).slice(0, 100), 'omnibus.endpoint': endpoint,
+      ...(carrier === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': carrier }),
+      ...(revision === undefined ? {} : { 'mcp.protocol.version': String(revision).slice(0, 32) }),
+    };
+    return this.#tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
+  }
+
+  begin(request: JsonRpcRequest, caller: Caller, carrier: Carrier): Measured {
+    const { timer } = this.count(request.method);
+    const span = this.span(request, caller, carrier);
+    const startedAt = performance.now();
+    return {
+      trace: span?.traceparent,
+      end(error) {
+        timer?.observe((performance.now() - startedAt) / 1_000);
+        span?.end(error);
+      },
+    };
+  }
+}
