@@ -48,7 +48,7 @@ export const dashboards: readonly Dashboard[] = [
       graph('Requests by method', 'reqps', [['{{method}}', `sum by (method) (${rate('omnibus_client_requests_total')})`]], 'What clients ask for.'),
       graph('Time to answer', 's', quantiles('omnibus_client_request_duration_seconds'), 'From a request to the last byte of its answer, all methods.'),
       graph('Calls by result', 'reqps', [['{{result}}', `sum by (result) (${rate('omnibus_upstream_calls_total')})`]], 'How calls to servers end.'),
-      graph('Refusals by reason', 'reqps', [['{{reason}}', `sum by (reason) (${rate('omnibus_refusals_total')})`]], 'What the gateway itself answered with an error; docs/errors.md says what each reason means.'),
+      graph('Refusals by reason', 'reqps', [['{{reason}}', `sum by (reason) (${rate('omnibus_refusals_total')}) or vector(0)`]], 'What the gateway itself answered with an error; docs/errors.md says what each reason means.'),
       graph('Time by server, p95', 's', [['{{server}}', quantile(0.95, 'omnibus_upstream_call_duration_seconds', 'server')]], 'Waiting for a place included.'),
       graph('In flight by server', 'short', [['{{server}}', 'sum by (server) (omnibus_upstream_in_flight_calls)']], 'Calls servers work on.'),
       table('Most used tools', 'reqps', `topk(20, sum by (server, tool) (${rate('omnibus_tool_calls_total')}))`, 'Calls a second.'),

@@ -17,20 +17,20 @@ describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
     await using gateway = await startGateway(shape, { ...config, mcpServers: { own: { url: own.url } } }, { KUBECONFIG: api.kubeconfig });
     using client = await RawClient.open(gateway.url);
 
-    await client.untilTools((names) => names.includes('own__own') && names.includes('team-a-first__one'));
-    expect((await client.callTool('team-a-first__one')).last.result).toEqual(text('one'));
+    await client.untilTools((names) => names.includes('own__own') && names.includes('team-a_first__one'));
+    expect((await client.callTool('team-a_first__one')).last.result).toEqual(text('one'));
     const ready = await api.patches.untilSome(({ status }) => status.conditions[0].status === 'True');
     expect(ready).toMatchObject({ name: 'first', contentType: 'application/merge-patch+json', status: { tools: 1, revision: '2025-11-25', conditions: [{ type: 'Ready', reason: 'Connected', observedGeneration: 1 }] } });
 
     api.apply('mcpservers', 'team-b', 'second', { url: two.url });
-    await client.untilTools((names) => names.includes('team-b-second__two'));
+    await client.untilTools((names) => names.includes('team-b_second__two'));
 
     // A watch that ends is taken up from the version that was seen last; nothing is listed again.
     const lists = api.listed.values.length;
     const watches = api.watched.values.length;
     api.endWatches();
     api.delete('mcpservers', 'team-b', 'second');
-    await client.untilTools((names) => !names.includes('team-b-second__two'));
+    await client.untilTools((names) => !names.includes('team-b_second__two'));
     expect(api.listed.values.length).toBe(lists);
     expect(api.watched.values.slice(watches).some(({ resource, from }) => resource === 'mcpservers' && from > 100)).toBe(true);
 
@@ -38,12 +38,12 @@ describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
     await api.watched.until(api.watched.values.length);
     api.compact();
     api.apply('mcpservers', 'team-b', 'third', { url: two.url });
-    await client.untilTools((names) => names.includes('team-b-third__two'));
+    await client.untilTools((names) => names.includes('team-b_third__two'));
     expect(api.listed.values.length).toBeGreaterThan(lists);
 
     // Another address is another server.
     api.apply('mcpservers', 'team-a', 'first', { url: two.url });
-    await client.untilTools((names) => names.includes('team-a-first__two') && !names.includes('team-a-first__one'));
+    await client.untilTools((names) => names.includes('team-a_first__two') && !names.includes('team-a_first__one'));
   });
 });
 
@@ -55,15 +55,15 @@ it('what cannot be a server is said in its status, and takes nothing from the ga
   api.apply('mcpservers', 'team', 'thief', { url: own.url, headers: { Authorization: 'Bearer ${GATEWAY_SECRET}' } });
   api.apply('mcpservers', 'team', 'program', { command: 'touch', args: ['/tmp/should-not-be'] });
   api.apply('mcpservers', 'own', 'one', { url: own.url });
-  await using gateway = await startGateway('embedded', { ...config, mcpServers: { 'own-one': { url: own.url } } }, { KUBECONFIG: api.kubeconfig, GATEWAY_SECRET: 'secret' });
+  await using gateway = await startGateway('embedded', { ...config, mcpServers: { 'own_one': { url: own.url } } }, { KUBECONFIG: api.kubeconfig, GATEWAY_SECRET: 'secret' });
   const of = (name: string, reason: string) => api.patches.untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason).then(({ status }) => status.conditions[0].message);
   expect(await of('nonsense', 'Invalid')).toContain('expected an http://');
   expect(await of('nowhere', 'Unreachable')).not.toBe('');
   expect(await of('thief', 'Invalid')).toContain('GATEWAY_SECRET');
   expect(await of('program', 'Invalid')).toContain('spec.url is missing');
-  expect(await of('one', 'Invalid')).toContain('has a server "own-one" already');
+  expect(await of('one', 'Invalid')).toContain('the name "own_one" is taken, by the gateway');
   using client = await RawClient.open(gateway.url);
-  expect(await client.untilTools((names) => names.length > 0)).toEqual(['own-one__own']);
+  expect(await client.untilTools((names) => names.length > 0)).toEqual(['own_one__own']);
 });
 
 it('a labelled Service is a server, at the port and path its annotations say', async () => {
@@ -71,9 +71,9 @@ it('a labelled Service is a server, at the port and path its annotations say', a
   api.apply('services', 'team', 'wiki', { ports: [{ name: 'http', port: 80 }, { name: 'mcp', port: 8080 }] }, { labels: { 'omnibus.dev/mcp': 'true' }, annotations: { 'omnibus.dev/port': 'mcp', 'omnibus.dev/path': '/tools' } });
   api.apply('services', 'team', 'other', { ports: [{ port: 80 }] });
   await using gateway = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
-  await gateway.edge.line(/"servers":\["team-wiki"\],"msg":"servers were discovered"/);
+  await gateway.edge.line(/"servers":\["team_wiki"\],"msg":"servers were discovered"/);
   // Its name means nothing outside a cluster: the problem names the address that was tried.
   const { servers } = (await (await fetch(`http://${await gateway.admin(gateway.edge)}/status`)).json()) as { servers: readonly { server: string; status: string }[] };
-  expect(servers.map(({ server }) => server)).toEqual(['team-wiki']);
+  expect(servers.map(({ server }) => server)).toEqual(['team_wiki']);
   await gateway.edge.line(/wiki\.team\.svc/);
 });

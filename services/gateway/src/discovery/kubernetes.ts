@@ -8,7 +8,7 @@ import type { ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { crdVersion, group, plural, readObject, serverNameOf, serviceLabel, type ServerObject } from './objects.ts';
+import { crdVersion, group, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
 
 export interface KubernetesDiscoveryOptions {
   /** Empty for all. */
@@ -33,7 +33,7 @@ interface KubernetesClient {
   readonly mergePatch: Parameters<CustomObjectsApi['patchNamespacedCustomObjectStatus']>[1];
 }
 
-type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown> };
+type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown>; readonly status?: ServerStatus };
 
 /** After an error of the API server. */
 const retryMs = 5_000;
@@ -112,9 +112,11 @@ export class KubernetesDiscovery {
     start();
   }
 
-  #note(kind: ServerObject['kind'], { metadata, spec = {} }: KubernetesEntry): void {
-    const { namespace = '', name = '', generation = 0, annotations = {} } = metadata ?? {};
-    this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, generation, spec, annotations });
+  #note(kind: ServerObject['kind'], { metadata, spec = {}, status }: KubernetesEntry): void {
+    const { namespace = '', name = '', generation = 0, annotations = {}, creationTimestamp } = metadata ?? {};
+    // The client makes dates of what are strings on the wire, but not in custom objects.
+    const createdAt = creationTimestamp === undefined ? '' : new Date(creationTimestamp).toISOString();
+    this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, generation, spec, annotations, createdAt, status: kind === 'McpServer' && status?.conditions?.[0] !== undefined ? status : undefined });
     this.#settle();
   }
 
@@ -128,13 +130,13 @@ export class KubernetesDiscovery {
   #settle(): void {
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
       this.#settling = undefined;
-      const servers: Record<string, ServerConfig> = {};
-      // The same order in every process, whichever object was heard of first.
-      for (const object of [...this.#objects.values()].toSorted((a, b) => (serverNameOf(a) < serverNameOf(b) ? -1 : 1))) {
-        const read = this.#read(object);
-        if ('config' in read) servers[read.server] = read.config;
-        else if (object.kind === 'Service') this.#options.log.warn({ namespace: object.namespace, service: object.name, problem: read.problem }, 'a Service is labelled as a server and cannot be one');
+      const found: [string, ServerConfig][] = [];
+      for (const [key, read] of this.#readAll()) {
+        if ('config' in read) found.push([read.server, read.config]);
+        else if (key.startsWith('Service ')) this.#options.log.warn({ object: key, problem: read.problem }, 'a Service is labelled as a server and cannot be one');
       }
+      // The same order in every process, whichever object was heard of first.
+      const servers = Object.fromEntries(found.toSorted(([a], [b]) => (a < b ? -1 : 1)));
       const text = JSON.stringify(servers);
       if (text === this.#servers) return;
       this.#servers = text;
@@ -142,10 +144,18 @@ export class KubernetesDiscovery {
     });
   }
 
-  #read(object: ServerObject): ReturnType<typeof readObject> {
-    const read = readObject(object);
-    if (this.#options.isTaken(read.server)) return { server: read.server, problem: `the gateway's own configuration has a server "${read.server}" already` };
-    return read;
+  /** What each object says, or why it cannot be a server. Of two with one name the first has it: an `McpServer` before a Service, then the older. */
+  #readAll(): ReadonlyMap<string, Read> {
+    const owners = new Map<string, string>();
+    const claims = [...this.#objects].toSorted(([, a], [, b]) => (claimOf(a) < claimOf(b) ? -1 : 1));
+    return new Map(claims.map(([key, object]): [string, Read] => {
+      const read = readObject(object);
+      const { server } = read;
+      const owner = this.#options.isTaken(server) ? "the gateway's own configuration" : owners.get(server);
+      if (owner !== undefined) return [key, { server, problem: `the name "${server}" is taken, by ${owner}` }];
+      if ('config' in read) owners.set(server, key);
+      return [key, read];
+    }));
   }
 
   #reportLater(): void {
@@ -159,27 +169,41 @@ export class KubernetesDiscovery {
   /** Writes what became of each `McpServer`, where that is not what was written last. */
   async #report(): Promise<void> {
     const records = new Map((this.#options.records?.() ?? []).map((record) => [String(record.server), record]));
-    for (const [key, object] of this.#objects) {
-      if (object.kind !== 'McpServer') continue;
-      const { namespace, name, generation } = object;
-      const { tools, revision, ...condition } = this.#outcome(object, records);
-      const text = JSON.stringify([generation, condition, tools, revision]);
+    for (const [key, read] of this.#readAll()) {
+      const object = this.#objects.get(key);
+      if (object?.kind !== 'McpServer') continue;
+      const { namespace, name } = object;
+      const status = statusOf(object, read, records);
+      const text = comparable(status);
+      // Another process may have said the same already; where they disagree, each says it once.
       if (this.#written.get(key) === text) continue;
-      const status = { observedGeneration: generation, tools, revision: revision ?? null, conditions: [{ type: 'Ready', ...condition, observedGeneration: generation, lastTransitionTime: new Date().toISOString() }] };
       try {
-        await this.#client.custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural, name, body: { status } }, this.#client.mergePatch);
+        if (object.status === undefined || comparable(object.status) !== text) await this.#client.custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural, name, body: { status } }, this.#client.mergePatch);
         this.#written.set(key, text);
       } catch (error) {
         this.#options.log.warn({ err: error, namespace, name }, 'the status of a server could not be written');
       }
     }
   }
+}
 
-  #outcome(object: ServerObject, records: ReadonlyMap<string, CatalogRecord>): { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string; readonly tools: number; readonly revision: string | undefined } {
-    const read = this.#read(object);
-    if ('problem' in read) return { status: 'False', reason: 'Invalid', message: read.problem, tools: 0, revision: undefined };
-    const record = records.get(read.server);
-    if (record?.status === 'up') return { status: 'True', reason: 'Connected', message: `its tools are offered as ${read.server}__*`, tools: record.lists.tools.length, revision: record.revision };
-    return { status: 'False', reason: 'Unreachable', message: record?.problem ?? 'it is still connecting', tools: 0, revision: undefined };
-  }
+function claimOf({ kind, createdAt, namespace, name }: ServerObject): string {
+  return `${kind} ${createdAt} ${namespace}/${name}`;
+}
+
+function statusOf({ generation, status: before }: ServerObject, read: Read, records: ReadonlyMap<string, CatalogRecord>): ServerStatus {
+  const record = records.get(read.server);
+  const of = (status: 'True' | 'False', reason: string, message: string, tools = 0, revision: string | null = null): ServerStatus => {
+    const [last] = before?.conditions ?? [];
+    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : new Date().toISOString();
+    return { observedGeneration: generation, tools, revision, conditions: [{ type: 'Ready', status, reason, message, observedGeneration: generation, lastTransitionTime }] };
+  };
+  if ('problem' in read) return of('False', 'Invalid', read.problem);
+  if (record?.status === 'up') return of('True', 'Connected', `its tools are offered as ${read.server}__*`, record.lists.tools.length, record.revision);
+  return of('False', 'Unreachable', record?.problem ?? 'it is still connecting');
+}
+
+/** Without times, and in an order of our own: the API server has another. */
+function comparable({ observedGeneration, tools, revision, conditions: [{ status, reason, message }] }: ServerStatus): string {
+  return JSON.stringify([observedGeneration, tools, revision, status, reason, message]);
 }

@@ -20,6 +20,25 @@ export interface ServerObject {
   readonly generation: number;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** When it was made, in ISO 8601. */
+  readonly createdAt: string;
+  /** What its status says now. */
+  readonly status: ServerStatus | undefined;
+}
+
+/** The status of an `McpServer`. */
+export interface ServerStatus {
+  readonly observedGeneration: number;
+  readonly tools: number;
+  readonly revision: string | null;
+  readonly conditions: readonly [{
+    readonly type: 'Ready';
+    readonly status: 'True' | 'False';
+    readonly reason: string;
+    readonly message: string;
+    readonly observedGeneration: number;
+    readonly lastTransitionTime: string;
+  }];
 }
 
 /** What an `McpServer` may say; the same words as in the configuration file. */
@@ -27,9 +46,12 @@ const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', '
 
 export type Read = { readonly server: string; readonly config: ServerConfig } | { readonly server: string; readonly problem: string };
 
-/** Unique in the cluster; a dot, which Kubernetes allows, would not be a name here. */
-export function serverNameOf({ namespace, name }: ServerObject): string {
-  return `${namespace}-${name}`.replaceAll('.', '-');
+/**
+ * No name of Kubernetes has a "_", so no team can take the name of another's server. A dot, which names may have there, would be
+ * none here.
+ */
+function serverNameOf({ namespace, name }: ServerObject): string {
+  return `${namespace}_${name.replaceAll('.', '-')}`;
 }
 
 export function readObject(object: ServerObject): Read {

@@ -1,0 +1,117 @@
+/** What an API server of Kubernetes itself makes of our objects and our rights, where one can be had. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { ApiServer, findApiServer, type KubernetesObject } from '../support/api-server.ts';
+import { startGateway } from '../support/gateway.ts';
+import { root } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+interface Server {
+  readonly metadata: { readonly generation: number };
+  readonly status?: { readonly tools: number; readonly observedGeneration: number; readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string; readonly lastTransitionTime: string }] };
+}
+
+const server = (namespace: string, name: string, spec: object): KubernetesObject & { readonly spec: object } => ({ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', metadata: { namespace, name }, spec });
+const isRight = ({ kind }: KubernetesObject): boolean => /^(ServiceAccount|ClusterRole|ClusterRoleBinding)$/.test(kind);
+
+/** With the namespace that the kustomization gives them. */
+async function manifests(file: string): Promise<KubernetesObject[]> {
+  const documents = parseAllDocuments(await readFile(join(root, 'deploy/kubernetes', file), 'utf8')).map((document) => document.toJS() as KubernetesObject);
+  return documents.map((manifest) => ({ ...manifest, metadata: { ...manifest.metadata, namespace: 'omnibus' } }));
+}
+
+const programs = await findApiServer();
+if (programs === undefined) console.log('There is no API server of Kubernetes here (KUBEBUILDER_ASSETS), and no Go to build one: discovery is tried against a recorded one only.');
+
+if (programs !== undefined) describe('with an API server of Kubernetes', () => {
+  let api: ApiServer;
+  let gatewayAccount: Awaited<ReturnType<ApiServer['actAs']>>;
+
+  beforeAll(async () => {
+    api = await ApiServer.start(programs);
+    for (const name of ['omnibus', 'team-a', 'team-b']) await api.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    for (const definition of await manifests('mcpserver.yaml')) await api.create(definition);
+    // The rights are those of the chart.
+    for (const manifest of (await manifests('omnibus.yaml')).filter(isRight)) await api.create(manifest);
+    gatewayAccount = await api.actAs('omnibus', 'omnibus');
+    // The definition is served a moment after it was taken.
+    for (let isServed = false; !isServed;) isServed = await api.pathOf(server('team-a', 'any', {}), false).then((path) => api.get(path)).then(() => true, () => false);
+  });
+
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  async function untilStatus(ns: string, name: string, holds: (entry: Server) => boolean): Promise<Server> {
+    for (;;) {
+      const entry = await api.get<Server>(await api.pathOf(server(ns, name, {}), true));
+      if (holds(entry)) return entry;
+    }
+  }
+
+  it('every manifest is taken', async () => {
+    for (const manifest of await manifests('omnibus.yaml')) if (!isRight(manifest)) await api.create(manifest, true);
+  });
+
+  it.each([
+    [{}, 'spec.url: Required value'],
+    [{ url: 'ftp://example.com' }, 'spec.url in body should match'],
+    [{ url: 'http://example.com/mcp', concurrency: 0 }, 'spec.concurrency'],
+    [{ url: 'http://example.com/mcp', era: 'old' }, 'spec.era: Unsupported value'],
+    [{ url: 'http://example.com/mcp', command: 'rm' }, 'unknown field "spec.command"'],
+  ])('an McpServer of %j is refused', async (spec, problem) => {
+    await expect(api.create(server('team-a', 'wrong', spec))).rejects.toThrow(problem);
+  });
+
+  it('the gateway may look for servers and write their status, and nothing else', async () => {
+    const { token } = gatewayAccount;
+    for (const verb of ['get', 'list', 'watch']) {
+      expect(await api.may(token, verb, 'mcpservers', 'omnibus.dev')).toBe(true);
+      expect(await api.may(token, verb, 'services')).toBe(true);
+      for (const resource of ['secrets', 'configmaps', 'pods']) expect(await api.may(token, verb, resource)).toBe(false);
+    }
+    expect(await api.may(token, 'patch', 'mcpservers', 'omnibus.dev', 'status')).toBe(true);
+    for (const verb of ['create', 'update', 'patch', 'delete']) {
+      expect(await api.may(token, verb, 'mcpservers', 'omnibus.dev')).toBe(false);
+      expect(await api.may(token, verb, 'services')).toBe(false);
+    }
+  });
+
+  it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
+    await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
+    await using two = await Upstream.start({ tools: [tool('two'), tool('more')] });
+    await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true } } }, { KUBECONFIG: gatewayAccount.kubeconfig });
+    using client = await RawClient.open(gateway.url);
+
+    await api.create(server('team-a', 'first', { url: one.url }));
+    await client.untilTools((names) => names.includes('one'));
+    expect((await client.callTool('one')).last.result).toEqual(text('one'));
+    const up = await untilStatus('team-a', 'first', ({ status }) => status?.conditions[0].status === 'True');
+    expect(up.status).toMatchObject({ tools: 1, observedGeneration: 1, conditions: [{ reason: 'Connected', message: 'its tools are offered as team-a_first__*' }] });
+
+    // Another address is another server; what was ready stays ready since then.
+    await api.merge(server('team-a', 'first', { url: two.url }));
+    const changed = await untilStatus('team-a', 'first', ({ status }) => status?.observedGeneration === 2 && status.tools === 2);
+    expect(changed.metadata.generation).toBe(2);
+    if (changed.status?.conditions[0].status === 'True') await client.untilTools((names) => names.includes('more'));
+
+    // Nothing listens there.
+    await api.create(server('team-b', 'nowhere', { url: 'http://127.0.0.1:1/mcp' }));
+    const down = await untilStatus('team-b', 'nowhere', ({ status }) => status?.conditions[0].reason === 'Unreachable' && status.conditions[0].message.includes('cannot connect'));
+    expect(down.status?.conditions[0].status).toBe('False');
+
+    // A server and a Service of one name: the server has it.
+    const labels = { 'omnibus.dev/mcp': 'true' };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { namespace: 'team-a', name: 'first', labels }, spec: { ports: [{ port: 8080 }], selector: { app: 'first' } } };
+    await api.create(service);
+    await gateway.edge.line(/the name \\"team-a_first\\" is taken, by McpServer team-a\/first/);
+
+    await api.kill();
+    await api.resume();
+    await api.create(server('team-b', 'late', { url: one.url }));
+    await client.untilTools((names) => names.includes('team-b_late__one'));
+    await api.delete(server('team-b', 'late', {}));
+    await client.untilTools((names) => !names.includes('team-b_late__one'));
+  });
+});

@@ -1,0 +1,210 @@
+/**
+ * A real API server of Kubernetes with its store, and nothing that would run a pod: what the tools of the field call a test
+ * environment. The programs come from KUBEBUILDER_ASSETS or the PATH, else from their source where there is a Go.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { root } from './processes.ts';
+
+interface Programs {
+  readonly apiServer: string;
+  readonly etcd: string;
+}
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+const kubernetes = { version: 'v1.34.4', staging: 'v0.34.4' };
+const cache = join(root, 'node_modules', '.cache', 'kubernetes');
+const names = { apiServer: 'kube-apiserver', etcd: 'etcd' } as const;
+
+/** @returns undefined where there are none and none can be had. */
+export async function findApiServer(): Promise<Programs | undefined> {
+  const folders = [process.env['KUBEBUILDER_ASSETS'], ...(process.env['PATH'] ?? '').split(':'), cache].filter((folder) => folder !== undefined && folder !== '') as string[];
+  const find = (): Programs | undefined => {
+    const [apiServer, etcd] = [names.apiServer, names.etcd].map((name) => folders.map((folder) => join(folder, name)).find((file) => existsSync(file)));
+    return apiServer === undefined || etcd === undefined ? undefined : { apiServer, etcd };
+  };
+  if (find() === undefined && spawnSync('go', ['version']).status === 0) await build();
+  return find();
+}
+
+/** The source of Kubernetes names its own parts by folders beside it; outside of it they are named by version. */
+async function build(): Promise<void> {
+  console.log('building an API server of Kubernetes from its source: some minutes the first time');
+  await mkdir(cache, { recursive: true });
+  const go = (...args: string[]): string => spawnSync('go', args, { cwd: cache, encoding: 'utf8', env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' } }).stdout;
+  await writeFile(join(cache, 'go.mod'), 'module test\n');
+  const downloaded = go('mod', 'download', '-json', `k8s.io/kubernetes@${kubernetes.version}`);
+  const file = /"GoMod": "([^"]+)"/.exec(downloaded)?.[1];
+  if (file === undefined) return;
+  const source = await readFile(file, 'utf8');
+  const parts = [...source.matchAll(/^\t(k8s\.io\/\S+) => \.\/staging/gm)].map(([, part]) => part as string);
+  const goVersion = /^go \S+$/m.exec(source)?.[0] ?? '';
+  await writeFile(join(cache, 'go.mod'), `module test\n${goVersion}\nrequire k8s.io/kubernetes ${kubernetes.version}\n${parts.map((part) => `replace ${part} => ${part} ${kubernetes.staging}`).join('\n')}\n`);
+  const mains = {
+    [names.apiServer]: 'package main\nimport (\n"os"\n"k8s.io/component-base/cli"\n"k8s.io/kubernetes/cmd/kube-apiserver/app"\n)\nfunc main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }\n',
+    [names.etcd]: 'package main\nimport (\n"os"\n"go.etcd.io/etcd/server/v3/etcdmain"\n)\nfunc main() { etcdmain.Main(os.Args) }\n',
+  };
+  for (const [name, text] of Object.entries(mains)) {
+    await mkdir(join(cache, 'cmd', name), { recursive: true });
+    await writeFile(join(cache, 'cmd', name, 'main.go'), text);
+    go('build', '-ldflags', `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetes.version}`, '-o', join(cache, name), `./cmd/${name}`);
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  }));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  for (const server of servers) server.close();
+  return ports;
+}
+
+const adminToken = 'admin-token';
+
+export class ApiServer {
+  readonly #programs: Programs;
+  readonly #folder: string;
+  readonly #ports: readonly [number, number, number];
+  #etcd: ChildProcess | undefined;
+  #server: ChildProcess | undefined;
+
+  static async start(programs: Programs): Promise<ApiServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-api-server-'));
+    const api = new ApiServer(programs, folder, (await freePorts(3)) as [number, number, number]);
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } });
+    await writeFile(join(folder, 'sa.pub'), publicKey);
+    await writeFile(join(folder, 'sa.key'), privateKey);
+    await writeFile(join(folder, 'tokens'), `${adminToken},admin,admin,"system:masters"\n`);
+    const [, client, peer] = api.#ports;
+    api.#etcd = spawn(programs.etcd, [
+      '--data-dir', join(folder, 'etcd'), '--unsafe-no-fsync', '--listen-client-urls', `http://127.0.0.1:${client}`, '--advertise-client-urls', `http://127.0.0.1:${client}`,
+      '--listen-peer-urls', `http://127.0.0.1:${peer}`, '--initial-advertise-peer-urls', `http://127.0.0.1:${peer}`, '--initial-cluster', `default=http://127.0.0.1:${peer}`,
+    ], { stdio: 'ignore' });
+    await api.resume();
+    return api;
+  }
+
+  private constructor(programs: Programs, folder: string, ports: readonly [number, number, number]) {
+    this.#programs = programs;
+    this.#folder = folder;
+    this.#ports = ports;
+  }
+
+  /** Starts it, or starts it again with what it had stored. */
+  async resume(): Promise<void> {
+    const [port, client] = this.#ports;
+    const file = (name: string): string => join(this.#folder, name);
+    const server = spawn(this.#programs.apiServer, [
+      '--etcd-servers', `http://127.0.0.1:${client}`, '--secure-port', String(port), '--bind-address', '127.0.0.1', '--cert-dir', file('certificates'), '--service-cluster-ip-range', '10.0.0.0/24',
+      '--service-account-issuer', 'https://test', '--service-account-key-file', file('sa.pub'), '--service-account-signing-key-file', file('sa.key'),
+      '--authorization-mode', 'RBAC', '--token-auth-file', file('tokens'), '--disable-admission-plugins', 'ServiceAccount',
+    ], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#server = server;
+    const said: string[] = [];
+    server.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    // It says nothing when it is ready; it answers.
+    for (let isReady = false; !isReady;) {
+      if (server.exitCode !== null) throw new Error(`the API server ended: ${said.join('').slice(-2_000)}`);
+      isReady = await this.get('/readyz').then(() => true, () => false);
+    }
+  }
+
+  async kill(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    const exited = once(server, 'exit');
+    server.kill('SIGKILL');
+    await exited;
+  }
+
+  #kubeconfig(token: string): string {
+    return JSON.stringify({
+      'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: { token } }],
+      'clusters': [{ name: 'test', cluster: { 'server': `https://127.0.0.1:${this.#ports[0]}`, 'insecure-skip-tls-verify': true } }],
+    });
+  }
+
+  /**
+   * As an administrator, without a client in between that would leave out what it does not know.
+   * @throws {Error} with what the API server says against it.
+   */
+  async #ask(method: string, path: string, body?: object, options: { readonly type?: string; readonly token?: string } = {}): Promise<object> {
+    const { type = 'application/json', token = adminToken } = options;
+    const sent = request({ method, host: '127.0.0.1', port: this.#ports[0], path, rejectUnauthorized: false, headers: { 'authorization': `Bearer ${token}`, 'content-type': type } });
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const answered = await text(response);
+    const answer = response.headers['content-type'] === 'application/json' ? (JSON.parse(answered) as { readonly message?: string }) : { message: answered };
+    if ((response.statusCode ?? 500) >= 300) throw new Error(answer.message);
+    return answer;
+  }
+
+  async get<Entry extends object>(path: string): Promise<Entry> {
+    return (await this.#ask('GET', path)) as Entry;
+  }
+
+  /** Creates an object, or with `dryRun` only asks whether it could be. A field that Kubernetes does not know is an error. */
+  async create(object: KubernetesObject, dryRun = false): Promise<void> {
+    await this.#ask('POST', `${await this.pathOf(object, false)}?fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`, object);
+  }
+
+  async merge(object: KubernetesObject): Promise<void> {
+    await this.#ask('PATCH', await this.pathOf(object, true), object, { type: 'application/merge-patch+json' });
+  }
+
+  async delete(object: KubernetesObject): Promise<void> {
+    await this.#ask('DELETE', await this.pathOf(object, true));
+  }
+
+  async pathOf({ apiVersion, kind, metadata: { name, namespace } }: KubernetesObject, isNamed: boolean): Promise<string> {
+    const base = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
+    const { resources } = await this.get<{ readonly resources: readonly { readonly name: string; readonly kind: string; readonly namespaced: boolean }[] }>(base);
+    const resource = resources.find((each) => each.kind === kind && !each.name.includes('/'));
+    if (resource === undefined) throw new Error(`${apiVersion} has no ${kind}`);
+    return `${base}${resource.namespaced ? `/namespaces/${namespace ?? 'default'}` : ''}/${resource.name}${isNamed ? `/${name}` : ''}`;
+  }
+
+  /** A file that lets its reader do what the service account may, and the token in it. */
+  async actAs(namespace: string, serviceAccount: string): Promise<{ readonly kubeconfig: string; readonly token: string }> {
+    const { status: { token } } = (await this.#ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: ['https://test'], expirationSeconds: 3_600 } })) as { readonly status: { readonly token: string } };
+    const kubeconfig = join(this.#folder, `${serviceAccount}.json`);
+    await writeFile(kubeconfig, this.#kubeconfig(token));
+    return { kubeconfig, token };
+  }
+
+  /** Whether whoever has the token may do something. */
+  async may(token: string, verb: string, resource: string, inGroup = '', subresource?: string): Promise<boolean> {
+    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, group: inGroup, subresource } } };
+    const { status } = (await this.#ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review, { token })) as { readonly status: { readonly allowed: boolean } };
+    return status.allowed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    const etcd = this.#etcd;
+    if (etcd !== undefined) {
+      const exited = once(etcd, 'exit');
+      etcd.kill('SIGKILL');
+      await exited;
+    }
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
