@@ -25,9 +25,14 @@ export interface PendingRequest {
 
 export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void;
 
-export interface Subscription {
-  /** Takes no new message. Those already delivered are finished by their handlers. */
+export interface Watch {
+  /** Hears nothing more. */
   close(): void;
+}
+
+export interface Subscription extends Watch {
+  /** Takes no new message: who sends one is told that nobody listens. Resolves when those on their way have been handled. */
+  drain(): Promise<void>;
 }
 
 export interface Bus {
@@ -94,7 +99,7 @@ export interface KeyValue<Value> {
   update(key: string, value: Value, revision: number): Promise<number>;
   delete(key: string): Promise<void>;
   /** Hears every present value, then every change. Resolves when the present ones have been heard. */
-  watch(observer: (change: KeyValueChange<Value>) => void): Promise<Subscription>;
+  watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch>;
 }
 
 /** Subjects of which what was said last is kept, within bounds; the oldest goes first. */
@@ -118,7 +123,7 @@ export interface Journal<Entry> {
    * Hears what is kept of a subject, oldest first, and what is appended from now on: an entry of this moment may be heard twice.
    * Resolves when what is kept has been heard.
    */
-  follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Subscription>;
+  follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch>;
 }
 
 /** Where an implementation reports what no caller can be told: a handler's exception, an undecodable message, a reconnect. */

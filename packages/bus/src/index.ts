@@ -1,4 +1,4 @@
-export type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, KeyValueChange, KeyValueEntry, OnFault, PendingRequest, ReplyObserver, Subscription } from './bus.ts';
+export type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, KeyValueChange, KeyValueEntry, OnFault, PendingRequest, ReplyObserver, Subscription, Watch } from './bus.ts';
 export { BusError } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';

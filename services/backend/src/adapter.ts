@@ -101,7 +101,9 @@ export class Adapter {
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
-  #busSubscriptions: Subscription[] = [];
+  /** Where calls come in, and what is said of calls that are there. */
+  #inlets: Subscription[] = [];
+  #controls: Subscription[] = [];
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
   readonly firstAttempt: Promise<void>;
@@ -185,13 +187,15 @@ export class Adapter {
     this.#catalog.open(await bus.keyValue(catalogBucket));
     // Before calls can come: they wait for it (C4).
     this.#connection.start();
-    this.#busSubscriptions = [
+    this.#inlets = [
       await bus.subscribe(subjects.backend(server), (command, reply) => {
         // Whoever comes back finds here what the server keeps for it.
         if (bus.isShared && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
         this.#call(command, reply);
       }, { queue: 'backend' }),
       await bus.subscribe(subjects.backendAt(server, worker), (command, reply) => this.#call(command, reply)),
+    ];
+    this.#controls = [
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
       await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => {
         const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
@@ -206,8 +210,9 @@ export class Adapter {
    * @param isRemoved the server left the configuration, so it leaves the catalogue too.
    */
   async stop(drainMs: number, isRemoved: boolean): Promise<void> {
-    for (const subscription of this.#busSubscriptions) subscription.close();
+    await Promise.all(this.#inlets.map((subscription) => subscription.drain()));
     await this.#drained(drainMs);
+    for (const subscription of this.#controls) subscription.close();
     await Promise.all([this.#connection.stop(), this.#instances.stop()]);
     if (isRemoved) {
       await this.#catalog.remove();

@@ -164,7 +164,9 @@ export class SessionDoor {
           reply: (reply) => {
             limit.cancel();
             pending.close();
-            answer(reply);
+            // One that is leaving; another one takes it.
+            if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens) ask(attempt + 1);
+            else answer(reply);
           },
           failed: () => {
             limit.cancel();
@@ -409,7 +411,11 @@ export class SessionDoor {
         reply: (frame) => {
           pending.close();
           limit.cancel();
-          if (frame.kind !== 'probed') return;
+          if (frame.kind !== 'probed') {
+            // Its worker has just given it up; the next one knows.
+            this.#wheel.schedule(adoptRetryMs, askAgain);
+            return;
+          }
           for (const [index, passage] of passages.entries()) {
             // Only what was sent before the question can be lost by the answer.
             if (passage.attempts !== attempts[index]) continue;
@@ -425,7 +431,14 @@ export class SessionDoor {
           for (const [index, passage] of passages.entries()) if (passage.attempts === attempts[index]) this.#lost(passage);
         },
       });
-      const limit = this.#wheel.schedule(probeMs, () => pending.close());
+      const askAgain = (): void => {
+        const left = passages.filter((passage, index) => this.#open.has(passage) && passage.attempts === attempts[index]);
+        if (left.length > 0 && this.#bus.connected) this.#lookAfter(left, wasDisturbed);
+      };
+      const limit = this.#wheel.schedule(probeMs, () => {
+        pending.close();
+        askAgain();
+      });
     }
   }
 

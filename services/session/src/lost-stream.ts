@@ -2,7 +2,7 @@
  * A stream that another worker began. What it had sent is in the journal. A worker that only leaves goes on with it, and so
  * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
  */
-import { subjects, type Bus, type Journal, type Subscription } from '@omnibus/bus';
+import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
 import { errorText, fault, toErrorObject, type JsonRpcId, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './resumable-stream.ts';
 
@@ -20,7 +20,7 @@ export class LostStream {
   readonly #options: LostStreamOptions;
   readonly #requests: JsonRpcId[] = [];
   readonly events: SentEvent[] = [];
-  #subscription: Subscription | undefined;
+  #subscription: Watch | undefined;
   #hear: ((event: SentEvent) => void) | undefined;
 
   private constructor(options: LostStreamOptions) {

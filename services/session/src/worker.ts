@@ -1,5 +1,5 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
-import { catalogBucket, Heart, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription } from '@omnibus/bus';
+import { catalogBucket, Heart, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -29,6 +29,8 @@ export interface SessionWorkerOptions {
 interface Held {
   readonly session: Session;
   subscription: Subscription | undefined;
+  /** Another worker may have it: what still comes here is sent on. */
+  isReleased: boolean;
 }
 
 /** Records read at once after a reconnect. */
@@ -46,7 +48,9 @@ export class SessionWorker {
   readonly #watch: ExchangeWatch;
   readonly #sessions = new Map<SessionKey, Held>();
   readonly #perPrincipal = new Map<Principal, number>();
-  #subscriptions: Subscription[] = [];
+  /** Where sessions come in, and what those that are there hear. */
+  #inlets: Subscription[] = [];
+  #news: Watch[] = [];
   #config: Config;
   #isStopping = false;
   readonly #heart: Heart<Presence>;
@@ -97,12 +101,14 @@ export class SessionWorker {
   async start(): Promise<void> {
     const { bus } = this.#options;
     const catalog = await bus.keyValue(catalogBucket);
-    this.#subscriptions = [
+    this.#news = [
       await catalog.watch((change) => this.#views.catalogChanged(change)),
       await bus.subscribe(subjects.notices, (notice) => {
         for (const { session } of this.#sessions.values()) session.hear(notice);
         this.#desk.hear(notice);
       }),
+    ];
+    this.#inlets = [
       await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((outcome) => reply({ outcome })), { queue: 'session' }),
       await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
     ];
@@ -130,24 +136,27 @@ export class SessionWorker {
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    for (const subscription of this.#subscriptions) subscription.close();
+    await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
     const { drain } = this.#config.timeouts;
     this.#watch.stop();
     const { bus } = this.#options;
     if (!bus.isShared) {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
-      return;
+    } else {
+      await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
+      this.#heart.stop();
     }
-    await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
-    this.#heart.stop();
+    for (const watch of this.#news) watch.close();
   }
 
   /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
-  async #handOver({ session, subscription }: Held, limitMs: number): Promise<void> {
+  async #handOver(held: Held, limitMs: number): Promise<void> {
+    const { session, subscription } = held;
     await this.#records.release(session.key);
     this.#options.metrics.sessionsHandedOver.inc();
+    held.isReleased = true;
     // Who asks from now on finds nobody, and asks another worker.
-    subscription?.close();
+    await subscription?.drain();
     await session.handOver(limitMs);
   }
 
@@ -195,16 +204,19 @@ export class SessionWorker {
       },
       changed: (changed) => this.#records.save(changed.key, changed.record(this.#worker)),
     });
-    this.#sessions.set(key, { session, subscription: undefined });
+    this.#sessions.set(key, { session, subscription: undefined, isReleased: false });
     this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
     return session;
   }
 
   /** The queue group keeps a command from being served twice while two workers believe that they hold the session. */
   async #listen(session: Session): Promise<void> {
-    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => session.receive(command, answer), { queue: 'owner' });
     const held = this.#sessions.get(session.key);
-    if (held?.session === session) held.subscription = subscription;
+    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => {
+      if (held?.isReleased === true) answer({ kind: 'moved' });
+      else session.receive(command, answer);
+    }, { queue: 'owner' });
+    if (held !== undefined && this.#sessions.get(session.key) === held) held.subscription = subscription;
     else subscription.close();
   }
 

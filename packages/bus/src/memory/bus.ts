@@ -77,7 +77,17 @@ export class MemoryBus implements Bus {
       group.members = [...group.members, member];
       listeners.groups.set(options.queue, group);
     }
-    return Promise.resolve({ close: () => this.#unsubscribe(to.name, listeners, member) });
+    return Promise.resolve({
+      close: () => {
+        member.open = false;
+        this.#unsubscribe(to.name, listeners, member);
+      },
+      drain: async () => {
+        this.#unsubscribe(to.name, listeners, member);
+        await new Promise<void>((resolve) => this.#enqueue(resolve));
+        member.open = false;
+      },
+    });
   }
 
   roundTrip(): Promise<number> {
@@ -154,7 +164,6 @@ export class MemoryBus implements Bus {
   }
 
   #unsubscribe(name: string, listeners: Listeners, member: Member): void {
-    member.open = false;
     listeners.everyone = listeners.everyone.filter((other) => other !== member);
     for (const [queue, group] of listeners.groups) {
       group.members = group.members.filter((other) => other !== member);

@@ -1,4 +1,4 @@
-import type { Bus, Journal, JournalDefinition, Subscription } from '../bus.ts';
+import type { Bus, Journal, JournalDefinition, Watch } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 
 interface Kept<Entry> {
@@ -34,7 +34,7 @@ export class MemoryJournal<Entry> implements Journal<Entry> {
     this.#bus.publish(to, entry);
   }
 
-  async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Subscription> {
+  async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
     const subscription = await this.#bus.subscribe(subject, observer);
     for (const { entry } of this.#read(subject)) observer(entry);
     return subscription;

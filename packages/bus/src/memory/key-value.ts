@@ -1,5 +1,5 @@
 import { BusError } from '../errors.ts';
-import type { KeyValue, KeyValueChange, KeyValueEntry, Subscription } from '../bus.ts';
+import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
 
 export class MemoryKeyValue<Value> implements KeyValue<Value> {
   readonly #entries = new Map<string, KeyValueEntry<Value>>();
@@ -43,7 +43,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     return Promise.resolve();
   }
 
-  watch(observer: (change: KeyValueChange<Value>) => void): Promise<Subscription> {
+  watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch> {
     let open = true;
     const guarded = (change: KeyValueChange<Value>): void => {
       if (open) observer(change);

@@ -95,6 +95,11 @@ class NatsBus implements Bus {
       close: () => {
         if (!subscription.isClosed()) subscription.unsubscribe();
       },
+      async drain() {
+        // A connection that is gone brings nothing more.
+        if (!subscription.isClosed()) await subscription.drain().catch(() => undefined);
+        await lane.tail;
+      },
     };
   }
 

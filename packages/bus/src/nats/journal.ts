@@ -5,7 +5,7 @@
 import { DiscardPolicy, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
-import type { Bus, Journal, JournalDefinition, OnFault, Subscription } from '../bus.ts';
+import type { Bus, Journal, JournalDefinition, OnFault, Watch } from '../bus.ts';
 import { allOf, type Subject } from '../subject.ts';
 import { withReplicas } from './jetstream.ts';
 
@@ -52,7 +52,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
     else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(to.name, bytes);
   }
 
-  async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Subscription> {
+  async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
     // Subscribed first, so that nothing falls between what is kept and what comes.
     const subscription = await this.#bus.subscribe(subject, observer);
     try {

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import { withReplicas } from './jetstream.ts';
-import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Subscription } from '../bus.ts';
+import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
 const wrongLastSequence = 10_071;
@@ -77,7 +77,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     await this.#purgeParts(key, '');
   }
 
-  async watch(observer: (change: KeyValueChange<Value>) => void): Promise<Subscription> {
+  async watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch> {
     let present = await this.#countKeys();
     const watch = await this.#bucket.watch();
     let allHeard: () => void;

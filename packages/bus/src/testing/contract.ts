@@ -122,6 +122,20 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       expect(((await heard.until(1))[0] as BusError).kind).toBe('no-responders');
     });
 
+    it('handles what is on its way to a subscription that is drained, and says no-responders to what comes after', async () => {
+      const subscription = await bus.far.subscribe(greetings, ({ text }, reply) => reply({ text }));
+      const { heard, observer } = observe<{ readonly text: string }>();
+      const sent = Array.from({ length: 100 }, (_, number) => ({ text: String(number) }));
+      for (const payload of sent) bus.near.request(greetings, payload, observer);
+      // What was sent has left this side; on the other it is on its way in.
+      await bus.near.roundTrip();
+      await subscription.drain();
+      const { heard: refused, observer: late } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'late' }, late);
+      expect(((await refused.until(1))[0] as BusError).kind).toBe('no-responders');
+      expect(await heard.until(sent.length)).toEqual(sent);
+    });
+
     it('says nothing more to a closed request', async () => {
       const replies: ((payload: { readonly text: string }) => void)[] = [];
       const asked = new Heard<string>();

@@ -76,7 +76,7 @@ export class ModernDesk {
   /** Ends subscriptions in order and waits for running calls, up to the limit. */
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
-    for (const subscription of this.#subscriptions.slice(0, 2)) subscription.close();
+    await Promise.all(this.#subscriptions.slice(0, 2).map((subscription) => subscription.drain()));
     for (const listener of this.#listeners.values()) listener.end(true);
     this.#listeners.clear();
     if ([...this.#calls.values()].some(({ isRunning }) => isRunning)) {
