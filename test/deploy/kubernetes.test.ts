@@ -99,7 +99,7 @@ it('the resource definition is one that Kubernetes takes, and asks for what the 
   expect(versions[0].additionalPrinterColumns.length).toBeGreaterThan(3);
   const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as { properties: { mcpServers: { additionalProperties: { properties: object } } } };
   const options = Object.keys(schema.properties.mcpServers.additionalProperties.properties);
-  for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect(options).toContain(field);
+  for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect([...options, 'headersFrom']).toContain(field);
   expect(await readFile(join(plain, 'mcpserver.yaml'), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8'));
 });
 
@@ -129,6 +129,7 @@ if (helm !== undefined) describe('the chart', () => {
     ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
     ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
+    ['headers from Secrets', ['discovery.secrets=true'], ['ClusterRole omnibus-discovery']],
   ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
     const manifests = chart(...settings);
     await check(manifests);

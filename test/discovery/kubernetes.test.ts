@@ -77,3 +77,29 @@ it('a labelled Service is a server, at the port and path its annotations say', a
   expect(servers.map(({ server }) => server)).toEqual(['team_wiki']);
   await gateway.edge.line(/wiki\.team\.svc/);
 });
+
+it('headers come from Secrets that are labelled for it, and from no others', async () => {
+  await using api = await KubernetesApi.start();
+  await using upstream = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
+  const headersFrom = (name: string, key = 'token'): object[] => [{ name: 'Authorization', prefix: 'Bearer ', secretKeyRef: { name, key } }];
+  const labels = { 'omnibus.dev/mcp': 'true' };
+  api.secrets.set('team/for-servers', { labels, data: { token: 'xyz\n' } });
+  api.secrets.set('team/private', { labels: {}, data: { token: 'private' } });
+  api.apply('mcpservers', 'team', 'good', { url: upstream.url, headersFrom: headersFrom('for-servers') });
+  api.apply('mcpservers', 'team', 'thief', { url: upstream.url, headersFrom: headersFrom('private') });
+  api.apply('mcpservers', 'team', 'lost', { url: upstream.url, headersFrom: headersFrom('nowhere') });
+  api.apply('mcpservers', 'team', 'empty', { url: upstream.url, headersFrom: headersFrom('for-servers', 'password') });
+  await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true, secrets: true } } }, { KUBECONFIG: api.kubeconfig });
+  const of = (name: string, reason: string, part: string) => api.patches.untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason && patch.status.conditions[0].message.includes(part));
+  await of('good', 'Connected', 'team_good__*');
+  await of('thief', 'Invalid', 'has no label omnibus.dev/mcp');
+  await of('lost', 'Invalid', 'secrets "nowhere" not found');
+  await of('empty', 'Invalid', 'has no key "password"');
+  using client = await RawClient.open(gateway.url);
+  expect((await client.callTool('one')).last.result).toEqual(text('one'));
+  expect(upstream.authorizations).toEqual(new Set(['Bearer xyz']));
+
+  await using other = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
+  await other.edge.line(/listening/);
+  await of('good', 'Invalid', 'discovery.kubernetes.secrets is off');
+});

@@ -47,6 +47,8 @@ export class KubernetesApi {
   readonly watched = new Heard<{ readonly resource: Resource; readonly from: number }>();
   readonly listed = new Heard<Resource>();
   kubeconfig = '';
+  /** By namespace and name. */
+  readonly secrets = new Map<string, { readonly labels: Record<string, string>; readonly data: Record<string, string> }>();
 
   static async start(): Promise<KubernetesApi> {
     const api = new KubernetesApi();
@@ -98,6 +100,11 @@ export class KubernetesApi {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
+    const secret = /^\/api\/v1\/namespaces\/([^/]+)\/secrets\/([^/]+)$/.exec(url.pathname);
+    if (secret !== null) {
+      this.#answerSecret(`${secret[1]}/${secret[2]}`, response);
+      return;
+    }
     const match = /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|services)(?:\/([^/]+)\/status)?$/.exec(url.pathname);
     if (match === null || request.headers.authorization !== 'Bearer test-token') {
       response.writeHead(match === null ? 404 : 401).end();
@@ -118,6 +125,13 @@ export class KubernetesApi {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...resources[resource], kind: `${resources[resource].kind}List`, metadata: { resourceVersion: String(this.#version) }, items }));
       this.listed.add(resource);
     }
+  }
+
+  #answerSecret(id: string, response: ServerResponse): void {
+    const found = this.secrets.get(id);
+    const body = found === undefined ? { kind: 'Status', code: 404, message: `secrets "${id.split('/')[1]}" not found` }
+      : { apiVersion: 'v1', kind: 'Secret', metadata: { labels: found.labels }, data: Object.fromEntries(Object.entries(found.data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])) };
+    response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   }
 
   #watch(resource: Resource, from: number, response: ServerResponse): void {

@@ -55,6 +55,8 @@ export class Upstream {
   readonly looked = new Heard<Call>();
   /** Standing streams that were opened. */
   readonly listening = new Heard<string>();
+  /** What was said in that header. */
+  readonly authorizations = new Set<string | undefined>();
   tools: readonly JsonObject[];
   #options: UpstreamOptions;
   #server: Server | undefined;
@@ -113,6 +115,7 @@ export class Upstream {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const session = request.headers['mcp-session-id'];
+    this.authorizations.add(request.headers.authorization);
     if (request.method === 'GET') {
       if (typeof session !== 'string' || !this.#sessions.has(session)) {
         response.writeHead(404).end();

@@ -123,6 +123,7 @@ const shape = z.strictObject({
     kubernetes: z.strictObject({
       enabled: z.boolean().default(false).describe('Whether servers are taken from `McpServer` objects and labelled Services too.'),
       namespaces: z.array(z.string()).default([]).describe('Where to look; empty for the whole cluster.'),
+      secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway has to be allowed to get Secrets.'),
     }).prefault({}),
   }).prefault({}).describe('Servers that are not in this file.'),
   mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway, in the order of its lists.'),

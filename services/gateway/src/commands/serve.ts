@@ -66,6 +66,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
     namespaces: kubernetes.namespaces,
+    secrets: kubernetes.secrets,
     isTaken: (server) => Object.hasOwn(current.mcpServers, server),
     changed: (servers) => {
       discovered = servers;

@@ -8,11 +8,14 @@ import type { ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { crdVersion, group, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
+import { Secrets, secretId } from './secrets.ts';
+import { crdVersion, group, headersFromOf, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
 
 export interface KubernetesDiscoveryOptions {
   /** Empty for all. */
   readonly namespaces: readonly string[];
+  /** Whether headers may come from Secrets. */
+  readonly secrets: boolean;
   /** Names that are taken by the configuration file. */
   readonly isTaken: (server: string) => boolean;
   /** Called when the servers are not what they were. */
@@ -45,6 +48,7 @@ export class KubernetesDiscovery {
   readonly #options: KubernetesDiscoveryOptions;
   readonly #client: KubernetesClient;
   readonly #objects = new Map<string, ServerObject>();
+  readonly #secrets: Secrets | undefined;
   readonly #informers: Informer<KubernetesEntry>[] = [];
   /** As it was last written, by object. */
   readonly #written = new Map<string, string>();
@@ -56,6 +60,13 @@ export class KubernetesDiscovery {
   private constructor(options: KubernetesDiscoveryOptions, client: KubernetesClient) {
     this.#options = options;
     this.#client = client;
+    this.#secrets = options.secrets ? new Secrets({
+      wheel: options.wheel,
+      read: (namespace, name) => client.core.readNamespacedSecret({ namespace, name }).catch((error: unknown) => {
+        throw new Error(messageOf(error), { cause: error });
+      }),
+      changed: () => this.#settle(),
+    }) : undefined;
   }
 
   /** Watches. @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
@@ -76,6 +87,7 @@ export class KubernetesDiscovery {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#settling?.cancel();
+    this.#secrets?.stop();
     this.#reporting?.cancel();
     await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
@@ -130,6 +142,7 @@ export class KubernetesDiscovery {
   #settle(): void {
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
       this.#settling = undefined;
+      this.#secrets?.keep(new Set([...this.#objects.values()].flatMap((object) => headersFromOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)))));
       const found: [string, ServerConfig][] = [];
       for (const [key, read] of this.#readAll()) {
         if ('config' in read) found.push([read.server, read.config]);
@@ -149,7 +162,8 @@ export class KubernetesDiscovery {
     const owners = new Map<string, string>();
     const claims = [...this.#objects].toSorted(([, a], [, b]) => (claimOf(a) < claimOf(b) ? -1 : 1));
     return new Map(claims.map(([key, object]): [string, Read] => {
-      const read = readObject(object);
+      const secrets = this.#secrets;
+      const read = readObject(object, secrets === undefined ? undefined : (secretKey) => secrets.value(object.namespace, secretKey));
       const { server } = read;
       const owner = this.#options.isTaken(server) ? "the gateway's own configuration" : owners.get(server);
       if (owner !== undefined) return [key, { server, problem: `the name "${server}" is taken, by ${owner}` }];
@@ -184,6 +198,16 @@ export class KubernetesDiscovery {
         this.#options.log.warn({ err: error, namespace, name }, 'the status of a server could not be written');
       }
     }
+  }
+}
+
+/** What the API server says, without what the client wraps around it. */
+function messageOf(error: unknown): string {
+  const { body } = error as { readonly body?: unknown };
+  try {
+    return (JSON.parse(String(body)) as { readonly message: string }).message;
+  } catch {
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

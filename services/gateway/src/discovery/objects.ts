@@ -8,7 +8,7 @@ import { isToken } from '@omnibus/protocol';
 export const group = 'omnibus.dev';
 export const crdVersion = 'v1alpha1';
 export const plural = 'mcpservers';
-/** A Service with this label, set to "true", is a server. */
+/** A Service with this label, set to "true", is a server; a Secret with it may be sent to one. */
 export const serviceLabel = `${group}/mcp`;
 const annotation = { port: `${group}/port`, path: `${group}/path`, type: `${group}/type`, description: `${group}/description` };
 
@@ -44,6 +44,20 @@ export interface ServerStatus {
 /** What an `McpServer` may say; the same words as in the configuration file. */
 const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxWaiting', 'tools'] as const;
 
+/** A value in a Secret. */
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** A header whose value is kept in a Secret. */
+export interface HeaderFrom {
+  readonly name: string;
+  /** What comes before the value, such as "Bearer ". */
+  readonly prefix?: string;
+  readonly secretKeyRef: SecretKey;
+}
+
 export type Read = { readonly server: string; readonly config: ServerConfig } | { readonly server: string; readonly problem: string };
 
 /**
@@ -54,7 +68,12 @@ function serverNameOf({ namespace, name }: ServerObject): string {
   return `${namespace}_${name.replaceAll('.', '-')}`;
 }
 
-export function readObject(object: ServerObject): Read {
+export function headersFromOf({ spec }: ServerObject): readonly HeaderFrom[] {
+  return (spec['headersFrom'] ?? []) as readonly HeaderFrom[];
+}
+
+/** @param secret looks up the value of a header; undefined where the gateway reads no Secrets. */
+export function readObject(object: ServerObject, secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined): Read {
   const server = serverNameOf(object);
   if (!isToken(server)) return { server, problem: `"${server}" is no name for a server: namespace and name together may have 63 characters` };
   const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (object.spec[field] === undefined ? [] : [[field, object.spec[field]]])));
@@ -62,7 +81,14 @@ export function readObject(object: ServerObject): Read {
   if (given['url'] === undefined) return { server, problem: 'spec.url is missing' };
   const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: given } }), env: {}, readFile: () => '' });
   if ('problems' in result) return { server, problem: result.problems.map((problem) => formatProblem(problem).replace(`mcpServers.${server}`, 'spec')).join('; ') };
-  return { server, config: result.config.mcpServers[server] as ServerConfig };
+  const config = result.config.mcpServers[server] as ServerConfig;
+  const headers: Record<string, string> = { ...config.headers };
+  for (const { name, prefix = '', secretKeyRef } of headersFromOf(object)) {
+    const found = secret?.(secretKeyRef) ?? { problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off' };
+    if ('problem' in found) return { server, problem: `spec.headersFrom: ${found.problem}` };
+    headers[name] = `${prefix}${found.value}`;
+  }
+  return { server, config: { ...config, headers } };
 }
 
 function fromService({ namespace, name, spec, annotations }: ServerObject): Record<string, unknown> | string {
