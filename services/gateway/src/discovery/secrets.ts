@@ -6,7 +6,7 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { serviceLabel, type SecretKey } from './objects.ts';
 
 /** The part of a Secret that is looked at; values are in base64. */
-export interface SecretObject {
+interface SecretObject {
   readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
 }
