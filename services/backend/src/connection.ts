@@ -291,6 +291,7 @@ export class UpstreamConnection {
     this.#wasReady = true;
     this.#isUp = true;
     this.#circuit.isWell();
+    this.#settling?.cancel();
     this.#settling = this.#options.wheel.schedule(this.#options.backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
     for (const [id, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
@@ -473,6 +474,7 @@ export class UpstreamConnection {
       return;
     }
     if (failure.kind === 'refused' && failure.error !== undefined && (this.#isModern || pending.method === 'server/discover')) {
+      this.#circuit.isWell();
       this.#settle(id, { kind: 'error', error: failure.error });
       return;
     }

@@ -95,9 +95,10 @@ class NatsBus implements Bus {
       close: () => {
         if (!subscription.isClosed()) subscription.unsubscribe();
       },
-      async drain() {
-        // A connection that is gone brings nothing more.
-        if (!subscription.isClosed()) await subscription.drain().catch(() => undefined);
+      drain: async () => {
+        // A connection that is gone brings nothing more, and would be waited for.
+        if (!this.connected) subscription.unsubscribe();
+        else if (!subscription.isClosed()) await subscription.drain().catch(() => undefined);
         await lane.tail;
       },
     };

@@ -140,6 +140,7 @@ export class KubernetesDiscovery {
   }
 
   #settle(): void {
+    if (this.#isStopped) return;
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
       this.#settling = undefined;
       this.#secrets?.keep(new Set([...this.#objects.values()].flatMap((object) => headersFromOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)))));
