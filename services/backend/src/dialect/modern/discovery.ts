@@ -47,19 +47,22 @@ export class Era {
   readonly #pinned: 'legacy' | 'modern' | undefined;
   #known: 'legacy' | 'modern' | undefined;
   #knownAt = 0;
+  readonly #now: () => number;
 
-  constructor(setting: 'auto' | 'legacy' | 'modern') {
+  /** @param now monotonic milliseconds. */
+  constructor(setting: 'auto' | 'legacy' | 'modern', now: () => number = () => performance.now()) {
+    this.#now = now;
     this.#pinned = setting === 'auto' ? undefined : setting;
   }
 
   get current(): 'legacy' | 'modern' | undefined {
     if (this.#pinned !== undefined) return this.#pinned;
-    return this.#known === 'legacy' && performance.now() - this.#knownAt > legacyVerdictMs ? undefined : this.#known;
+    return this.#known === 'legacy' && this.#now() - this.#knownAt > legacyVerdictMs ? undefined : this.#known;
   }
 
   learn(era: 'legacy' | 'modern'): void {
     this.#known = era;
-    this.#knownAt = performance.now();
+    this.#knownAt = this.#now();
   }
 
   /** The next connection asks again. */
