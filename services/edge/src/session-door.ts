@@ -11,6 +11,7 @@ import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, repeatableMethods, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import { ModernDoor } from './modern-door.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
 /** `nobody`: there is no worker that could say. */
@@ -44,25 +45,6 @@ class Passage extends Link {
   }
 }
 
-/** A request without a session. */
-class ModernPassage extends Link {
-  readonly command: ModernCommand;
-  readonly observer: ReplyObserver<StreamFrame>;
-  pending: PendingRequest | undefined;
-  attempts = 0;
-  sentAt = 0;
-  /** A worker has said that it has it. */
-  isSure = false;
-
-  constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
-    super();
-    this.command = command;
-    this.observer = observer;
-  }
-}
-
-/** Workers have this long to say which requests they hold. */
-const holdsMs = 500;
 /** A worker that does not answer by then is asked again, or gone. */
 const probeMs = 2_000;
 const maxAttempts = 12;
@@ -85,7 +67,7 @@ export class SessionDoor {
   readonly #wheel: DeadlineWheel;
   readonly #log: Logger;
   readonly #open = new Ring<Passage>();
-  readonly #openModern = new Ring<ModernPassage>();
+  readonly #modern: ModernDoor;
   readonly #adoptions = new Map<SessionKey, Promise<Adoption>>();
   readonly #workers: PresenceWatch<Presence>;
   #reconnects = 0;
@@ -95,6 +77,7 @@ export class SessionDoor {
     this.#bus = bus;
     this.#wheel = wheel;
     this.#log = log;
+    this.#modern = new ModernDoor(bus, wheel, log);
     this.#workers = new PresenceWatch({
       bus,
       clock: wheel,
@@ -103,18 +86,18 @@ export class SessionDoor {
       gone: (workers, how) => {
         if (how === 'lost') log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
         this.#lookAfter(this.#open.toArray());
-        this.#lookAfterModern(this.#openModern.toArray());
+        this.#modern.lookAfter();
       },
       missing: () => {
         const since = performance.now() - unsureMs;
         this.#lookAfter(this.#open.toArray().filter(({ isSure, sentAt }) => !isSure && sentAt > since));
-        this.#lookAfterModern(this.#openModern.toArray().filter(({ isSure, sentAt }) => !isSure && sentAt > since));
+        this.#modern.lookAfter(({ isSure, sentAt }) => !isSure && sentAt > since);
       },
       disturbed: () => {
         if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
         this.#reconnects = bus.reconnects;
         this.#lookAfter(this.#open.toArray(), true);
-        this.#lookAfterModern(this.#openModern.toArray());
+        this.#modern.lookAfter();
       },
     });
   }
@@ -131,7 +114,7 @@ export class SessionDoor {
 
   /** What waits for its answer here. */
   get waiting(): number {
-    return this.#open.size + this.#openModern.size;
+    return this.#open.size + this.#modern.waiting;
   }
 
   /**
@@ -328,70 +311,7 @@ export class SessionDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   requestModern(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const passage = new ModernPassage(command, observer);
-    this.#openModern.add(passage);
-    try {
-      this.#sendModern(passage);
-    } catch (error) {
-      this.#openModern.remove(passage);
-      throw error;
-    }
-    return {
-      close: () => {
-        this.#openModern.remove(passage);
-        passage.pending?.close();
-      },
-    };
-  }
-
-  #sendModern(passage: ModernPassage): void {
-    passage.attempts += 1;
-    passage.sentAt = performance.now();
-    passage.isSure = false;
-    passage.pending = this.#bus.request(subjects.modern, passage.command, {
-      reply: (frame) => passage.observer.reply(frame),
-      failed: (error) => {
-        if (this.#openModern.remove(passage)) passage.observer.failed(error);
-      },
-    });
-  }
-
-  /** Asks which of the open requests any worker holds; the others are lost. */
-  #lookAfterModern(open: readonly ModernPassage[]): void {
-    if (open.length === 0) return;
-    const held = new Set<SessionKey>();
-    const attempts = open.map((passage) => passage.attempts);
-    const pending = this.#bus.request(subjects.modernHolds, { keys: open.map(({ command }) => command.key) }, {
-      reply: ({ keys }) => {
-        for (const key of keys) held.add(key);
-      },
-      failed: () => undefined, // Nobody is there: nothing is held.
-    });
-    this.#wheel.schedule(holdsMs, () => {
-      pending.close();
-      if (this.#bus.connected) {
-        for (const [index, passage] of open.entries()) {
-          if (passage.attempts !== attempts[index]) continue;
-          passage.isSure = held.has(passage.command.key);
-          if (!passage.isSure) this.#lostModern(passage);
-        }
-      }
-    });
-  }
-
-  #lostModern(passage: ModernPassage): void {
-    if (!this.#openModern.has(passage)) return;
-    passage.pending?.close();
-    if (repeatableMethods.has(passage.command.request.method)) {
-      try {
-        this.#sendModern(passage);
-        return;
-      } catch (error) {
-        this.#log.debug({ err: error }, 'a request could not be sent again');
-      }
-    }
-    this.#openModern.remove(passage);
-    passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
+    return this.#modern.request(command, observer);
   }
 
   /**
