@@ -63,6 +63,34 @@ describe('with session workers that come and go', () => {
     await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one');
   });
 
+  it('SIGTERM: workers are replaced one after the other, and no request fails, of whichever era', async () => {
+    const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(gateway.url)));
+    const modern = Array.from({ length: 4 }, () => new ModernClient(gateway.url));
+    const over = new AbortController();
+    const failures: unknown[] = [];
+    let made = 0;
+    const goOn = async (ask: () => Promise<{ readonly last: Message }>, isGood: (message: Message) => boolean): Promise<void> => {
+      while (!over.signal.aborted) {
+        const { last } = await ask();
+        made += 1;
+        if (!isGood(last)) failures.push(last);
+      }
+    };
+    const isEcho = ({ result }: Message): boolean => JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
+    const running = [
+      ...clients.map((client, index) => (index % 2 === 0 ? goOn(() => client.callTool('up__echo'), isEcho)
+        // Answered by the worker itself, so that there is always one on its way to it.
+        : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
+      ...modern.map((client) => goOn(() => client.call('up__echo'), isEcho)),
+    ];
+    for (let round = 0; round < 4; round += 1) await replaceWorkers('SIGTERM');
+    over.abort();
+    await Promise.all(running);
+    expect(failures).toEqual([]);
+    expect(made).toBeGreaterThan(500);
+    for (const client of clients) client[Symbol.dispose]();
+  });
+
   it('SIGKILL: what was under way is answered, and never done twice; reading is done again', async () => {
     using client = await RawClient.open(gateway.url);
     const calls = upstream.calls.values.length;
