@@ -70,7 +70,7 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
   process.stdout.write(`\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n`
     + `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n`
-    + `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms\n`);
+    + `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
   expect({ lost: tally.lost, wrong: tally.wrong, twice, unanswered: tally.unanswered, orphans }).toEqual({ lost: [], wrong: [], twice: [], unanswered: [], orphans: [] });
   expect(tally.answered).toBeGreaterThan(1_000);
   expect(struck.length).toBeGreaterThanOrEqual(faults.length);

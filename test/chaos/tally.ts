@@ -11,6 +11,8 @@ export class Tally {
   readonly recoveries: number[] = [];
   /** Milliseconds the most unlucky client went without a success. */
   longestWaitMs = 0;
+  /** Whose wait that was, and between which moments of the run, in seconds. */
+  longestWaitOf = '';
   readonly #successes = new Map<string, number>();
   #faultAt: number | undefined;
 
@@ -21,8 +23,12 @@ export class Tally {
   success(client: string): void {
     const now = performance.now();
     this.answered += 1;
-    this.longestWaitMs = Math.max(this.longestWaitMs, now - (this.#successes.get(client) ?? now));
+    const since = this.#successes.get(client) ?? now;
     this.#successes.set(client, now);
+    if (now - since > this.longestWaitMs) {
+      this.longestWaitMs = now - since;
+      this.longestWaitOf = `${client}, until ${Math.round(now / 1_000)} s`;
+    }
     if (this.#faultAt === undefined) return;
     this.recoveries.push(now - this.#faultAt);
     this.#faultAt = undefined;
