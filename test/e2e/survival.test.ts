@@ -65,7 +65,7 @@ describe('with session workers that come and go', () => {
 
   it('SIGTERM: workers are replaced one after the other, and no request fails, of whichever era', async () => {
     const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(gateway.url)));
-    const modern = Array.from({ length: 4 }, () => new ModernClient(gateway.url));
+    const modern = Array.from({ length: 8 }, () => new ModernClient(gateway.url));
     const over = new AbortController();
     const failures: unknown[] = [];
     let made = 0;
@@ -81,8 +81,9 @@ describe('with session workers that come and go', () => {
       ...clients.map((client, index) => (index % 2 === 0 ? goOn(() => client.callTool('up__echo'), isEcho)
         // Answered by the worker itself, so that there is always one on its way to it.
         : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
-      ...modern.map((client) => goOn(() => client.call('up__echo'), isEcho)),
+      ...modern.map((client, index) => (index % 2 === 0 ? goOn(() => client.call('up__echo'), isEcho) : goOn(() => client.request('tools/list'), ({ result }) => Array.isArray(result?.['tools'])))),
     ];
+    running.push(goOn(() => new RawClient(gateway.url).initialize('2025-11-25'), ({ result }) => result?.['protocolVersion'] === '2025-11-25'));
     for (let round = 0; round < 4; round += 1) await replaceWorkers('SIGTERM');
     over.abort();
     await Promise.all(running);

@@ -26,6 +26,8 @@ class Passage extends Link {
 
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
+/** Times a request is sent to workers that leave. */
+const maxAttempts = 12;
 
 export class ModernDoor {
   readonly #bus: Bus;
@@ -70,7 +72,11 @@ export class ModernDoor {
     passage.sentAt = performance.now();
     passage.isSure = false;
     passage.pending = this.#bus.request(subjects.modern, passage.command, {
-      reply: (frame) => passage.observer.reply(frame),
+      reply: (frame) => {
+        // It was on its way to a worker that leaves, which did nothing with it (W1).
+        if (frame.kind === 'refused' && frame.fault.reason === 'gateway.draining' && passage.attempts < maxAttempts) this.#again(passage);
+        else passage.observer.reply(frame);
+      },
       failed: (error) => {
         if (this.#open.remove(passage)) passage.observer.failed(error);
       },
@@ -101,17 +107,25 @@ export class ModernDoor {
     });
   }
 
+  /** The worker that had it is gone. */
   #lost(passage: Passage): void {
     if (!this.#open.has(passage)) return;
+    if (repeatableMethods.has(passage.command.request.method)) this.#again(passage);
+    else this.#giveUp(passage);
+  }
+
+  #again(passage: Passage): void {
     passage.pending?.close();
-    if (repeatableMethods.has(passage.command.request.method)) {
-      try {
-        this.#send(passage);
-        return;
-      } catch (error) {
-        this.#log.debug({ err: error }, 'a request could not be sent again');
-      }
+    try {
+      this.#send(passage);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'a request could not be sent again');
+      this.#giveUp(passage);
     }
+  }
+
+  #giveUp(passage: Passage): void {
+    passage.pending?.close();
     this.#open.remove(passage);
     passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
   }
