@@ -3,12 +3,12 @@
  * options of the build, such as `--network=host --secret id=ca,src=FILE` behind a proxy with a certificate of its own.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { loadConfig } from '@omnibus/config';
 import { root, startProcess } from '../support/processes.ts';
 
 const base = 'node:24-bookworm-slim';
@@ -19,13 +19,16 @@ const docker = (...args: string[]): { readonly status: number | null; readonly o
 };
 const canBuild = docker('info').status === 0 && docker('build', '--help').output.includes('--secret') && (docker('image', 'inspect', base).status === 0 || docker('pull', '-q', base).status === 0);
 
+function build(tag: string, ...more: readonly string[]): void {
+  const options = (process.env['OMNIBUS_DOCKER_BUILD'] ?? '').split(' ').filter((option) => option !== '');
+  const built = docker('build', ...options, ...more, '-f', join(root, 'deploy/docker/Dockerfile'), '-t', tag, root);
+  expect(built.output).not.toContain('ERROR');
+  expect(built.status).toBe(0);
+}
+
 if (canBuild) describe('the image', () => {
   it('is built, and serves without root, without a writable disk and without what is for development', { timeout: 600_000 }, async () => {
-    const options = (process.env['OMNIBUS_DOCKER_BUILD'] ?? '').split(' ').filter((option) => option !== '');
-    const built = docker('build', ...options, '-f', join(root, 'deploy/docker/Dockerfile'), '-t', image, root);
-    expect(built.output).not.toContain('ERROR');
-    expect(built.status).toBe(0);
-
+    build(image);
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-image-'));
     const file = join(folder, 'omnibus.yaml');
     await writeFile(file, 'mcpServers: {}\nlog: { format: json }\n', { mode: 0o644 });
@@ -44,13 +47,29 @@ if (canBuild) describe('the image', () => {
     expect(await stopped).toBe(0);
     await rm(folder, { recursive: true });
   });
+
+  it('has a variant that starts servers with npx and uvx, without root too', { timeout: 600_000 }, () => {
+    build(`${image}-launchers`, '--target', 'launchers');
+    for (const launcher of ['npx', 'uvx']) {
+      const { status, output } = docker('run', '--rm', '--read-only', '--tmpfs', '/tmp:exec', '--cap-drop', 'ALL', '--entrypoint', launcher, `${image}-launchers`, '--version');
+      expect(output).toMatch(/\d+\.\d+\.\d+/);
+      expect(status).toBe(0);
+    }
+  });
 });
 
-it('the compose file names files that are there', async () => {
+interface Compose {
+  readonly services: Readonly<Record<string, { readonly volumes?: readonly string[]; readonly command?: readonly string[] }>>;
+}
+
+it('every file that compose mounts is there, and the configuration is one that Omnibus takes', async () => {
   const folder = join(root, 'deploy/docker');
-  const { services } = parse(await readFile(join(folder, 'compose.yaml'), 'utf8')) as { readonly services: Readonly<Record<string, { readonly volumes?: readonly string[] }>> };
-  expect(Object.keys(services).toSorted()).toEqual(['backend', 'edge', 'grafana', 'nats', 'prometheus', 'session']);
-  const mounted = Object.values(services).flatMap(({ volumes = [] }) => volumes).map((volume) => volume.split(':')[0] as string).filter((path) => path.startsWith('.'));
-  expect(mounted.length).toBeGreaterThan(4);
-  for (const path of mounted) expect(existsSync(join(folder, path)), path).toBe(true);
+  const { services } = parse(await readFile(join(folder, 'compose.yaml'), 'utf8'), { merge: true }) as Compose;
+  expect(Object.keys(services)).toEqual(['nats', 'edge', 'session', 'backend', 'prometheus', 'grafana']);
+  const mounts = Object.values(services).flatMap(({ volumes = [] }) => volumes).map((volume) => volume.split(':')[0] as string).filter((source) => source.startsWith('.'));
+  expect(mounts.length).toBeGreaterThan(5);
+  for (const source of mounts) await access(join(folder, source));
+  for (const role of ['edge', 'session', 'backend']) expect(services[role]?.command).toEqual(['serve', '--config', '/etc/omnibus/omnibus.yaml', '--role', role]);
+  const file = join(folder, 'config/omnibus.yaml');
+  expect('problems' in loadConfig({ file, text: await readFile(file, 'utf8'), env: {}, readFile: () => '' })).toBe(false);
 });

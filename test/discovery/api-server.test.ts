@@ -26,6 +26,15 @@ async function manifests(file: string): Promise<KubernetesObject[]> {
 const programs = await findApiServer();
 if (programs === undefined) console.log('There is no API server of Kubernetes here (KUBEBUILDER_ASSETS), and no Go to build one: discovery is tried against a recorded one only.');
 
+it('the manifests ask for the rights to find servers and to write their status, and for no others', async () => {
+  const roles = (await manifests('omnibus.yaml')).filter(({ kind }) => kind.endsWith('Role')) as (KubernetesObject & { readonly rules: object })[];
+  expect(roles.map(({ rules }) => rules)).toEqual([[
+    { apiGroups: ['omnibus.dev'], resources: ['mcpservers'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['omnibus.dev'], resources: ['mcpservers/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
+  ]]);
+});
+
 if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   let api: ApiServer;
   let gatewayAccount: Awaited<ReturnType<ApiServer['actAs']>>;
