@@ -12,8 +12,11 @@ export class Views {
   readonly #announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
   readonly #records = new Map<ServerName, CatalogRecord>();
   readonly #views = new Map<EndpointName, View>();
-  /** What sessions were last told about: an endpoint is here once it was asked for. */
-  readonly #announced = new Map<EndpointName, View>();
+  /**
+   * What clients may have seen: the view that was announced last, and those that were asked for since, also when a further change has
+   * put an end to them. An endpoint is here once it was asked for.
+   */
+  readonly #seen = new Map<EndpointName, Set<View>>();
   #definitions: ReadonlyMap<EndpointName, EndpointDefinition>;
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
@@ -34,7 +37,9 @@ export class Views {
     if (definition === undefined) return undefined;
     const view = new View(definition, this.#records);
     this.#views.set(endpoint, view);
-    if (!this.#announced.has(endpoint)) this.#announced.set(endpoint, view);
+    const seen = this.#seen.get(endpoint);
+    if (seen === undefined) this.#seen.set(endpoint, new Set([view]));
+    else seen.add(view);
     return view;
   }
 
@@ -56,16 +61,16 @@ export class Views {
     if (this.#announcement !== undefined) return;
     this.#announcement = this.#wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
-      for (const [endpoint, told] of [...this.#announced]) {
+      for (const [endpoint, seen] of [...this.#seen]) {
         const view = this.get(endpoint);
         if (view === undefined) {
-          this.#announced.delete(endpoint);
+          this.#seen.delete(endpoint);
           continue;
         }
-        if (view === told) continue;
-        this.#announced.set(endpoint, view);
-        const changes = view.changesSince(told);
-        if (changes.length > 0) this.#announce(endpoint, changes);
+        this.#seen.set(endpoint, new Set([view]));
+        seen.delete(view);
+        const changes = new Set([...seen].flatMap((before) => view.changesSince(before)));
+        if (changes.size > 0) this.#announce(endpoint, [...changes]);
       }
     });
   }
