@@ -221,6 +221,14 @@ describe('with session workers that come and go', () => {
       expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', 'gateway.interrupted']]);
     });
 
+    it('a client that has had more than what is kept is told that the outcome is unknown; refused, it would wait for ever', async () => {
+      using client = await RawClient.open(gateway.url);
+      const { lastEventId } = await loseCall(client);
+      await settle();
+      await replaceWorkers('SIGKILL');
+      expect(await comeBack(client, lastEventId.replace(/\d+$/, '9'))).toEqual([['lost', 'gateway.interrupted']]);
+    });
+
     it('SIGTERM: a call that its worker finishes before it leaves is answered where its client came back', async () => {
       using client = await RawClient.open(gateway.url);
       const { call, lastEventId } = await loseCall(client);

@@ -3,7 +3,7 @@
  * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
  */
 import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
-import { errorText, fault, toErrorObject, type JsonRpcId, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { errorText, fault, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './resumable-stream.ts';
 
 /** The worker that had the stream has this long to say whether it goes on with it. */
@@ -69,12 +69,27 @@ export class LostStream {
     });
   }
 
-  /** Answers to the requests that have none, of which nobody knows what became of them. */
-  lastWords(): SentEvent[] {
+  /**
+   * What there is for a client when a part of what it has not had was lost with a part of the store: a client that is refused
+   * may wait for its answers for ever.
+   */
+  conclude({ stream, sequence }: EventPosition, reply: (frame: StreamFrame) => void): void {
+    reply({ kind: 'attached', stream });
+    const words = this.lastWords(sequence);
+    for (const event of words) reply({ kind: 'message', ...event });
+    if (words.at(-1)?.last !== true) reply({ kind: 'end' });
+  }
+
+  /**
+   * Answers to the requests that have none, of which nobody knows what became of them.
+   * @param after what the client has had, where that is not what is kept: answers that are kept and may be new to it come first.
+   */
+  lastWords(after?: number): SentEvent[] {
     const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => (JSON.parse(text) as { readonly id: JsonRpcId }).id));
     const open = this.#requests.filter((id) => !answered.has(id));
-    const first = (this.events.at(-1)?.sequence ?? 0) + 1;
-    return open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }));
+    const late = after === undefined ? [] : this.events.filter(({ isAnswer, sequence }) => isAnswer && sequence > after).map((event) => ({ ...event, last: false }));
+    const first = Math.max(this.events.at(-1)?.sequence ?? 0, after ?? 0) + 1;
+    return [...late, ...open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }))];
   }
 
   #take(entry: StreamEntry): void {
@@ -84,7 +99,7 @@ export class LostStream {
     }
     const last = this.events.at(-1)?.sequence ?? 0;
     if (entry.sequence <= last) return; // Heard twice.
-    // One that went missing takes those before it along: a client is refused rather than given a gap (T3).
+    // One that went missing takes those before it along: a client is given answers, but no gap in what leads to them (T3).
     if (entry.sequence > last + 1) this.events.length = 0;
     const { kind: _kind, ...event } = entry;
     this.events.push(event);

@@ -304,7 +304,8 @@ export class Session {
     for (const event of lost.events) stream.restore(event);
     if (!lost.isKnown || !stream.resume(after.sequence, reader, reply)) {
       lost.close();
-      reply({ kind: 'refused', fault: fault('stream.unknown') });
+      if (lost.isKnown) lost.conclude(after, reply);
+      else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
     this.#posts.add(stream);
