@@ -229,6 +229,14 @@ describe('with session workers that come and go', () => {
       expect(await comeBack(client, lastEventId.replace(/\d+$/, '9'))).toEqual([['lost', 'gateway.interrupted']]);
     });
 
+    it('a stream of which nothing is kept still says which request it was to answer', async () => {
+      using client = await RawClient.open(gateway.url);
+      const { lastEventId } = await loseCall(client);
+      await replaceWorkers('SIGKILL');
+      const unkept = lastEventId.replace(/^edge-.{3}/, 'edge-xyz');
+      expect(await comeBack(client, unkept)).toEqual([['lost', 'gateway.interrupted']]);
+    });
+
     it('SIGTERM: a call that its worker finishes before it leaves is answered where its client came back', async () => {
       using client = await RawClient.open(gateway.url);
       const { call, lastEventId } = await loseCall(client);

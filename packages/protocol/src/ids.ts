@@ -2,6 +2,7 @@
  * Identifiers and the only places that make them. A client's or server's raw string never becomes one of these:
  * that is what allows them to stand in a bus subject.
  */
+import { isJsonRpcId, type JsonRpcId } from './json-rpc.ts';
 import { hash, randomBytes } from 'node:crypto';
 
 declare const brand: unique symbol;
@@ -59,6 +60,28 @@ export function idSequence<Id extends ExchangeId | StreamId>(worker: WorkerId): 
     count += 1;
     return `${worker}-${count.toString(36)}` as Id;
   };
+}
+
+/** A stream's id is a token. */
+const maxStreamIdLength = 64;
+const requestMark = 'r';
+
+/** The id of a stream that answers one request. It names the request, which may have to be answered when nothing else is known of it. */
+export function requestStream(id: StreamId, request: JsonRpcId): StreamId {
+  const named = `${id}-${requestMark}${Buffer.from(JSON.stringify(request)).toString('hex')}`;
+  return (named.length <= maxStreamIdLength ? named : `${id}-${requestMark}`) as StreamId;
+}
+
+/** The request that such an id names. */
+export function requestOf(stream: StreamId): JsonRpcId | undefined {
+  const encoded = new RegExp(`-${requestMark}((?:[0-9a-f]{2})+)$`).exec(stream)?.[1];
+  if (encoded === undefined) return undefined;
+  try {
+    const request: unknown = JSON.parse(Buffer.from(encoded, 'hex').toString());
+    return isJsonRpcId(request) ? request : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const pushRole = 'push';

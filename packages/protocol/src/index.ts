@@ -1,4 +1,4 @@
-export { anonymous, idSequence, isPushStream, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, rootEndpoint, sessionKey } from './ids.ts';
+export { anonymous, idSequence, isPushStream, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { classify, errorText, isDeeperThan, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
 export type {

@@ -3,7 +3,7 @@
  * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
  */
 import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
-import { errorText, fault, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { errorText, fault, requestOf, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './resumable-stream.ts';
 
 /** The worker that had the stream has this long to say whether it goes on with it. */
@@ -86,7 +86,9 @@ export class LostStream {
    */
   lastWords(after?: number): SentEvent[] {
     const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => (JSON.parse(text) as { readonly id: JsonRpcId }).id));
-    const open = this.#requests.filter((id) => !answered.has(id));
+    const named = requestOf(this.#options.stream);
+    const requests = this.#requests.length > 0 || named === undefined ? this.#requests : [named];
+    const open = requests.filter((id) => !answered.has(id));
     const late = after === undefined ? [] : this.events.filter(({ isAnswer, sequence }) => isAnswer && sequence > after).map((event) => ({ ...event, last: false }));
     const first = Math.max(this.events.at(-1)?.sequence ?? 0, after ?? 0) + 1;
     return [...late, ...open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }))];

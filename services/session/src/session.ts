@@ -10,7 +10,7 @@ import { subjects, type Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
+  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, requestOf, resultText, sessionExtensions,
   type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
   type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamEntry, type StreamId, type WorkerId,
@@ -304,7 +304,7 @@ export class Session {
     for (const event of lost.events) stream.restore(event);
     if (!lost.isKnown || !stream.resume(after.sequence, reader, reply)) {
       lost.close();
-      if (lost.isKnown) lost.conclude(after, reply);
+      if (lost.isKnown || (this.#heldBefore !== undefined && requestOf(after.stream) !== undefined)) lost.conclude(after, reply);
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }

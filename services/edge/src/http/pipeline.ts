@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, toErrorObject,
+  anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, requestStream, toErrorObject,
   type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type SessionCommand,
   type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
@@ -244,7 +244,7 @@ export class Pipeline {
       else this.#refuse(arrival.response, fault('session.missing'), id);
       return;
     }
-    const stream = this.#newStream(arrival.request);
+    const stream = this.#newStream(arrival.request, id);
     const span = message.kind === 'request' ? this.#options.meter.span(message.message, arrival.caller, 'http', arrival.request.headers) : undefined;
     const answer = new PostAnswer(arrival.response, { ...this.#postOptions, accepted, stream, requestId: id, batchIds: undefined, session: session.key, timer: counted?.timer, span });
     this.#command(arrival.response, session, { kind: 'post', caller: arrival.caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
@@ -415,9 +415,10 @@ export class Pipeline {
   }
 
   /** The stream a request opens if it is answered by one. */
-  #newStream(request: IncomingMessage): EventStream {
+  #newStream(request: IncomingMessage, answers?: JsonRpcId): EventStream {
     const revision = request.headers['mcp-protocol-version'];
-    return { id: this.#options.nextStreamId(), isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
+    const id = this.#options.nextStreamId();
+    return { id: answers === undefined ? id : requestStream(id, answers), isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
   }
 
   #sessionOf(request: IncomingMessage): SessionAddress | undefined {
