@@ -4,11 +4,9 @@
  * its clients over the HTTP+SSE transport of 2024-11-05 only.
  */
 import { spawnSync } from 'node:child_process';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePorts } from '@omnibus/bus/testing';
 import { root, startProcess } from '../support/processes.ts';
 import { stdioUpstream, type Measured } from './subjects.ts';
 
@@ -33,19 +31,10 @@ export async function startRivals(): Promise<Measured[]> {
 }
 
 async function start(name: keyof typeof packages, args: (port: string) => readonly string[]): Promise<Measured> {
-  const port = String(await freePort());
+  const port = String((await freePorts(1))[0]);
   const running = startProcess('node', [bin(name), ...args(port)]);
   await untilListening(Number(port));
   return { name: `${name} ${packages[name]}`, url: `http://127.0.0.1:${port}/mcp`, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** They have no common way to say that they listen, so the port is asked. */

@@ -8,11 +8,11 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { freePorts } from '@omnibus/bus/testing';
 import { root } from './processes.ts';
 
 interface Programs {
@@ -63,17 +63,6 @@ async function build(): Promise<void> {
     await writeFile(join(cache, 'cmd', name, 'main.go'), text);
     go('build', '-ldflags', `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetes.version}`, '-o', join(cache, name), `./cmd/${name}`);
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return server;
-  }));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) server.close();
-  return ports;
 }
 
 const adminToken = 'admin-token';

@@ -64,12 +64,13 @@ export function idSequence<Id extends ExchangeId | StreamId>(worker: WorkerId): 
 
 /** A stream's id is a token. */
 const maxStreamIdLength = 64;
-const requestMark = 'r';
+/** No digit of a sequence number, which is what such an id ends with otherwise. */
+const requestMark = 'R';
 
 /** The id of a stream that answers one request. It names the request, which may have to be answered when nothing else is known of it. */
 export function requestStream(id: StreamId, request: JsonRpcId): StreamId {
   const named = `${id}-${requestMark}${Buffer.from(JSON.stringify(request)).toString('hex')}`;
-  return (named.length <= maxStreamIdLength ? named : `${id}-${requestMark}`) as StreamId;
+  return named.length <= maxStreamIdLength ? (named as StreamId) : id;
 }
 
 /** The request that such an id names. */

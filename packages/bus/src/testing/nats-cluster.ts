@@ -1,12 +1,12 @@
 /** Three NATS servers with JetStream on loopback, one of which a test can take away. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { DiscardPolicy, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { freePorts } from './free-ports.ts';
 import { spawnNats } from './nats-server.ts';
 
 export interface NatsNode {
@@ -27,17 +27,6 @@ export interface NatsCluster {
 const filler = 'filler';
 /** Just under the default `max_payload`. */
 const pieceBytes = 1024 * 1024 - 1024;
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return server;
-  }));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) server.close();
-  return ports;
-}
 
 /**
  * @param maxStoreMegabytes what JetStream may store on each node.

@@ -418,7 +418,9 @@ export class Pipeline {
   #newStream(request: IncomingMessage, answers?: JsonRpcId): EventStream {
     const revision = request.headers['mcp-protocol-version'];
     const id = this.#options.nextStreamId();
-    return { id: answers === undefined ? id : requestStream(id, answers), isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
+    // Where nothing outlives the process, nobody comes back to a stream that is not known.
+    const isNamed = answers !== undefined && this.#options.streams() !== undefined;
+    return { id: isNamed ? requestStream(id, answers) : id, isPrimed: isLegacyRevision(revision) && featuresOf(revision).primingEvent };
   }
 
   #sessionOf(request: IncomingMessage): SessionAddress | undefined {
