@@ -1,7 +1,7 @@
 /**
  * Clients of every kind at work while one thing after the other goes wrong: processes of every role killed, stopped, cut off
  * and with jumping clocks, nodes of the NATS cluster lost, its store full. The schedule follows from a seed, which is printed:
- * `OMNIBUS_CHAOS_SEED` and `OMNIBUS_CHAOS_SECONDS` choose another.
+ * `OMNIBUS_CHAOS_SEED` and `OMNIBUS_CHAOS_SECONDS` choose another. What the processes log goes to the folder `OMNIBUS_CHAOS_LOGS`.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
@@ -18,6 +18,7 @@ import { Tally } from './tally.ts';
 const seed = Number(process.env['OMNIBUS_CHAOS_SEED'] ?? 20_261_121);
 /** Every fault strikes at least once; then on until the time is over. */
 const seconds = Number(process.env['OMNIBUS_CHAOS_SECONDS'] ?? 60);
+const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
 const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 10_000;
@@ -55,13 +56,14 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
     for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
       for (const fault of shuffled(faults, random)) {
         if (round > 0 && performance.now() >= endsAt) break;
-        struck.push(fault.name);
+        struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
         tally.fault();
         await fault.strike(fleet, Math.floor(random() * 2));
       }
     }
     over.abort();
     await Promise.all(clients);
+    if (logFolder !== undefined) await fleet.writeLogs(logFolder);
   }
   for (const { method, params } of era.seen) if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
 

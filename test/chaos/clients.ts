@@ -37,23 +37,24 @@ function judge({ tally }: Run, client: string, tag: string, status: number, last
 }
 
 /** Something between the client and the edge broke: the client knows that it does not know. */
-function broken({ tally }: Run, tag: string, error: unknown): void {
-  if ((error as Error).name === 'TimeoutError') tally.unanswered.push(tag);
+function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
+  if ((error as Error).name === 'TimeoutError') tally.giveUp(tag, since);
   else tally.interrupt('connection');
 }
 
 /** A session that reads and changes in turn. */
 export const worker: Worker = async (run, name) => {
-  const client = await RawClient.open(run.url);
+  const client = await opened(run, () => RawClient.open(run.url));
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
+    const since = performance.now();
     try {
       const { status, last } = await client.post(
         { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: count % 2 === 0 ? 'up__look' : 'up__act', arguments: { tag } } }, {}, AbortSignal.timeout(answerMs),
       );
       judge(run, name, tag, status, last);
     } catch (error) {
-      broken(run, tag, error);
+      broken(run, tag, since, error);
     }
     await pause(run);
   }
@@ -61,19 +62,23 @@ export const worker: Worker = async (run, name) => {
 
 /** The official SDK's client, with its standing stream and its own ways of coming back. */
 export const sdkClient: Worker = async (run, name) => {
-  const client = new Client({ name, version: '1' });
   const troubles: string[] = [];
-  client.onerror = (error) => troubles.push(String(error).slice(0, 200));
-  await client.connect(new StreamableHTTPClientTransport(new URL(run.url), { reconnectionOptions }));
+  const client = await opened(run, async () => {
+    const fresh = new Client({ name, version: '1' });
+    fresh.onerror = (error) => troubles.push(String(error).slice(0, 200));
+    await fresh.connect(new StreamableHTTPClientTransport(new URL(run.url), { reconnectionOptions }));
+    return fresh;
+  });
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     troubles.length = 0;
+    const since = performance.now();
     try {
       const result = await client.callTool({ name: 'up__act', arguments: { tag } }, undefined, { timeout: answerMs });
       if (JSON.stringify(result['content']) === JSON.stringify(text(tag)['content'])) run.tally.success(name);
       else run.tally.wrong.push(`${tag}: ${JSON.stringify(result)}`);
     } catch (error) {
-      if (error instanceof McpError && error.code === -32_001) run.tally.unanswered.push(`${tag} (${troubles.join('; ')})`);
+      if (error instanceof McpError && error.code === -32_001) run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
       else if (error instanceof McpError) run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason);
       else if (String(error).includes('Session not found') || String(error).includes('HTTP 404')) run.tally.lost.push(tag);
       else run.tally.interrupt('connection');
@@ -85,12 +90,13 @@ export const sdkClient: Worker = async (run, name) => {
 
 /** Long calls with progress, on a stream the client comes back to whenever it breaks. */
 export const streamer: Worker = async (run, name) => {
-  const { session } = await RawClient.open(run.url);
+  const { session } = await opened(run, () => RawClient.open(run.url));
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const heard: Message[] = [];
     let lastEventId: string | undefined;
-    const giveUpAt = performance.now() + answerMs;
+    const since = performance.now();
+    const giveUpAt = since + answerMs;
     const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'up__long', arguments: { tag }, _meta: { progressToken: tag } } };
     for (let round = 0; round < maxReturns && performance.now() < giveUpAt; round += 1) {
       try {
@@ -115,18 +121,18 @@ export const streamer: Worker = async (run, name) => {
       if (lastEventId === undefined || heard.some(({ id }) => id === tag)) break;
       await pause(run);
     }
-    judgeStream(run, name, tag, heard, lastEventId);
+    judgeStream(run, name, tag, since, heard, lastEventId);
   }
 };
 
-function judgeStream(run: Run, name: string, tag: string, heard: readonly Message[], lastEventId: string | undefined): void {
+function judgeStream(run: Run, name: string, tag: string, since: number, heard: readonly Message[], lastEventId: string | undefined): void {
   const progress = heard.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params?.['progress'] as number);
   const answers = heard.filter(({ id }) => id === tag);
   if (progress.some((value, index) => index > 0 && value <= (progress[index - 1] as number))) run.tally.wrong.push(`${tag}: progress ${progress.join(' ')}`);
   if (answers.length > 1) run.tally.wrong.push(`${tag}: ${answers.length} answers`);
   else if (answers.length === 1) judge(run, name, tag, 200, answers[0]);
   else if (lastEventId === undefined) run.tally.interrupt('connection');
-  else run.tally.unanswered.push(`${tag} (last event ${lastEventId})`);
+  else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
 }
 
 /** A client of the newest revision, whose calls ask something and are continued by another request. */
@@ -135,6 +141,8 @@ export const asked: Worker = async (run, name) => {
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const call = { name: 'era__form', arguments: { say: tag } };
+    let since = performance.now();
+    let phase = 'question';
     try {
       const first = (await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs))).last;
       if (first.error !== undefined) {
@@ -147,22 +155,25 @@ export const asked: Worker = async (run, name) => {
         continue;
       }
       await pause(run);
+      since = performance.now();
+      phase = 'answer';
       const { last } = await client.request('tools/call', { ...call, requestState: first.result?.['requestState'], inputResponses: { [key]: { action: 'accept', content: { answer: tag } } } }, {}, AbortSignal.timeout(answerMs));
       if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
       else if (JSON.stringify(last.result).includes(`\\"${tag}\\"`)) run.tally.success(name);
       else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
     } catch (error) {
-      broken(run, tag, error);
+      broken(run, `${tag} (${phase})`, since, error);
     }
   }
 };
 
 /** A session whose program counts: as long as it is the same program, it goes on counting. */
 export const counter: Worker = async (run, name) => {
-  const client = await RawClient.open(run.url);
+  const client = await opened(run, () => RawClient.open(run.url));
   let known: readonly [pid: number, count: number] = [0, 0];
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
+    const since = performance.now();
     try {
       const { status, last } = await client.post({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'files__count', arguments: { of: name } } }, {}, AbortSignal.timeout(answerMs));
       if (status === 404) run.tally.lost.push(tag);
@@ -175,7 +186,7 @@ export const counter: Worker = async (run, name) => {
         run.tally.success(name);
       }
     } catch (error) {
-      broken(run, tag, error);
+      broken(run, tag, since, error);
     }
     await pause(run);
   }
@@ -194,6 +205,17 @@ export const visitor: Worker = async (run, name) => {
     if (await client.delete() !== 204) run.tally.wrong.push(`${tag}: not deleted`);
   }
 };
+
+/** The first fault may strike while a client says hello, which it then does again. */
+async function opened<T>(run: Run, open: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await open();
+    } catch {
+      await pause(run);
+    }
+  }
+}
 
 function pause({ pauseMs }: Run): Promise<void> {
   return new Promise((resolve) => {

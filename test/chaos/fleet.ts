@@ -1,6 +1,6 @@
 /** Two processes of each role on a cluster of three NATS nodes, each over a network of its own, behind one address for clients. */
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
 import { writeConfig } from '../support/gateway.ts';
@@ -28,6 +28,7 @@ export class Fleet {
   readonly #parts: Record<Role, Part[]> = { edge: [], session: [], backend: [] };
   #balancer: Link | undefined;
   #connections = 0;
+  readonly #started: [role: Role, process: RunningProcess][] = [];
 
   private constructor(cluster: NatsCluster, configFile: string) {
     this.cluster = cluster;
@@ -53,6 +54,12 @@ export class Fleet {
   /** Every process of the gateway that runs. */
   get processes(): readonly RunningProcess[] {
     return roles.flatMap((role) => this.#parts[role].map(({ process }) => process));
+  }
+
+  /** What every process said that there was, as one file each. */
+  async writeLogs(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    await Promise.all(this.#started.map(([role, process], index) => writeFile(join(folder, `${index}-${role}.log`), process.output())));
   }
 
   part(role: Role, index: number): Part {
@@ -86,6 +93,7 @@ export class Fleet {
       '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', this.#configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
     ]);
+    this.#started.push([role, process]);
     const tooLong = setTimeout(() => process.kill('SIGKILL'), startMs);
     await process.line(/"msg":"ready"/);
     clearTimeout(tooLong);

@@ -40,6 +40,12 @@ export class Tally {
     this.reasons.set(name, (this.reasons.get(name) ?? 0) + 1);
   }
 
+  /** @param since when it was asked, as `performance.now()`; which faults struck meanwhile is the first thing to know. */
+  giveUp(call: string, since: number): void {
+    const [from, to] = [since, performance.now()].map((time) => Math.round(time / 1_000));
+    this.unanswered.push(`${call}, from ${from} s to ${to} s`);
+  }
+
   /** @returns the time within which that part of the recoveries was. */
   recoveredWithin(part: number): number {
     const times = [...this.recoveries].sort((a, b) => a - b);

@@ -7,7 +7,7 @@ import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, type RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
 import { EventReader } from '../support/event-reader.ts';
-import { ModernClient } from '../support/modern-client.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
@@ -142,6 +142,24 @@ describe('with session workers that come and go', () => {
     await heard.until(2);
     upstream.notify('notifications/tools/list_changed');
     await heard.untilSome(({ method }) => method === 'notifications/tools/list_changed');
+  });
+
+  it('a call that waits for its client at a worker that is gone is said to be lost, whichever worker the answers reach', async () => {
+    await replaceWorkers('SIGTERM');
+    const [holder] = holders();
+    using client = new ModernClient(gateway.url);
+    const says = Array.from({ length: 8 }, (_, index) => ({ name: 'era__form', arguments: { say: `question ${index}` } }));
+    const asked = await Promise.all(says.map((call) => client.request('tools/call', call)));
+    await gateway.startPart('session');
+    holder?.kill('SIGSTOP');
+    // Some reach the worker that does not run any more, and some the other one, which knows who has the call.
+    const answers = await Promise.all(asked.map((question, index) => {
+      const { requests, requestState } = required(question);
+      const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: { answer: 'yes' } }]));
+      return client.request('tools/call', { ...says[index], requestState, inputResponses });
+    }));
+    expect(answers.map(({ last }) => last.error?.data?.['retry'])).toEqual(says.map(() => 'unknown-outcome'));
+    holder?.kill('SIGKILL');
   });
 
   it('any edge serves any session: GET, POST and DELETE of one session at three of them', async () => {

@@ -37,6 +37,7 @@ export class RawClient {
   static async open(url: string, revision = '2025-11-25'): Promise<RawClient> {
     const client = new RawClient(url);
     const answer = await client.initialize(revision);
+    if (answer.status !== 200) throw new Error(`initialize was answered ${answer.status}: ${answer.body}`);
     client.session = answer.session ?? undefined;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return client;

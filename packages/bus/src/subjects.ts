@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord, StreamEntry, StreamId,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord, StreamEntry, StreamId,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -23,9 +23,9 @@ export const subjects = {
   /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): Subject<StreamEntry> => subject('stream', key, stream),
   /** A request without a session, for any session worker (queue group `session`). */
-  modern: subject<ModernCommand, StreamFrame>('modern'),
+  modern: subject<ModernCommand, ModernReply>('modern'),
   /** The same, for the worker that holds the call it continues. */
-  modernAt: (worker: WorkerId): Subject<ModernCommand, StreamFrame> => subject('modern-at', worker),
+  modernAt: (worker: WorkerId): Subject<ModernCommand, ModernReply> => subject('modern-at', worker),
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
   /** Which of these requests does a session worker hold? Every one answers. */
@@ -72,8 +72,8 @@ export const subjectTable = [
   { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
   { subject: 'session-at.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },
   { subject: 'stream.<key>.<stream>', from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', answers: 'nothing' },
-  { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'StreamFrame, many' },
-  { subject: 'modern-at.<worker>', from: 'session', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'StreamFrame, many' },
+  { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'ModernReply, many' },
+  { subject: 'modern-at.<worker>', from: 'edge', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'ModernReply, many' },
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
   { subject: 'modern-holds', from: 'edge', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },

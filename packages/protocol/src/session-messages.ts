@@ -67,6 +67,12 @@ export type StreamFrame =
   | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
 
+/** What becomes of a request without a session. */
+export type ModernReply =
+  | StreamFrame
+  /** It continues something that this worker holds. Nothing was done with it. */
+  | { readonly kind: 'elsewhere'; readonly worker: WorkerId };
+
 /** What is kept of a stream that a client may come back to, for the case that its worker is gone by then. */
 export type StreamEntry =
   /** The stream answers these requests of one POST. */

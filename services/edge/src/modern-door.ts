@@ -1,17 +1,20 @@
 /**
- * The way to whoever serves a request that needs no session (2026-07-28). Any worker may; when the one that did is gone, the
- * request is made again where that can do no harm, and answered with "outcome unknown" where it could (W1, W2 of `session-door.ts`).
+ * The way to whoever serves a request that needs no session (2026-07-28). Any worker may, but for what continues a call, which one
+ * worker holds. When the worker is gone, the request is made again where that can do no harm, and answered with "outcome
+ * unknown" where it could (W1, W2 of `session-door.ts`).
  */
-import { subjects, type Bus, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type ModernCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
+import { fault, repeatableMethods, type ModernCommand, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 class Passage extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
   pending: PendingRequest | undefined;
+  /** Who holds what it continues, once that is known. */
+  holder: WorkerId | undefined;
   attempts = 0;
   sentAt = 0;
   /** A worker has said that it has it. */
@@ -26,16 +29,20 @@ class Passage extends Link {
 
 /** Workers have this long to say which requests they hold. */
 const holdsMs = 500;
-/** Times a request is sent to workers that leave. */
+/** Times a request is sent to workers that leave, or say that another one holds what it continues. */
 const maxAttempts = 12;
+/** Between two attempts to reach a worker that is there. */
+const retryMs = 200;
 
 export class ModernDoor {
   readonly #bus: Bus;
   readonly #wheel: DeadlineWheel;
   readonly #log: Logger;
+  readonly #isThere: (worker: WorkerId) => boolean;
   readonly #open = new Ring<Passage>();
 
-  constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
+  constructor(bus: Bus, wheel: DeadlineWheel, log: Logger, isThere: (worker: WorkerId) => boolean) {
+    this.#isThere = isThere;
     this.#bus = bus;
     this.#wheel = wheel;
     this.#log = log;
@@ -71,15 +78,37 @@ export class ModernDoor {
     passage.attempts += 1;
     passage.sentAt = performance.now();
     passage.isSure = false;
-    passage.pending = this.#bus.request(subjects.modern, passage.command, {
+    const { holder } = passage;
+    passage.pending = this.#bus.request(holder === undefined ? subjects.modern : subjects.modernAt(holder), passage.command, {
       reply: (frame) => {
-        // It was on its way to a worker that leaves, which did nothing with it (W1).
-        if (frame.kind === 'refused' && frame.fault.reason === 'gateway.draining' && passage.attempts < maxAttempts) this.#again(passage);
-        else passage.observer.reply(frame);
+        const mayGoOn = passage.attempts < maxAttempts;
+        if (frame.kind === 'elsewhere') {
+          passage.holder = frame.worker;
+          if (mayGoOn) this.#again(passage);
+          else this.#refuse(passage, 'state.lost');
+        } else if (frame.kind === 'refused' && frame.fault.reason === 'gateway.draining' && mayGoOn) {
+          this.#again(passage); // It was on its way to a worker that leaves, which did nothing with it (W1).
+        } else {
+          passage.observer.reply(frame);
+        }
       },
       failed: (error) => {
-        if (this.#open.remove(passage)) passage.observer.failed(error);
+        if (!this.#open.has(passage)) return;
+        if (error.kind === 'no-responders' && holder !== undefined) this.#unheard(passage, holder);
+        else this.#fail(passage, error);
       },
+    });
+  }
+
+  /** Right after NATS was gone, a worker may be there and not heard from yet; without it, what the request continues is lost. */
+  #unheard(passage: Passage, holder: WorkerId): void {
+    if (!this.#isThere(holder) || passage.attempts >= maxAttempts) {
+      this.#refuse(passage, 'state.lost');
+      return;
+    }
+    const { attempts } = passage;
+    this.#wheel.schedule(retryMs, () => {
+      if (this.#open.has(passage) && passage.attempts === attempts) this.#again(passage);
     });
   }
 
@@ -111,7 +140,7 @@ export class ModernDoor {
   #lost(passage: Passage): void {
     if (!this.#open.has(passage)) return;
     if (repeatableMethods.has(passage.command.request.method)) this.#again(passage);
-    else this.#giveUp(passage);
+    else this.#refuse(passage, 'gateway.interrupted'); // W2
   }
 
   #again(passage: Passage): void {
@@ -120,13 +149,17 @@ export class ModernDoor {
       this.#send(passage);
     } catch (error) {
       this.#log.debug({ err: error }, 'a request could not be sent again');
-      this.#giveUp(passage);
+      this.#refuse(passage, 'gateway.interrupted');
     }
   }
 
-  #giveUp(passage: Passage): void {
+  #refuse(passage: Passage, reason: 'gateway.interrupted' | 'state.lost'): void {
     passage.pending?.close();
     this.#open.remove(passage);
-    passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
+    passage.observer.reply({ kind: 'refused', fault: fault(reason) });
+  }
+
+  #fail(passage: Passage, error: BusError): void {
+    if (this.#open.remove(passage)) passage.observer.failed(error);
   }
 }

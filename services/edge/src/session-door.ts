@@ -77,7 +77,7 @@ export class SessionDoor {
     this.#bus = bus;
     this.#wheel = wheel;
     this.#log = log;
-    this.#modern = new ModernDoor(bus, wheel, log);
+    this.#modern = new ModernDoor(bus, wheel, log, (worker) => this.#workers.signs.some((sign) => sign.worker === worker));
     this.#workers = new PresenceWatch({
       bus,
       clock: wheel,

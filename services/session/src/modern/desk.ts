@@ -1,6 +1,6 @@
 /**
  * Serves requests of clients without sessions: each stands alone, except one that continues a call which waits for its
- * answers. Such a call is held by one worker; the others pass the request on to it.
+ * answers. Such a call is held by one worker; the others say which.
  */
 import { createHash } from 'node:crypto';
 import { subjects, type Subscription } from '@omnibus/bus';
@@ -8,7 +8,7 @@ import type { View } from '@omnibus/catalog';
 import {
   declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, urlElicitationRequired, withoutHopMeta,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type JsonObject, type ModernCommand, type Principal, type ServerName, type ServerNotice,
-  type SessionKey, type StreamFrame, type WorkerId,
+  type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { discovery, inputRequired, modernList } from '../dialect/modern/encode.ts';
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
@@ -49,8 +49,6 @@ export class ModernDesk {
   readonly #running = new Map<Principal, number>();
   readonly #listeners = new Map<SessionKey, Listener>();
   readonly #handedOut = new Map<Principal, HandedOut>();
-  /** Requests that another worker answers through us. */
-  readonly #passedOn = new Set<SessionKey>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
   #onIdle: (() => void) | undefined;
@@ -66,7 +64,7 @@ export class ModernDesk {
   async start(): Promise<void> {
     const { bus } = this.#host;
     this.#subscriptions = [
-      await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
+      await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }, false), { queue: 'session' }),
       await bus.subscribe(subjects.modernAt(this.#worker), (command, reply) => this.#continue({ command, reply })),
       await bus.subscribe(subjects.modernHolds, ({ keys }, reply) => reply({ keys: keys.filter((key) => this.#holds(key)) })),
       await bus.subscribe(subjects.modernControl, ({ key, reason }) => this.#closed(key, reason)),
@@ -119,7 +117,7 @@ export class ModernDesk {
   }
 
   #holds(key: SessionKey): boolean {
-    return this.#listeners.has(key) || [...this.#calls.values()].some((call) => call.waits(key)) || this.#passedOn.has(key) || this.#tasks.waits(key);
+    return this.#listeners.has(key) || [...this.#calls.values()].some((call) => call.waits(key)) || this.#tasks.waits(key);
   }
 
   #closed(key: SessionKey, reason: string): void {
@@ -132,7 +130,8 @@ export class ModernDesk {
     for (const call of this.#calls.values()) if (call.closed(key, reason)) return;
   }
 
-  #receive(waiter: Waiter): void {
+  /** @param isSentHere another worker has said that this one holds what the request continues. */
+  #receive(waiter: Waiter, isSentHere: boolean): void {
     const { request, caller } = waiter.command;
     const view = this.#host.view(caller);
     if (this.#isStopping) {
@@ -171,7 +170,7 @@ export class ModernDesk {
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
-        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
+        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params, isSentHere);
         else this.#refuse(waiter, 'capability.missing', `${method} needs the extension ${tasksExtension}`, needsTasks);
         return;
       default:
@@ -179,11 +178,11 @@ export class ModernDesk {
     }
   }
 
-  #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {
+  #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject, isSentHere: boolean): void {
     const opened = new TaskIds(this.#host.sealer, waiter.command.caller.principal).open(String(params['taskId']));
     if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(waiter, 'task.unknown');
     else if (isModernRevision(view.record(opened.server)?.revision)) this.#start(waiter, view, method, 0);
-    else this.#tasks.serve(waiter, method, opened.server, opened.id);
+    else this.#tasks.serve(waiter, method, opened.server, opened.id, isSentHere);
   }
 
   // --- subscriptions ---------------------------------------------------------------------------------------------------------
@@ -312,7 +311,7 @@ export class ModernDesk {
     } else if (state.worker === this.#worker) {
       this.#resume(waiter, state.call, state.round);
     } else {
-      this.#passOn(waiter, state.worker);
+      waiter.reply({ kind: 'elsewhere', worker: state.worker });
     }
   }
 
@@ -323,28 +322,11 @@ export class ModernDesk {
     else call.resume(waiter, round);
   }
 
-  /** The call is open at another worker, which answers through us. */
-  #passOn({ command, reply }: Waiter, worker: WorkerId): void {
-    this.#passedOn.add(command.key);
-    const pending = this.#host.bus.request(subjects.modernAt(worker), command, {
-      reply: (frame: StreamFrame) => {
-        reply(frame);
-        if (frame.kind === 'message' && !frame.last) return;
-        this.#passedOn.delete(command.key);
-        pending.close();
-      },
-      failed: () => {
-        this.#passedOn.delete(command.key);
-        reply({ kind: 'refused', fault: fault('state.lost') });
-      },
-    });
-  }
-
-  /** What another worker passes on. */
+  /** What another worker does not hold. */
   #continue(waiter: Waiter): void {
     const { method, params = {} } = waiter.command.request;
     if (method === 'tasks/update') {
-      this.#receive(waiter);
+      this.#receive(waiter, true);
       return;
     }
     const sealed = this.#open(String(params['requestState']));

@@ -3,12 +3,11 @@
  * with the state, and what the task needs is shown with it and answered by `tasks/update`.
  *
  * An older server asks only on an open `tasks/result`, so one is kept open by the worker that first saw the need. The keys of
- * its questions name that worker, to which the answers are passed.
+ * its questions name that worker, to which the answers belong.
  */
-import { subjects } from '@omnibus/bus';
 import {
   carriedExtensions, fault, isObject, withRelatedTask,
-  type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName, type SessionKey, type StreamFrame, type WorkerId,
+  type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
@@ -51,7 +50,8 @@ export class TaskFacade {
     return this.#asking.has(key);
   }
 
-  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
+  /** @param isSentHere another worker has said that this one holds it. */
+  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string, isSentHere: boolean): void {
     const { key } = given.command;
     this.#asking.add(key);
     const waiter: Waiter = {
@@ -66,7 +66,7 @@ export class TaskFacade {
         this.#ask(waiter, 'tasks/get', [server, id], (outcome) => this.#answerState(waiter, server, id, outcome));
         return;
       case 'tasks/update':
-        this.#update(waiter);
+        this.#update(waiter, isSentHere);
         return;
       case 'tasks/cancel':
         // One that has ended cannot be cancelled there; here that is no error.
@@ -150,12 +150,12 @@ export class TaskFacade {
   }
 
   /** Answers may be partial, and keys that mean nothing any more are ignored. */
-  #update(waiter: Waiter): void {
+  #update(waiter: Waiter, isSentHere: boolean): void {
     const { params = {} } = waiter.command.request;
     const responses = isObject(params['inputResponses']) ? params['inputResponses'] : {};
-    const holder = Object.keys(responses).map((key) => key.split('.', 1)[0] as WorkerId).find((worker) => worker !== this.#worker && /^session-[\w-]+$/.test(worker));
+    const holder = isSentHere ? undefined : Object.keys(responses).map((key) => key.split('.', 1)[0] as WorkerId).find((worker) => worker !== this.#worker && /^session-[\w-]{1,50}$/.test(worker));
     if (holder !== undefined) {
-      this.#passOn(waiter, holder);
+      waiter.reply({ kind: 'elsewhere', worker: holder });
       return;
     }
     for (const { exchange, questions } of this.#watches.values()) {
@@ -171,16 +171,6 @@ export class TaskFacade {
       }
     }
     answerResult(waiter, modernResult('tasks/update', {}));
-  }
-
-  #passOn({ command, reply }: Waiter, worker: WorkerId): void {
-    const pending = this.#host.bus.request(subjects.modernAt(worker), command, {
-      reply: (frame: StreamFrame) => {
-        reply(frame);
-        if (frame.kind !== 'message' || frame.last) pending.close();
-      },
-      failed: () => reply({ kind: 'refused', fault: fault('state.lost') }),
-    });
   }
 }
 

@@ -1,9 +1,9 @@
 /** One request without a session that waits for its answer. */
-import { fault, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type StreamFrame } from '@omnibus/protocol';
+import { fault, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
 
 export interface Waiter {
   readonly command: ModernCommand;
-  readonly reply: (frame: StreamFrame) => void;
+  readonly reply: (frame: ModernReply) => void;
 }
 
 export function send({ reply }: Waiter, text: string): void {
