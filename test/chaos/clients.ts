@@ -121,18 +121,19 @@ export const streamer: Worker = async (run, name) => {
       if (lastEventId === undefined || heard.some(({ id }) => id === tag)) break;
       await pause(run);
     }
-    judgeStream(run, name, tag, since, heard, lastEventId);
+    if (heard.some(({ id }) => id === tag)) judgeStream(run, name, tag, heard);
+    else if (lastEventId === undefined) run.tally.interrupt('connection');
+    else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
   }
 };
 
-function judgeStream(run: Run, name: string, tag: string, since: number, heard: readonly Message[], lastEventId: string | undefined): void {
+/** Judges what came on the stream of a call that was answered. */
+function judgeStream(run: Run, name: string, tag: string, heard: readonly Message[]): void {
   const progress = heard.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params?.['progress'] as number);
   const answers = heard.filter(({ id }) => id === tag);
   if (progress.some((value, index) => index > 0 && value <= (progress[index - 1] as number))) run.tally.wrong.push(`${tag}: progress ${progress.join(' ')}`);
   if (answers.length > 1) run.tally.wrong.push(`${tag}: ${answers.length} answers`);
-  else if (answers.length === 1) judge(run, name, tag, 200, answers[0]);
-  else if (lastEventId === undefined) run.tally.interrupt('connection');
-  else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
+  else judge(run, name, tag, 200, answers[0]);
 }
 
 /** A client of the newest revision, whose calls ask something and are continued by another request. */

@@ -73,6 +73,20 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     await expect(api.create(server('team-a', 'wrong', spec))).rejects.toThrow(problem);
   });
 
+  it('every field of an McpServer is explained (`kubectl explain`)', async () => {
+    interface Schema { readonly description?: string; readonly properties?: Record<string, Schema>; readonly items?: Schema; readonly additionalProperties?: Schema }
+    const unexplained = ({ properties = {}, items, additionalProperties }: Schema, path: string): string[] => [
+      ...Object.entries(properties).flatMap(([name, field]) => [...(field.description === undefined ? [`${path}.${name}`] : []), ...unexplained(field, `${path}.${name}`)]),
+      ...[items, additionalProperties].flatMap((inner) => (inner === undefined ? [] : unexplained(inner, `${path}[]`))),
+    ];
+    const published = (): Promise<{ readonly components: { readonly schemas: Record<string, Schema> } } | undefined> => api.get<never>('/openapi/v3/apis/omnibus.dev/v1alpha1').catch(() => undefined);
+    let served = await published();
+    while (served === undefined) served = await published();
+    const { spec } = served.components.schemas['dev.omnibus.v1alpha1.McpServer']?.properties ?? {};
+    expect(spec?.properties?.['headersFrom']?.items?.properties).toHaveProperty('secretKeyRef');
+    expect(unexplained(spec as Schema, 'spec')).toEqual([]);
+  });
+
   it('the gateway may look for servers and write their status, and nothing else', async () => {
     const { token } = gatewayAccount;
     for (const verb of ['get', 'list', 'watch']) {

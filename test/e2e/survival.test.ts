@@ -1,5 +1,6 @@
 /** A session outlives the worker that holds it: workers are killed, stopped and replaced under clients that go on. */
 import { once } from 'node:events';
+import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
@@ -172,6 +173,25 @@ describe('with session workers that come and go', () => {
     await heard.until(1);
     expect(await client.at(three).delete()).toBe(204);
     expect((await client.at(two).request('ping')).status).toBe(404);
+  });
+
+  it('HTTP+SSE: any edge takes a message for a stream, and says so when the one that holds the stream does not', async () => {
+    const holder = await gateway.startPart('edge');
+    const [, endpoint = ''] = await holder.line(/"endpoint":"([^"]+)"/);
+    const gone = new AbortController();
+    const { body } = await fetch(endpoint.replace(/mcp$/, 'sse'), { headers: { accept: 'text/event-stream' }, signal: gone.signal });
+    const path = new Promise<string>((resolve) => {
+      const parser = createParser({ onEvent: ({ data }) => resolve(data) });
+      void body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: (chunk) => parser.feed(chunk) })).catch(() => undefined);
+    });
+    const post = async (id: number): Promise<Response> => fetch(new URL(await path, gateway.url), {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }),
+    });
+    expect((await post(1)).status).toBe(202);
+    holder.kill('SIGSTOP');
+    expect(await (await post(2)).json()).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });
+    holder.kill('SIGKILL');
+    gone.abort();
   });
 
   it('a session waits while there is no worker at all, and goes on with the next', async () => {

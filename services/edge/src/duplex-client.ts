@@ -28,6 +28,14 @@ export interface DuplexOptions {
   readonly ended: () => void;
 }
 
+/** A request without a session that waits for its answer. */
+interface Standing {
+  readonly id: JsonRpcId;
+  readonly key: SessionKey;
+  readonly pending: PendingRequest;
+  readonly measured: Measured;
+}
+
 type State =
   | { readonly kind: 'closed' }
   /** What comes before the answer to `initialize` waits for it. */
@@ -40,8 +48,7 @@ const nextPushId = pushStreamIds();
 export class DuplexClient {
   readonly #options: DuplexOptions;
   #state: State = { kind: 'closed' };
-  /** Requests without a session that wait for their answer. */
-  #standing: { readonly id: JsonRpcId; readonly key: SessionKey; readonly pending: PendingRequest }[] = [];
+  #standing: Standing[] = [];
 
   constructor(options: DuplexOptions) {
     this.#options = options;
@@ -62,7 +69,7 @@ export class DuplexClient {
     }
   }
 
-  /** Answers a request; what was none is not answered. */
+  /** Answers a request with an error; without an id, the error is one of no request. */
   refuse(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
     this.#options.write(errorText(id, toErrorObject(gatewayFault)));
   }
@@ -71,10 +78,7 @@ export class DuplexClient {
   end(): Promise<void> {
     const state = this.#state;
     const { bus, door, caller } = this.#options;
-    for (const { key, pending } of this.#standing.splice(0)) {
-      pending.close();
-      if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the connection is over' });
-    }
+    for (const standing of this.#standing.splice(0)) this.#abandon(standing, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     return new Promise((resolve) => {
@@ -84,17 +88,23 @@ export class DuplexClient {
 
   /** @returns false when it is no message of 2026-07-28. */
   #receiveModern(posted: PostedMessage): boolean {
-    const { bus } = this.#options;
     if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
       const index = this.#standing.findIndex(({ id }) => id === posted.message.params?.['requestId']);
       const [standing] = index === -1 ? [] : this.#standing.splice(index, 1);
-      standing?.pending.close();
-      if (standing !== undefined) bus.publish(subjects.modernControl, { kind: 'closed', key: standing.key, reason: 'the client cancelled the request' });
+      if (standing !== undefined) this.#abandon(standing, 'cancelled', 'the client cancelled the request');
       return standing !== undefined;
     }
     if (!isModern(posted, undefined)) return false;
     if (posted.kind === 'request') this.#requestModern(posted.message);
     return true;
+  }
+
+  /** Nobody waits for it any more. */
+  #abandon({ key, pending, measured }: Standing, error: string, reason: string): void {
+    const { bus } = this.#options;
+    pending.close();
+    measured.end(error);
+    if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
   }
 
   #requestModern(request: JsonRpcRequest): void {
@@ -107,25 +117,31 @@ export class DuplexClient {
       return;
     }
     const key = newRequestKey();
+    let pending: PendingRequest | undefined;
     const done = (): void => {
-      pending.close();
+      pending?.close();
       this.#standing = this.#standing.filter((standing) => standing.key !== key);
       // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
       if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
     };
-    const pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
-      reply: (frame) => {
-        if (frame.kind === 'message') write(frame.text);
-        if (frame.kind === 'message' && frame.last) measured.end();
-        else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
-        if (frame.kind !== 'message' || frame.last) done();
-      },
-      failed: () => {
-        this.#refuseRequest(fault('gateway.unavailable'), id, measured);
-        done();
-      },
-    });
-    this.#standing.push({ id, key, pending });
+    const failed = (): void => {
+      this.#refuseRequest(fault('gateway.unavailable'), id, measured);
+      done();
+    };
+    try {
+      pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
+        reply: (frame) => {
+          if (frame.kind === 'message') write(frame.text);
+          if (frame.kind === 'message' && frame.last) measured.end();
+          else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
+          if (frame.kind !== 'message' || frame.last) done();
+        },
+        failed,
+      });
+      this.#standing.push({ id, key, pending, measured });
+    } catch {
+      failed(); // The bus is closing.
+    }
   }
 
   #measure(request: JsonRpcRequest): Measured {
@@ -190,16 +206,22 @@ export class DuplexClient {
 
   /** Everything a session says goes out on the one way there is. */
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
-    const pending = this.#options.door.request(session, command, {
-      reply: (frame) => {
-        if (frame.kind === 'message') this.#options.write(frame.text);
-        else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
-        const isLast = frame.kind === 'message' ? frame.last : frame.kind !== 'attached';
-        if (isLast) pending.close();
-        if (isLast && frame.kind !== 'refused') measured?.end();
-        if (isLast && command.kind === 'attach') this.#options.ended();
-      },
-      failed: (error: BusError) => this.#refuseRequest(fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured),
-    });
+    const failed = (error: BusError): void => this.#refuseRequest(fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
+    let pending: PendingRequest | undefined;
+    try {
+      pending = this.#options.door.request(session, command, {
+        reply: (frame) => {
+          if (frame.kind === 'message') this.#options.write(frame.text);
+          else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
+          const isLast = frame.kind === 'message' ? frame.last : frame.kind !== 'attached';
+          if (isLast) pending?.close();
+          if (isLast && frame.kind !== 'refused') measured?.end();
+          if (isLast && command.kind === 'attach') this.#options.ended();
+        },
+        failed,
+      });
+    } catch (error) {
+      failed(error as BusError);
+    }
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { RequestMeter } from '../request-meter.ts';
@@ -18,6 +19,7 @@ import { readBody } from './steps/read-body.ts';
 export interface EventSourceOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
+  readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -27,6 +29,8 @@ export interface EventSourceOptions {
 const streamPath = '/sse';
 const postPath = '/messages';
 const keyParameter = 'sessionId';
+/** The edge that holds the stream has this long to say that it took a message. */
+const takeMs = 5_000;
 
 export class EventSourceEndpoint {
   readonly #options: EventSourceOptions;
@@ -77,7 +81,7 @@ export class EventSourceEndpoint {
 
   /** Takes a message for a stream. */
   post(request: IncomingMessage, response: ServerResponse, caller: Caller, key: string): void {
-    const { bus, limits } = this.#options;
+    const { bus, wheel, limits } = this.#options;
     readBody(request, limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) {
         this.#refuse(response, body);
@@ -92,11 +96,19 @@ export class EventSourceEndpoint {
       try {
         const pending = bus.request(subjects.edgeInbox(sessionKey(key)), post, {
           reply: (reply) => {
+            limit.cancel();
             pending.close();
             if (reply.kind === 'accepted') response.writeHead(202, { 'content-type': 'text/plain' }).end('Accepted');
             else this.#refuse(response, reply.fault);
           },
-          failed: (error) => this.#refuse(response, faultOf(error)),
+          failed: (error) => {
+            limit.cancel();
+            this.#refuse(response, faultOf(error));
+          },
+        });
+        const limit = wheel.schedule(takeMs, () => {
+          pending.close();
+          this.#refuse(response, fault('gateway.interrupted'));
         });
       } catch (error) {
         this.#refuse(response, faultOf(error as BusError));
