@@ -163,6 +163,32 @@ describe('with session workers that come and go', () => {
     holder?.kill('SIGKILL');
   });
 
+  it('a session whose worker has gone silent goes on with another, although NATS believes in that worker still', async () => {
+    await replaceWorkers('SIGTERM');
+    const [silent] = holders();
+    using client = await RawClient.open(gateway.url);
+    const heard = await client.listen();
+    await gateway.startPart('session');
+    silent?.kill('SIGSTOP');
+    // On its way to the silent one, or held back: asking for a list does no harm.
+    expect(await client.toolNames()).toContain('up__echo');
+    expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
+    const before = heard.values.length;
+    upstream.notify('notifications/tools/list_changed');
+    await heard.until(before + 1);
+    // Nothing new is asked of it either.
+    const opened = await Promise.all(Array.from({ length: 8 }, async () => {
+      using other = await RawClient.open(gateway.url);
+      return (await other.callTool('up__echo')).last.result;
+    }));
+    const alone = await Promise.all(Array.from({ length: 8 }, async () => {
+      using other = new ModernClient(gateway.url);
+      return (await other.call('up__echo')).last.result?.['content'];
+    }));
+    expect([...opened.map((result) => result?.['content']), ...alone]).toEqual(Array.from({ length: 16 }, () => text('echoed')['content']));
+    silent?.kill('SIGKILL');
+  });
+
   it('any edge serves any session: GET, POST and DELETE of one session at three of them', async () => {
     const [two, three] = [await gateway.startEdge(), await gateway.startEdge()];
     using client = await RawClient.open(gateway.url);

@@ -1,6 +1,11 @@
 /**
  * Who is alive. Workers give a sign every `presenceMs`; one whose signs stay out is gone, and so is one that says that it
  * leaves. Who was cut off itself hears nobody, which says nothing about the others.
+ *
+ *            missed signs             as many again
+ *   there -----------------> silent ----------------> lost
+ *     ^         a sign         |
+ *     +------------------------+
  */
 import { presenceMs, type WorkerId } from '@omnibus/protocol';
 import type { Bus, Subscription } from './bus.ts';
@@ -25,14 +30,21 @@ interface PresenceOptions<S extends Sign> {
   readonly subject: Subject<S>;
 }
 
+/** `silent`: what is sent to it may be lost. `lost`: others may take over what it held. */
+export type WorkerState = 'there' | 'silent' | 'lost';
+
 /** A worker that was not heard of for so many signs is gone. */
 const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
+/** What a worker held that was silent for so long may be taken over, whatever NATS says of it. */
+const lostMs = 2 * silenceMs;
 /** By then a NATS that we tell how to ping its clients has noticed by itself. */
 const missingMs = 60_000;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
   readonly joined: (sign: S) => void;
+  /** Each sign, with the one before it. */
+  readonly heard?: (sign: S, before: S | undefined) => void;
   /** Workers left in order, or were not heard of any more. */
   readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
   /**
@@ -48,7 +60,12 @@ export class PresenceWatch<S extends Sign> {
   readonly #options: PresenceWatchOptions<S>;
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that did not say that they leave, and until when that matters. */
-  readonly #missing = new Map<WorkerId, { readonly sign: S; readonly until: number }>();
+  readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
+  /** Those that are there. */
+  #there: readonly WorkerId[] = [];
+  #startedAt: number | undefined;
+  /** Any sign of anybody. */
+  #lastHeardAt = -Infinity;
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
@@ -59,6 +76,7 @@ export class PresenceWatch<S extends Sign> {
 
   async start(): Promise<void> {
     this.#reconnects = this.#options.bus.reconnects;
+    this.#startedAt = performance.now();
     this.#subscription = await this.#options.bus.subscribe(this.#options.subject, (sign) => this.#hear(sign));
     this.#sweepLater();
   }
@@ -73,16 +91,42 @@ export class PresenceWatch<S extends Sign> {
     return [...this.#workers.values()].map(({ sign }) => sign);
   }
 
+  /** Who is there; nobody where no signs are watched. */
+  get there(): readonly WorkerId[] {
+    return this.#there;
+  }
+
+  /** Where no signs are watched, everybody is there. */
+  state(worker: WorkerId): WorkerState {
+    const now = performance.now();
+    if (this.#startedAt === undefined || this.#workers.has(worker)) return 'there';
+    if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
+    const missing = this.#missing.get(worker);
+    if (missing !== undefined) return now - missing.heardAt > lostMs ? 'lost' : 'silent';
+    // It left, or was never heard of: right after the start that says nothing.
+    return now - this.#startedAt > lostMs ? 'lost' : 'there';
+  }
+
+  /** Nobody is heard of. It may be us who is cut off. */
+  #isDeaf(now: number): boolean {
+    return now - this.#lastHeardAt > silenceMs;
+  }
+
   /** The bus was gone, and nobody was told of it yet. */
   get isBehind(): boolean {
     return this.#options.bus.reconnects !== this.#reconnects;
   }
 
   #hear(sign: S): void {
+    const now = performance.now();
+    if (this.#isDeaf(now)) for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
+    this.#lastHeardAt = now;
     const wasMissing = this.#missing.delete(sign.worker);
     const before = this.#workers.get(sign.worker);
     const isKnown = this.#workers.delete(sign.worker);
-    if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: performance.now() });
+    if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now });
+    this.#options.heard?.(sign, before?.sign);
+    if (isKnown === sign.isLeaving) this.#there = [...this.#workers.keys()];
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
     if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();
@@ -97,13 +141,14 @@ export class PresenceWatch<S extends Sign> {
         this.#reconnects = bus.reconnects;
         disturbed();
       }
-      const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs).map(({ sign }) => sign);
-      for (const sign of silent) {
+      const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs);
+      for (const { sign, heardAt } of silent) {
         this.#workers.delete(sign.worker);
-        this.#missing.set(sign.worker, { sign, until: now + missingMs });
+        this.#missing.set(sign.worker, { sign, heardAt });
       }
-      for (const [worker, { until }] of this.#missing) if (now > until) this.#missing.delete(worker);
-      if (silent.length > 0) gone(silent, 'lost');
+      if (silent.length > 0) this.#there = [...this.#workers.keys()];
+      for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
+      if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
       else if (this.#missing.size > 0) missing([...this.#missing.values()].map(({ sign }) => sign));
       this.#sweepLater();
     });

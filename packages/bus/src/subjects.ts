@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionCommand, SessionKey, SessionRecord, StreamEntry, StreamId,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, FindCommand, FindReply, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionKey, SessionMessage, SessionRecord, StreamEntry, StreamId,
   StreamFrame, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
@@ -8,24 +8,49 @@ import type { Bucket, JournalDefinition } from './bus.ts';
 
 /** Asked for with every call; there are as many as configured servers. */
 const backends = new Map<ServerName, Subject<CallCommand, ExchangeEvent>>();
+const backendsAt = new Map<ServerName, (worker: WorkerId) => Subject<CallCommand, ExchangeEvent>>();
+
+/** More workers than that are not there at once; those that were are forgotten with the others. */
+const maxWorkers = 1_000;
+
+/** A subject of each worker; asked for with every request. */
+function ofWorker<Request, Reply = never>(family: string, ...tokens: readonly string[]): (worker: WorkerId) => Subject<Request, Reply> {
+  const known = new Map<WorkerId, Subject<Request, Reply>>();
+  return (worker) => {
+    const before = known.get(worker);
+    if (before !== undefined) return before;
+    if (known.size >= maxWorkers) known.clear();
+    const made = subject<Request, Reply>(family, ...tokens, worker);
+    known.set(worker, made);
+    return made;
+  };
+}
 
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
   sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
-  /** A session whose owner is gone, for any session worker (queue group `session`). */
+  /** The same, for one that is there. */
+  sessionOpenAt: ofWorker<OpenCommand, OpenReply>('session-open-at'),
+  /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
   sessionAdopt: subject<AdoptCommand, AdoptReply>('session-adopt'),
+  /** The same, for one that is there. */
+  sessionAdoptAt: ofWorker<AdoptCommand, AdoptReply>('session-adopt-at'),
+  /** A session of which there is no record: does a session worker hold it? */
+  sessionFind: subject<FindCommand, FindReply>('session-find'),
+  /** For the worker that held a session: another one does now. */
+  sessionTaken: ofWorker<FindCommand>('session-taken'),
   /** Signs of life of session workers, for every edge. */
   presence: subject<Presence>('presence'),
-  /** What a client sends within a session, for the worker that owns it. */
-  session: (key: SessionKey): Subject<SessionCommand, StreamFrame> => subject('session', key),
-  /** The same, for a worker that held the session before: what it has still open. */
-  sessionAt: (worker: WorkerId): Subject<HeldStreams, HeldStreams> => subject('session-at', worker),
+  /** What a client sends within a session, for the worker that holds it. */
+  session: ofWorker<SessionMessage, StreamFrame>('session'),
+  /** For a worker that held a session before: what it has still open. */
+  sessionStreams: ofWorker<HeldStreams, HeldStreams>('session-streams'),
   /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): Subject<StreamEntry> => subject('stream', key, stream),
   /** A request without a session, for any session worker (queue group `session`). */
   modern: subject<ModernCommand, ModernReply>('modern'),
-  /** The same, for the worker that holds the call it continues. */
-  modernAt: (worker: WorkerId): Subject<ModernCommand, ModernReply> => subject('modern-at', worker),
+  /** The same, for one that is there, or that holds the call it continues. */
+  modernAt: ofWorker<ModernCommand, ModernReply>('modern-at'),
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
   /** Which of these requests does a session worker hold? Every one answers. */
@@ -38,8 +63,12 @@ export const subjects = {
     backends.set(server, known);
     return known;
   },
-  /** The same, for the adapter that keeps something for the session. */
-  backendAt: (server: ServerName, worker: WorkerId): Subject<CallCommand, ExchangeEvent> => subject('backend-at', server, worker),
+  /** The same, for one that is there, or that keeps something for the session. */
+  backendAt: (server: ServerName, worker: WorkerId): Subject<CallCommand, ExchangeEvent> => {
+    const known = backendsAt.get(server) ?? ofWorker<CallCommand, ExchangeEvent>('backend-at', server);
+    backendsAt.set(server, known);
+    return known(worker);
+  },
   /** Signs of life of backend workers, for every session worker. */
   backendPresence: subject<BackendPresence>('backend-presence'),
   /** Which of these exchanges does an adapter hold? Every adapter of the server answers. */
@@ -67,18 +96,22 @@ export const secretsBucket: Bucket<string> = { name: 'omnibus-secrets' };
 /** The rows of `docs/subjects.md`. */
 export const subjectTable = [
   { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },
+  { subject: 'session-open-at.<worker>', from: 'edge', to: 'a session worker that is there', carries: 'OpenCommand', answers: 'OpenReply, once' },
   { subject: 'session-adopt', from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
+  { subject: 'session-adopt-at.<worker>', from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
+  { subject: 'session-find', from: 'session', to: 'every session worker', carries: 'FindCommand', answers: 'FindReply, once, of the one that holds it' },
+  { subject: 'session-taken.<worker>', from: 'session', to: 'the worker that held the session before', carries: 'FindCommand', answers: 'nothing' },
   { subject: 'presence', from: 'session', to: 'every edge', carries: 'Presence', answers: 'nothing' },
-  { subject: 'session.<key>', from: 'edge', to: 'the owner of the session', carries: 'SessionCommand', answers: 'StreamFrame, many' },
-  { subject: 'session-at.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },
+  { subject: 'session.<worker>', from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', answers: 'StreamFrame, many' },
+  { subject: 'session-streams.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },
   { subject: 'stream.<key>.<stream>', from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', answers: 'nothing' },
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'ModernReply, many' },
-  { subject: 'modern-at.<worker>', from: 'edge', to: 'the session worker that holds the call', carries: 'ModernCommand', answers: 'ModernReply, many' },
+  { subject: 'modern-at.<worker>', from: 'edge', to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', answers: 'ModernReply, many' },
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
   { subject: 'modern-holds', from: 'edge', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
-  { subject: 'backend-at.<server>.<worker>', from: 'session', to: 'the adapter that keeps something for the session', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
+  { subject: 'backend-at.<server>.<worker>', from: 'session', to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-presence', from: 'backend', to: 'every session worker', carries: 'BackendPresence', answers: 'nothing' },
   { subject: 'backend-holds.<server>', from: 'session', to: 'every adapter of the server', carries: 'HeldExchanges', answers: 'HeldExchanges, once each' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },

@@ -49,6 +49,8 @@ export interface CallCommand {
   /** Names and URIs are the upstream's own; `_meta` holds no key of this hop's protocol. */
   readonly params: JsonObject;
   readonly context: ExchangeContext;
+  /** The session knows that this adapter keeps something for it. */
+  readonly isBound?: boolean;
 }
 
 /** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */

@@ -17,7 +17,7 @@ export interface OpenCommand {
 }
 
 export type OpenReply =
-  | { readonly kind: 'opened'; readonly session: SessionId; readonly text: string }
+  | { readonly kind: 'opened'; readonly session: SessionId; readonly worker: WorkerId; readonly text: string }
   /** The answer is an error of the protocol; no session came to be. */
   | { readonly kind: 'answered'; readonly text: string }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
@@ -49,6 +49,12 @@ export type SessionCommand =
   /** Asks which of these streams the owner knows nothing of; answered with `probed`. */
   | { readonly kind: 'probe'; readonly streams: readonly StreamId[] };
 
+/** A command on its way to the worker that holds the session. */
+export interface SessionMessage {
+  readonly key: SessionKey;
+  readonly command: SessionCommand;
+}
+
 /**
  * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
  * `text` is a complete serialised JSON-RPC message, which the edge writes as it is; `isAnswer` tells a response from what
@@ -63,7 +69,7 @@ export type StreamFrame =
   /** The stream ends without a further message. */
   | { readonly kind: 'end' }
   | { readonly kind: 'probed'; readonly missing: readonly StreamId[] }
-  /** The session goes on at another worker; what is open has to be asked of that one. */
+  /** This worker does not hold the session, or does not any more: another is to be asked, also for what is open. */
   | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
 
@@ -117,14 +123,26 @@ export interface HeldRequests {
   readonly keys: readonly SessionKey[];
 }
 
-/** Asks any session worker to take over a session that nobody holds. */
+/** Asks a session worker who holds a session, and to take it over when that is one that is known not to. */
 export interface AdoptCommand {
+  readonly key: SessionKey;
+  /** Who held it last, is gone or has given it up; undefined when the asker knows nothing of it. */
+  readonly lost: WorkerId | undefined;
+}
+
+export type AdoptReply =
+  | { readonly outcome: 'held'; readonly worker: WorkerId }
+  | { readonly outcome: 'unknown' }
+  /** This worker cannot take it; another may. */
+  | { readonly outcome: 'busy' };
+
+/** Asks every session worker whether it holds a session of which there is no record yet; only one that does answers. */
+export interface FindCommand {
   readonly key: SessionKey;
 }
 
-export interface AdoptReply {
-  /** `held`: somebody holds it now. `busy`: this worker cannot take it; another may. */
-  readonly outcome: 'held' | 'unknown' | 'busy';
+export interface FindReply {
+  readonly worker: WorkerId;
 }
 
 /** A session worker's sign of life, every `presenceMs`. */

@@ -187,14 +187,12 @@ export class Adapter {
     this.#catalog.open(await bus.keyValue(catalogBucket));
     // Before calls can come: they wait for it (C4).
     this.#connection.start();
-    this.#inlets = [
-      await bus.subscribe(subjects.backend(server), (command, reply) => {
-        // Whoever comes back finds here what the server keeps for it.
-        if (bus.isShared && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
-        this.#call(command, reply);
-      }, { queue: 'backend' }),
-      await bus.subscribe(subjects.backendAt(server, worker), (command, reply) => this.#call(command, reply)),
-    ];
+    const hear = (command: CallCommand, reply: (event: ExchangeEvent) => void): void => {
+      // Whoever comes back finds here what the server keeps for it.
+      if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
+      this.#call(command, reply);
+    };
+    this.#inlets = [await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }), await bus.subscribe(subjects.backendAt(server, worker), hear)];
     this.#controls = [
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
       await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => {

@@ -186,7 +186,7 @@ export class DuplexClient {
       if (reply.kind === 'answered') write(reply.text);
       else this.refuse(reply.fault, id);
     } else {
-      const session = addressOf(reply.session);
+      const session = addressOf(reply.session, reply.worker);
       this.#state = { kind: 'open', session };
       if (isGone) {
         void this.end();

@@ -1,30 +1,32 @@
-import { subjects, type Subject } from '@omnibus/bus';
-import { sessionKey, type SessionCommand, type SessionKey, type StreamFrame } from '@omnibus/protocol';
+import { sessionKey, type SessionKey, type WorkerId } from '@omnibus/protocol';
 
-/** Where a session is asked, whoever owns it. */
+/** Where a session is asked. */
 export interface SessionAddress {
   readonly key: SessionKey;
-  readonly subject: Subject<SessionCommand, StreamFrame>;
+  /** The worker that held it when it was last asked; undefined when that is not known here. */
+  owner: WorkerId | undefined;
 }
 
-/** Remembered ids; beyond it all are forgotten at once, since an id costs little to digest again. */
+/** Remembered sessions; beyond it the oldest are forgotten, and found again when they are asked for. */
 const maxRemembered = 20_000;
 
 /** @param sessionId the value of an `Mcp-Session-Id`. Whether there is such a session is for its owner to say. */
-export function addressOf(sessionId: string): SessionAddress {
-  const key = sessionKey(sessionId);
-  return { key, subject: subjects.session(key) };
+export function addressOf(sessionId: string, owner?: WorkerId): SessionAddress {
+  return { key: sessionKey(sessionId), owner };
 }
 
 export class SessionAddresses {
   readonly #known = new Map<string, SessionAddress>();
 
   of(sessionId: string): SessionAddress {
-    const known = this.#known.get(sessionId);
-    if (known !== undefined) return known;
-    if (this.#known.size >= maxRemembered) this.#known.clear();
-    const found = addressOf(sessionId);
-    this.#known.set(sessionId, found);
-    return found;
+    return this.#known.get(sessionId) ?? this.opened(sessionId, undefined);
+  }
+
+  /** A session that this worker has just opened. */
+  opened(sessionId: string, owner: WorkerId | undefined): SessionAddress {
+    if (this.#known.size >= maxRemembered) this.#known.delete(this.#known.keys().next().value as string);
+    const address = addressOf(sessionId, owner);
+    this.#known.set(sessionId, address);
+    return address;
   }
 }

@@ -1,21 +1,25 @@
 /**
- * The way to sessions. A session whose worker is gone is taken over by another when it is next asked for; what was open at
- * the moment of loss is asked again where that can do no harm, and answered with "outcome unknown" where it could.
+ * The way to sessions. Each is held by one worker, which is asked by its name; a session whose worker is gone is taken over by
+ * another when it is next asked for. What was open at the moment of loss is asked again where that can do no harm, and answered
+ * with "outcome unknown" where it could.
  *
  * Invariants
- *  W1  A command is sent a second time only when nobody had it (no responders), or when it changes nothing by being repeated.
- *  W2  A command whose worker vanished is answered within a bounded time.
+ *  W1  A command is sent a second time only when nobody had it (no responders, or a worker that does not hold the session), or
+ *      when it changes nothing by being repeated.
+ *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
 import { PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import {
+  fault, repeatableMethods,
+  type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import { anyWorker } from './choose-worker.ts';
 import { ModernDoor } from './modern-door.ts';
+import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import type { SessionAddress } from './session-addresses.ts';
-
-/** `nobody`: there is no worker that could say. */
-type Adoption = 'held' | 'unknown' | 'nobody';
 
 class Passage extends Link {
   readonly address: SessionAddress;
@@ -23,11 +27,14 @@ class Passage extends Link {
   readonly observer: ReplyObserver<StreamFrame>;
   /** Undefined while nobody has it: before it is sent, and while its next owner is looked for. */
   pending: PendingRequest | undefined;
+  /** The worker that has it. */
+  sentTo: WorkerId | undefined;
   /** How often it was sent. */
   attempts = 0;
-  sentAt = 0;
-  /** Its worker has said that it has it. */
-  isSure = false;
+  /** How often its worker was asked after it and said nothing. */
+  unanswered = 0;
+  /** Since when its worker is not heard of. */
+  waitsSince: number | undefined;
   /** The number of the last message that was heard; undefined before anything was. */
   heardUpTo: number | undefined;
 
@@ -45,22 +52,16 @@ class Passage extends Link {
   }
 }
 
-/** A worker that does not answer by then is asked again, or gone. */
+/** A worker that does not answer by then is asked again. */
 const probeMs = 2_000;
+/** One that is not heard of either and did not answer so often is not waited for. */
+const maxUnanswered = 4;
 const maxAttempts = 12;
-/** What was sent longer ago has been looked after, while NATS may not know that a worker is gone. */
-const unsureMs = 30_000;
 /** A worker that was asked to open a session and did not answer by then is asked no more. */
 const openMs = 3_000;
 const maxOpens = 4;
-/** A takeover that is not done by then has failed. */
-const adoptMs = 10_000;
-/** A worker that does not answer within this is asked no more. */
-const adoptAskMs = 1_500;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
 const returnMs = 1_500;
-/** Between two attempts, while there is no worker that can take a session. */
-const adoptRetryMs = 200;
 
 export class SessionDoor {
   readonly #bus: Bus;
@@ -68,8 +69,8 @@ export class SessionDoor {
   readonly #log: Logger;
   readonly #open = new Ring<Passage>();
   readonly #modern: ModernDoor;
-  readonly #adoptions = new Map<SessionKey, Promise<Adoption>>();
   readonly #workers: PresenceWatch<Presence>;
+  readonly #owners: OwnerSearch;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
@@ -77,22 +78,18 @@ export class SessionDoor {
     this.#bus = bus;
     this.#wheel = wheel;
     this.#log = log;
-    this.#modern = new ModernDoor(bus, wheel, log, (worker) => this.#workers.signs.some((sign) => sign.worker === worker));
     this.#workers = new PresenceWatch({
       bus,
       clock: wheel,
       subject: subjects.presence,
       joined: () => undefined,
-      gone: (workers, how) => {
-        if (how === 'lost') log.warn({ workers: workers.map(({ worker }) => worker) }, 'session workers are gone');
-        this.#lookAfter(this.#open.toArray());
+      gone: (signs, how) => {
+        const workers = new Set(signs.map(({ worker }) => worker));
+        if (how === 'lost') log.warn({ workers: [...workers] }, 'session workers are gone');
+        this.#lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
         this.#modern.lookAfter();
       },
-      missing: () => {
-        const since = performance.now() - unsureMs;
-        this.#lookAfter(this.#open.toArray().filter(({ isSure, sentAt }) => !isSure && sentAt > since));
-        this.#modern.lookAfter(({ isSure, sentAt }) => !isSure && sentAt > since);
-      },
+      missing: () => this.#modern.lookAfterUnsure(),
       disturbed: () => {
         if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
         this.#reconnects = bus.reconnects;
@@ -100,6 +97,8 @@ export class SessionDoor {
         this.#modern.lookAfter();
       },
     });
+    this.#modern = new ModernDoor({ bus, wheel, log, workers: this.#workers });
+    this.#owners = new OwnerSearch({ bus, wheel, log, workers: this.#workers });
   }
 
   async start(): Promise<void> {
@@ -118,7 +117,7 @@ export class SessionDoor {
   }
 
   /**
-   * Sends a command to the session's owner, whoever that is.
+   * Sends a command to the worker that holds the session, whoever that is.
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
@@ -138,12 +137,23 @@ export class SessionDoor {
     };
   }
 
+  /** Tells the worker that holds the session; lost when there is none. */
+  tell({ key, owner }: SessionAddress, command: SessionCommand): void {
+    if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
+  }
+
   /** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
   open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
+    const asked = new Set<WorkerId>();
     const ask = (attempt: number): void => {
-      const fail = (): void => answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+      const worker = anyWorker(this.#workers.there, asked);
+      if (worker !== undefined) asked.add(worker);
+      const fail = (): void => {
+        if (attempt < maxOpens) ask(attempt + 1);
+        else answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+      };
       try {
-        const pending = this.#bus.request(subjects.sessionOpen, command, {
+        const pending = this.#bus.request(worker === undefined ? subjects.sessionOpen : subjects.sessionOpenAt(worker), command, {
           reply: (reply) => {
             limit.cancel();
             pending.close();
@@ -153,42 +163,95 @@ export class SessionDoor {
           },
           failed: () => {
             limit.cancel();
-            fail();
+            // Nobody at all, or one that has just left.
+            if (worker === undefined) answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+            else fail();
           },
         });
         const limit = this.#wheel.schedule(openMs, () => {
           pending.close();
-          if (attempt < maxOpens) ask(attempt + 1);
-          else fail();
+          fail();
         });
       } catch (error) {
         this.#log.debug({ err: error }, 'no worker could be asked to open a session');
-        fail();
+        answer({ kind: 'refused', fault: fault('gateway.unavailable') });
       }
     };
     ask(1);
   }
 
   #send(passage: Passage): void {
-    passage.attempts += 1;
-    passage.sentAt = performance.now();
-    passage.isSure = false;
-    passage.pending = this.#bus.request(passage.address.subject, passage.attempts === 1 ? passage.command : continued(passage), this.#hearing(passage));
+    const { address, command } = passage;
+    const { key, owner } = address;
+    const state = owner === undefined ? 'lost' : this.#workers.state(owner);
+    if (owner === undefined || state === 'lost') {
+      this.#search(passage);
+    } else if (state === 'silent') {
+      this.#wait(passage);
+    } else {
+      passage.attempts += 1;
+      passage.unanswered = 0;
+      passage.waitsSince = undefined;
+      passage.sentTo = owner;
+      passage.pending = this.#bus.request(subjects.session(owner), { key, command: passage.attempts === 1 ? command : continued(passage) }, this.#hearing(passage));
+    }
+  }
+
+  /** Sends it once more; whoever waits for it is told when the bus cannot carry it. */
+  #sendAgain(passage: Passage): void {
+    if (!this.#open.has(passage) || passage.pending !== undefined) return;
+    try {
+      this.#send(passage);
+    } catch (error) {
+      this.#fail(passage, error as BusError);
+    }
+  }
+
+  /** Sent to a worker that is not heard of, it could be lost: it is sent when that one is back, or its session is at another. */
+  #wait(passage: Passage): void {
+    passage.pending = undefined;
+    passage.waitsSince ??= performance.now();
+    if (performance.now() - passage.waitsSince > searchMs) this.#refuse(passage, 'gateway.unavailable');
+    else this.#wheel.schedule(retryMs, () => this.#sendAgain(passage));
+  }
+
+  /** Sends it to whoever holds the session by now. */
+  #search(passage: Passage): void {
+    passage.pending = undefined;
+    void this.#owners.find(passage.address).then((found) => {
+      if (!this.#open.has(passage) || passage.pending !== undefined) return;
+      if (found.outcome === 'held') {
+        passage.address.owner = found.worker;
+        this.#sendAgain(passage);
+      } else {
+        this.#refuse(passage, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
+      }
+    });
+  }
+
+  /** The worker that was asked does not hold the session. */
+  #again(passage: Passage): void {
+    if (passage.pending === undefined) return; // It is on its way already.
+    passage.pending.close();
+    passage.pending = undefined;
+    if (passage.attempts >= maxAttempts) this.#refuse(passage, 'gateway.unavailable');
+    else if (passage.address.owner === passage.sentTo) this.#search(passage);
+    else this.#sendAgain(passage);
   }
 
   /** Its worker is there: what it sent since the last message that arrived is sent again. */
   #attachAgain(passage: Passage): void {
-    const { command, address } = passage;
+    const { command, address: { key }, sentTo } = passage;
     const stream = streamOf(command);
-    if (stream === undefined || passage.pending === undefined || !('stream' in command) || !('caller' in command)) return;
+    if (stream === undefined || passage.pending === undefined || sentTo === undefined || !('stream' in command) || !('caller' in command)) return;
     passage.pending.close();
     passage.attempts += 1;
     const hearing = this.#hearing(passage);
-    passage.pending = this.#bus.request(address.subject, { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } }, {
+    passage.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } } }, {
       ...hearing,
       reply: (frame) => {
-        // It had said everything, and kept nothing of it.
-        if (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown') this.#lost(passage);
+        // It had said everything, and kept nothing of it, or has given the session up.
+        if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown')) this.#lost(passage);
         else hearing.reply(frame);
       },
       // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
@@ -218,6 +281,10 @@ export class SessionDoor {
     if (this.#open.remove(passage)) passage.observer.failed(error);
   }
 
+  #refuse(passage: Passage, reason: 'session.unknown' | 'gateway.unavailable' | 'gateway.interrupted'): void {
+    if (this.#open.remove(passage)) passage.observer.reply({ kind: 'refused', fault: fault(reason) });
+  }
+
   /** Nobody had it. Right after the bus was gone that says only that the owner is not back yet. */
   #unheard(passage: Passage): void {
     if (!this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs) {
@@ -225,85 +292,7 @@ export class SessionDoor {
       return;
     }
     passage.pending = undefined;
-    this.#wheel.schedule(adoptRetryMs, () => {
-      if (!this.#open.has(passage)) return;
-      try {
-        this.#send(passage);
-      } catch (error) {
-        this.#fail(passage, error as BusError);
-      }
-    });
-  }
-
-  /** Sends it to whoever holds the session next. */
-  #again(passage: Passage): void {
-    if (passage.pending === undefined) return; // It is on its way there already.
-    passage.pending.close();
-    passage.pending = undefined;
-    void this.#adopt(passage.address.key).then((adoption) => {
-      if (!this.#open.has(passage)) return;
-      if (adoption !== 'held') {
-        this.#open.remove(passage);
-        passage.observer.reply({ kind: 'refused', fault: fault(adoption === 'unknown' ? 'session.unknown' : 'gateway.unavailable') });
-        return;
-      }
-      try {
-        this.#send(passage);
-      } catch (error) {
-        this.#fail(passage, error as BusError);
-      }
-    });
-  }
-
-  /** Asks any worker to take a session over, and goes on asking for a while when there is none that can. */
-  #adopt(key: SessionKey): Promise<Adoption> {
-    const running = this.#adoptions.get(key);
-    if (running !== undefined) return running;
-    const giveUpAt = performance.now() + adoptMs;
-    const adoption = new Promise<Adoption>((resolve) => {
-      const finish = (outcome: Adoption): void => {
-        this.#adoptions.delete(key);
-        resolve(outcome);
-      };
-      const later = (): void => {
-        if (performance.now() >= giveUpAt) finish('nobody');
-        else this.#wheel.schedule(adoptRetryMs, ask);
-      };
-      const ask = (): void => {
-        if (!this.#bus.connected) {
-          later();
-          return;
-        }
-        let pending: PendingRequest | undefined;
-        // Whoever was asked may be cut off from the bus; the next one to be asked is likely to be another. Only one can succeed.
-        const limit = this.#wheel.schedule(adoptAskMs, () => {
-          pending?.close();
-          later();
-        });
-        try {
-          pending = this.#bus.request(subjects.sessionAdopt, { key }, {
-            reply: ({ outcome }) => {
-              limit.cancel();
-              pending?.close();
-              if (outcome === 'busy') later();
-              else finish(outcome);
-            },
-            failed: () => {
-              limit.cancel();
-              later();
-            },
-          });
-        } catch (error) {
-          // The bus is closing.
-          limit.cancel();
-          this.#log.debug({ err: error, session: key }, 'nobody could be asked to take a session over');
-          finish('nobody');
-        }
-      };
-      ask();
-    });
-    this.#adoptions.set(key, adoption);
-    return adoption;
+    this.#wheel.schedule(retryMs, () => this.#sendAgain(passage));
   }
 
   /**
@@ -315,51 +304,47 @@ export class SessionDoor {
   }
 
   /**
-   * Asks after the sessions to which these belong.
-   * @param wasDisturbed what their workers sent may have been lost on the way.
+   * Asks the workers that have these whether they still do.
+   * @param wasDisturbed what they sent may have been lost on the way.
    */
   #lookAfter(open: readonly Passage[], wasDisturbed = false): void {
-    const bySession = new Map<SessionKey, Passage[]>();
-    for (const passage of open) {
-      const { key } = passage.address;
-      bySession.set(key, [...(bySession.get(key) ?? []), passage]);
-    }
-    for (const [key, passages] of bySession) {
-      const attempts = passages.map((passage) => passage.attempts);
-      const streams = passages.flatMap(({ command }) => streamOf(command) ?? []);
-      const pending = this.#bus.request(subjects.session(key), { kind: 'probe', streams }, {
-        reply: (frame) => {
-          pending.close();
-          limit.cancel();
-          if (frame.kind !== 'probed') {
-            // Its worker has just given it up; the next one knows.
-            this.#wheel.schedule(adoptRetryMs, askAgain);
-            return;
-          }
-          for (const [index, passage] of passages.entries()) {
-            // Only what was sent before the question can be lost by the answer.
-            if (passage.attempts !== attempts[index]) continue;
-            const stream = streamOf(passage.command);
-            passage.isSure = true;
-            if (stream === undefined || frame.missing.includes(stream)) this.#lost(passage);
-            else if (wasDisturbed) this.#attachAgain(passage);
-          }
-        },
-        failed: (error) => {
-          limit.cancel();
-          if (error.kind !== 'no-responders') return;
-          for (const [index, passage] of passages.entries()) if (passage.attempts === attempts[index]) this.#lost(passage);
-        },
-      });
-      const askAgain = (): void => {
-        const left = passages.filter((passage, index) => this.#open.has(passage) && passage.attempts === attempts[index]);
-        if (left.length > 0 && this.#bus.connected) this.#lookAfter(left, wasDisturbed);
-      };
-      const limit = this.#wheel.schedule(probeMs, () => {
+    const together = Map.groupBy(open.filter(({ pending }) => pending !== undefined), ({ address: { key }, sentTo }) => `${key} ${sentTo}`);
+    for (const passages of together.values()) this.#probe(passages, wasDisturbed);
+  }
+
+  /** @param passages of one session at one worker. */
+  #probe(passages: readonly Passage[], wasDisturbed: boolean): void {
+    const [{ address: { key }, sentTo }] = passages as [Passage];
+    if (sentTo === undefined) return;
+    // Only what was sent before the question can be lost by the answer.
+    const attempts = passages.map((passage) => passage.attempts);
+    const left = (): Passage[] => passages.filter((passage, index) => this.#open.has(passage) && passage.pending !== undefined && passage.attempts === attempts[index]);
+    const streams = passages.flatMap(({ command }) => streamOf(command) ?? []);
+    const pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'probe', streams } }, {
+      reply: (frame) => {
         pending.close();
-        askAgain();
-      });
-    }
+        limit.cancel();
+        for (const passage of left()) {
+          passage.unanswered = 0;
+          const stream = streamOf(passage.command);
+          if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) this.#lost(passage);
+          else if (wasDisturbed) this.#attachAgain(passage);
+        }
+      },
+      failed: (error) => {
+        limit.cancel();
+        if (error.kind === 'no-responders') for (const passage of left()) this.#lost(passage);
+      },
+    });
+    const limit = this.#wheel.schedule(probeMs, () => {
+      pending.close();
+      const state = this.#workers.state(sentTo);
+      for (const passage of left()) {
+        if (state !== 'there') passage.unanswered += 1;
+        if (passage.unanswered >= maxUnanswered || (state === 'lost' && isRepeatable(passage.command))) this.#lost(passage); // W2
+      }
+      if (this.#bus.connected) this.#lookAfter(left(), wasDisturbed);
+    });
   }
 
   /** The worker that had it is gone. */
@@ -370,10 +355,7 @@ export class SessionDoor {
       return;
     }
     passage.pending.close();
-    this.#open.remove(passage);
-    passage.observer.reply({ kind: 'refused', fault: fault('gateway.interrupted') }); // W2
-    // The session goes on: whoever asks next finds it.
-    void this.#adopt(passage.address.key);
+    this.#refuse(passage, 'gateway.interrupted'); // W2
   }
 }
 

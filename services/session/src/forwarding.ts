@@ -6,14 +6,13 @@
  *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  */
-import { subjects } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
 import {
   createdTask, fault, isJsonRpcId, isObject, paramsProblem, repeatableMethods, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
-import { Exchange, type CallSubject, type Topic, type TimeLimits } from './exchange/exchange.ts';
+import { Exchange, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
@@ -115,7 +114,7 @@ export class Forwarding<Stream extends CallStream> {
   subscriptions: readonly (readonly [server: ServerName, uri: string])[] = [];
   readonly #hooks: ForwardingHooks;
   /** Adapters that keep something for the party. */
-  readonly #bound = new Map<ServerName, { readonly worker: WorkerId; readonly at: CallSubject }>();
+  readonly #bound = new Map<ServerName, WorkerId>();
 
   constructor(host: SessionHost, party: Party<Stream>, handedOut: HandedOut, hooks: ForwardingHooks) {
     this.#host = host;
@@ -130,11 +129,11 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   get bound(): readonly (readonly [server: ServerName, worker: WorkerId])[] {
-    return [...this.#bound].map(([server, { worker }]) => [server, worker]);
+    return [...this.#bound];
   }
 
   bind(server: ServerName, worker: WorkerId): void {
-    this.#bound.set(server, { worker, at: subjects.backendAt(server, worker) });
+    this.#bound.set(server, worker);
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
@@ -310,9 +309,9 @@ export class Forwarding<Stream extends CallStream> {
 
   /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
   #cancelTask(server: ServerName, taskId: string): void {
-    Exchange.start(this.#host.bus, this.#host.wheel, {
+    Exchange.start(this.#host, {
       exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId }, subject: ['task', taskId], limits: this.#host.timeLimits(server, undefined),
-      context: this.#context(false),
+      context: this.#context(false), bound: this.#bound.get(server),
     });
   }
 
@@ -390,7 +389,7 @@ export class Forwarding<Stream extends CallStream> {
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {
     const { stream, progressToken, view } = call;
-    const { bus, wheel, nextExchangeId } = this.#host;
+    const { nextExchangeId } = this.#host;
     if (!this.touched.has(server)) {
       this.touched.add(server);
       this.#hooks.touched();
@@ -412,9 +411,9 @@ export class Forwarding<Stream extends CallStream> {
       stop(gatewayFault.message);
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
-    const running = new Exchange(bus, wheel, {
+    const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...traceOf(span?.traceparent ?? stream.trace) },
-      at: this.#bound.get(server)?.at,
+      bound: this.#bound.get(server),
       isRepeatable: isRepeatable ?? repeatableMethods.has(call.method),
     }, {
       progress: (event) => {
@@ -461,7 +460,7 @@ export class Forwarding<Stream extends CallStream> {
   subscribeAgain(server: ServerName): void {
     for (const [of, uri] of this.subscriptions) {
       if (of !== server) continue;
-      Exchange.start(this.#host.bus, this.#host.wheel, {
+      Exchange.start(this.#host, {
         exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false),
       });
     }

@@ -62,7 +62,7 @@ export class LostStream {
         resolve(isHeld);
       };
       const limit = setTimeout(() => finish(false), askMs);
-      const pending = bus.request(subjects.sessionAt(worker), { key, streams: [stream] }, {
+      const pending = bus.request(subjects.sessionStreams(worker), { key, streams: [stream] }, {
         reply: ({ streams }) => finish(streams.includes(stream)),
         failed: () => finish(false),
       });

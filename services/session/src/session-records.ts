@@ -17,6 +17,12 @@ interface Held {
   writing: Promise<void> | undefined;
 }
 
+/** As the worker wrote it that held the session then. */
+interface Recorded {
+  readonly value: SessionRecord;
+  readonly revision: number;
+}
+
 /** A client does not wait longer than this for its session to be recorded. */
 const createMs = 1_000;
 const retryMs = 2_000;
@@ -86,20 +92,23 @@ export class SessionRecords {
     this.#held.delete(key);
   }
 
+  /** What is recorded of a session, and by whom; undefined when there is no such session. */
+  read(key: SessionKey): Promise<Recorded | undefined> {
+    return this.#options.records.get(key);
+  }
+
   /**
-   * Takes over a session nobody holds.
-   * @returns the record as the worker wrote it that held the session; `unknown` when there is no such session, `taken` when
-   * another worker was faster.
+   * Takes over a session.
+   * @param recorded what is on record of it.
+   * @returns false when another worker was faster.
    */
-  async adopt(key: SessionKey): Promise<SessionRecord | 'unknown' | 'taken'> {
+  async adopt(key: SessionKey, { value, revision }: Recorded): Promise<boolean> {
     const { records, worker } = this.#options;
-    const entry = await records.get(key);
-    if (entry === undefined) return 'unknown';
     try {
-      this.#held.set(key, { revision: await records.update(key, { ...entry.value, worker }, entry.revision), next: undefined, writing: undefined });
-      return entry.value;
+      this.#held.set(key, { revision: await records.update(key, { ...value, worker }, revision), next: undefined, writing: undefined });
+      return true;
     } catch (error) {
-      if (isConflict(error)) return 'taken';
+      if (isConflict(error)) return false;
       throw error;
     }
   }

@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type Principal, type ServerName, type SessionKey, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type Principal, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -15,6 +15,7 @@ import type { SessionHost } from './host.ts';
 import { ModernDesk } from './modern/desk.ts';
 import { sharedSealer, type Sealer } from './sealer.ts';
 import { SessionRecords } from './session-records.ts';
+import type { Reply } from './resumable-stream.ts';
 import { Session } from './session.ts';
 
 export interface SessionWorkerOptions {
@@ -28,10 +29,12 @@ export interface SessionWorkerOptions {
 
 interface Held {
   readonly session: Session;
-  subscription: Subscription | undefined;
-  /** Another worker may have it: what still comes here is sent on. */
+  /** Another worker may have it: what still comes here is to be sent there. */
   isReleased: boolean;
 }
+
+/** A worker that holds a session of which there is no record has this long to say so. */
+const findMs = 300;
 
 /** Records read at once after a reconnect. */
 const verifiedAtOnce = 50;
@@ -50,6 +53,8 @@ export class SessionWorker {
   readonly #perPrincipal = new Map<Principal, number>();
   /** Where sessions come in, and what those that are there hear. */
   #inlets: Subscription[] = [];
+  /** What is said to sessions that are held here. */
+  #commands: Subscription | undefined;
   #news: Watch[] = [];
   #config: Config;
   #isStopping = false;
@@ -108,12 +113,21 @@ export class SessionWorker {
         this.#desk.hear(notice);
       }),
     ];
+    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): void => void this.#adopt(command).then(reply);
+    const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#open(command, reply);
     this.#inlets = [
-      await bus.subscribe(subjects.sessionAdopt, ({ key }, reply) => void this.#adopt(key).then((outcome) => reply({ outcome })), { queue: 'session' }),
-      await bus.subscribe(subjects.sessionOpen, (command, reply) => this.#open(command, reply), { queue: 'session' }),
+      await bus.subscribe(subjects.sessionAdopt, adopt, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionOpen, open, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionAdoptAt(this.#worker), adopt),
+      await bus.subscribe(subjects.sessionOpenAt(this.#worker), open),
     ];
+    this.#commands = await bus.subscribe(subjects.session(this.#worker), (message, answer) => this.#receive(message, answer));
     // Heard to the end: what a worker that leaves still works on is asked of it.
-    await bus.subscribe(subjects.sessionAt(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
+    await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
+    await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => void this.#records.verify(key));
+    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
+      if (this.#held(key) !== undefined) reply({ worker: this.#worker });
+    });
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
     await this.#heart.start();
@@ -144,6 +158,7 @@ export class SessionWorker {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
     } else {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
+      await this.#commands?.drain();
       this.#heart.stop();
     }
     for (const watch of this.#news) watch.close();
@@ -151,31 +166,59 @@ export class SessionWorker {
 
   /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
   async #handOver(held: Held, limitMs: number): Promise<void> {
-    const { session, subscription } = held;
+    const { session } = held;
     await this.#records.release(session.key);
     this.#options.metrics.sessionsHandedOver.inc();
     held.isReleased = true;
-    // Who asks from now on finds nobody, and asks another worker.
-    await subscription?.drain();
     await session.handOver(limitMs);
   }
 
-  async #adopt(key: SessionKey): Promise<AdoptReply['outcome']> {
-    if (this.#sessions.has(key)) return 'held';
-    if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return 'busy';
+  /** The session, if it is not another worker's. */
+  #held(key: SessionKey): Session | undefined {
+    const held = this.#sessions.get(key);
+    return held?.isReleased === false ? held.session : undefined;
+  }
+
+  #receive({ key, command }: SessionMessage, answer: Reply): void {
+    // What it still works on is asked of the worker that works on it.
+    const session = command.kind === 'probe' || command.kind === 'detach' ? this.#sessions.get(key)?.session : this.#held(key);
+    if (session === undefined) answer({ kind: 'moved' });
+    else session.receive(command, answer);
+  }
+
+  async #adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
+    const here = { outcome: 'held', worker: this.#worker } as const;
+    if (this.#held(key) !== undefined) return here;
     try {
-      const record = await this.#records.adopt(key);
-      if (record === 'unknown') return 'unknown';
-      if (record === 'taken' || this.#sessions.has(key)) return 'held';
-      const session = this.#hold(key, record.caller);
-      session.restore(record);
-      await this.#listen(session);
+      const recorded = await this.#records.read(key);
+      if (recorded === undefined) return lost === undefined ? await this.#find(key) : { outcome: 'unknown' };
+      const { worker: holder, caller } = recorded.value;
+      if (holder !== lost && holder !== this.#worker) return { outcome: 'held', worker: holder };
+      if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return { outcome: 'busy' };
+      if (!(await this.#records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; whoever is asked next knows which.
+      if (holder !== this.#worker) this.#options.bus.publish(subjects.sessionTaken(holder), { key });
+      this.#hold(key, caller).restore(recorded.value);
       this.#options.metrics.sessionsAdopted.inc();
-      return 'held';
+      return here;
     } catch (error) {
       this.#options.log.error({ err: error, session: key }, 'a session could not be taken over');
-      return 'busy';
+      return { outcome: 'busy' };
     }
+  }
+
+  /** A session that could not be recorded yet is known to the worker that holds it only. */
+  #find(key: SessionKey): Promise<AdoptReply> {
+    const { bus, wheel } = this.#options;
+    if (!bus.isShared) return Promise.resolve({ outcome: 'unknown' });
+    return new Promise((resolve) => {
+      const finish = (reply: AdoptReply): void => {
+        limit.cancel();
+        pending.close();
+        resolve(reply);
+      };
+      const limit = wheel.schedule(findMs, () => finish({ outcome: 'unknown' }));
+      const pending = bus.request(subjects.sessionFind, { key }, { reply: ({ worker }) => finish({ outcome: 'held', worker }), failed: () => finish({ outcome: 'unknown' }) });
+    });
   }
 
   /** The session is another worker's, which took it over while we could not be reached. */
@@ -204,20 +247,9 @@ export class SessionWorker {
       },
       changed: (changed) => this.#records.save(changed.key, changed.record(this.#worker)),
     });
-    this.#sessions.set(key, { session, subscription: undefined, isReleased: false });
+    this.#sessions.set(key, { session, isReleased: false });
     this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
     return session;
-  }
-
-  /** The queue group keeps a command from being served twice while two workers believe that they hold the session. */
-  async #listen(session: Session): Promise<void> {
-    const held = this.#sessions.get(session.key);
-    const subscription = await this.#options.bus.subscribe(subjects.session(session.key), (command, answer) => {
-      if (held?.isReleased === true) answer({ kind: 'moved' });
-      else session.receive(command, answer);
-    }, { queue: 'owner' });
-    if (held !== undefined && this.#sessions.get(session.key) === held) held.subscription = subscription;
-    else subscription.close();
   }
 
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
@@ -239,10 +271,10 @@ export class SessionWorker {
     const id = newSessionId();
     const session = this.#hold(sessionKey(id), caller);
     const text = session.open(request, view);
-    this.#records.create(session.key, session.record(this.#worker)).then(() => this.#listen(session)).then(
+    this.#records.create(session.key, session.record(this.#worker)).then(
       () => {
         this.#options.metrics.sessionsOpened.inc();
-        reply({ kind: 'opened', session: id, text });
+        reply({ kind: 'opened', session: id, worker: this.#worker, text });
       },
       (error: unknown) => {
         this.#forget(session);
@@ -263,7 +295,6 @@ export class SessionWorker {
     const held = this.#sessions.get(key);
     if (held === undefined) return;
     this.#sessions.delete(key);
-    held.subscription?.close();
     const left = (this.#perPrincipal.get(principal) ?? 1) - 1;
     if (left === 0) this.#perPrincipal.delete(principal);
     else this.#perPrincipal.set(principal, left);

@@ -40,7 +40,7 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
   const nodes = await Promise.all([0, 1, 2].map(async (index) => {
     const file = join(folder, `${index}.conf`);
     // Clients stay with the address they were given: what stands between them and the node is the test's.
-    await writeFile(file, `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\nping_interval: "5s"\nping_max: 2\n`
+    await writeFile(file, `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\n`
       + `cluster { name: chaos, listen: 127.0.0.1:${ports[index + 3]}, routes: [${routes.join(', ')}], no_advertise: true }\n`
       + `jetstream { store_dir: ${JSON.stringify(join(folder, String(index)))}, max_file_store: ${maxStoreMegabytes}MB }\n`);
     let child: ChildProcess | undefined;

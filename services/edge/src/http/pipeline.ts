@@ -288,7 +288,7 @@ export class Pipeline {
       if (response.writableFinished) return;
       answer.abandon();
       pending.close();
-      if (this.#options.bus.connected) this.#options.bus.publish(session.subject, { kind: 'detach', stream: command.stream, reader: command.stream });
+      this.#options.door.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
@@ -309,6 +309,7 @@ export class Pipeline {
         writeJson(response, 200, reply.text);
         return;
       case 'opened':
+        this.#sessions.opened(reply.session, reply.worker);
         if (accepted.json) {
           writeJson(response, 200, reply.text, { 'mcp-session-id': reply.session });
           return;
@@ -329,7 +330,7 @@ export class Pipeline {
       this.#refuse(response, problem ?? fault('session.missing'));
       return;
     }
-    const { bus, door, metrics } = this.#options;
+    const { door, metrics } = this.#options;
     const after = readEventId(request.headers['last-event-id']);
     if (after === 'unknown') {
       this.#refuse(response, fault('stream.unknown'));
@@ -372,7 +373,7 @@ export class Pipeline {
       });
       response.once('close', () => {
         pending.close();
-        if (writer !== undefined && bus.connected) bus.publish(session.subject, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+        if (writer !== undefined) door.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
       });
     } catch (error) {
       this.#refuse(response, this.#faultOf(error as BusError, 'session.unknown'));

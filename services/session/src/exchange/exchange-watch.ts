@@ -7,9 +7,9 @@
 import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, ExchangeId, ServerName } from '@omnibus/protocol';
+import type { BackendPresence, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { Exchange } from './exchange.ts';
+import type { CallSubject, Exchange } from './exchange.ts';
 
 /** Adapters have this long to say what they hold. */
 const answerMs = 500;
@@ -26,6 +26,8 @@ export class ExchangeWatch {
   readonly #options: ExchangeWatchOptions;
   readonly #open = new Ring<Exchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
+  /** Adapters that are there, by server; undefined when that has to be found out anew. */
+  #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
 
   constructor(options: ExchangeWatchOptions) {
     this.#options = options;
@@ -34,8 +36,12 @@ export class ExchangeWatch {
       bus,
       clock: wheel,
       subject: subjects.backendPresence,
+      heard: (sign, before) => {
+        if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers)) this.#adapters = undefined;
+      },
       joined: ({ servers }) => options.changed(servers),
       gone: (signs, how) => {
+        this.#adapters = undefined;
         if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
         this.#lookAfter(serversOf(signs));
       },
@@ -58,6 +64,18 @@ export class ExchangeWatch {
 
   remove(exchange: Exchange): void {
     this.#open.remove(exchange);
+  }
+
+  /**
+   * Where a call goes: to the adapter that keeps something for its session, else to any; never to one that is not there.
+   * @param bound the worker of the adapter that keeps something.
+   */
+  route(server: ServerName, bound: WorkerId | undefined): { readonly to: CallSubject; readonly isBound: boolean } {
+    if (bound !== undefined && this.#workers.state(bound) === 'there') return { to: subjects.backendAt(server, bound), isBound: true };
+    this.#adapters ??= adaptersOf(this.#workers.signs);
+    const there = this.#adapters.get(server);
+    const worker = there?.[Math.floor(Math.random() * there.length)];
+    return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), isBound: false };
   }
 
   #lookAfter(servers: readonly ServerName[]): void {
@@ -93,6 +111,18 @@ export class ExchangeWatch {
       }
     });
   }
+}
+
+function adaptersOf(signs: readonly BackendPresence[]): ReadonlyMap<ServerName, readonly WorkerId[]> {
+  const adapters = new Map<ServerName, WorkerId[]>();
+  for (const { worker, servers } of signs) {
+    for (const server of servers) {
+      const known = adapters.get(server);
+      if (known === undefined) adapters.set(server, [worker]);
+      else known.push(worker);
+    }
+  }
+  return adapters;
 }
 
 function serversOf(signs: readonly BackendPresence[]): ServerName[] {

@@ -14,6 +14,7 @@ import {
   fault, toErrorObject, type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputKey, type JsonObject,
   type ServerName, type WorkerId,
 } from '@omnibus/protocol';
+import type { ExchangeWatch } from './exchange-watch.ts';
 
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
@@ -53,14 +54,22 @@ export interface ExchangeRequest {
   readonly subject: Topic;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
-  /** The adapter that keeps something for the session; any, when there is none or it is gone. */
-  readonly at?: CallSubject | undefined;
+  /** The worker whose adapter keeps something for the session; any will do when there is none or it is gone. */
+  readonly bound?: WorkerId | undefined;
   /** Doing it twice does no more than doing it once. */
   readonly isRepeatable?: boolean;
 }
 
+/** The part of the host that an exchange needs. */
+export interface ExchangeHost {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly watch: ExchangeWatch;
+}
+
 export class Exchange extends Link {
   readonly #bus: Bus;
+  readonly #watch: ExchangeWatch;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
   readonly #wheel: DeadlineWheel;
@@ -79,25 +88,26 @@ export class Exchange extends Link {
   /** An adapter has said that it has it. */
   isSure = false;
 
-  constructor(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, observer: ExchangeObserver) {
+  constructor({ bus, wheel, watch }: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
     this.#bus = bus;
+    this.#watch = watch;
     this.#wheel = wheel;
     this.#endsAt = performance.now() + request.limits.maxMs;
     this.#request = request;
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
-    this.#send(request.at ?? subjects.backend(request.server));
+    this.#sendTo(watch.route(request.server, request.bound));
   }
 
-  #send(to: CallSubject): void {
+  #sendTo({ to, isBound }: ReturnType<ExchangeWatch['route']>): void {
     const { exchange, method, params, context, limits } = this.#request;
     this.attempts += 1;
     this.isSure = false;
     try {
       this.#pending = this.#bus.request(
         to,
-        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs } },
+        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}) },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(to, error) },
       );
     } catch (error) {
@@ -106,16 +116,16 @@ export class Exchange extends Link {
     }
   }
 
-  /** The adapter that kept something is gone, and what it kept with it: another one begins anew. */
+  /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
   #unheard(to: CallSubject, error: BusError): void {
     const anywhere = subjects.backend(this.#request.server);
-    if (error.kind === 'no-responders' && to !== anywhere && !this.#isSettled) this.#send(anywhere);
+    if (error.kind === 'no-responders' && to !== anywhere && !this.#isSettled) this.#sendTo({ to: anywhere, isBound: false });
     else this.#fail(error);
   }
 
   /** Sends a request of which at most the end matters. */
-  static start(bus: Bus, wheel: DeadlineWheel, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): void {
-    void new Exchange(bus, wheel, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
+  static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): void {
+    void new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
   }
 
   get server(): ServerName {
@@ -134,7 +144,7 @@ export class Exchange extends Link {
     this.#observer.lost?.(this.#request.isRepeatable === true ? 'repeated' : 'unknown');
     if (this.#request.isRepeatable === true) {
       this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
-      this.#send(subjects.backend(this.#request.server));
+      this.#sendTo(this.#watch.route(this.#request.server, undefined));
       return;
     }
     const { server } = this.#request;

@@ -64,8 +64,8 @@ export class ModernDesk {
   async start(): Promise<void> {
     const { bus } = this.#host;
     this.#subscriptions = [
-      await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }, false), { queue: 'session' }),
-      await bus.subscribe(subjects.modernAt(this.#worker), (command, reply) => this.#continue({ command, reply })),
+      await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
+      await bus.subscribe(subjects.modernAt(this.#worker), (command, reply) => this.#receive({ command, reply })),
       await bus.subscribe(subjects.modernHolds, ({ keys }, reply) => reply({ keys: keys.filter((key) => this.#holds(key)) })),
       await bus.subscribe(subjects.modernControl, ({ key, reason }) => this.#closed(key, reason)),
     ];
@@ -130,11 +130,11 @@ export class ModernDesk {
     for (const call of this.#calls.values()) if (call.closed(key, reason)) return;
   }
 
-  /** @param isSentHere another worker has said that this one holds what the request continues. */
-  #receive(waiter: Waiter, isSentHere: boolean): void {
+  #receive(waiter: Waiter): void {
     const { request, caller } = waiter.command;
     const view = this.#host.view(caller);
-    if (this.#isStopping) {
+    // What continues a call that is open here is let in to the last.
+    if (this.#isStopping && typeof request.params?.['requestState'] !== 'string') {
       refuse(waiter, draining);
       return;
     }
@@ -170,7 +170,7 @@ export class ModernDesk {
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
-        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params, isSentHere);
+        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
         else this.#refuse(waiter, 'capability.missing', `${method} needs the extension ${tasksExtension}`, needsTasks);
         return;
       default:
@@ -178,11 +178,11 @@ export class ModernDesk {
     }
   }
 
-  #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject, isSentHere: boolean): void {
+  #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {
     const opened = new TaskIds(this.#host.sealer, waiter.command.caller.principal).open(String(params['taskId']));
     if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(waiter, 'task.unknown');
     else if (isModernRevision(view.record(opened.server)?.revision)) this.#start(waiter, view, method, 0);
-    else this.#tasks.serve(waiter, method, opened.server, opened.id, isSentHere);
+    else this.#tasks.serve(waiter, method, opened.server, opened.id);
   }
 
   // --- subscriptions ---------------------------------------------------------------------------------------------------------
@@ -320,18 +320,6 @@ export class ModernDesk {
     if (call === undefined) this.#refuse(waiter, 'state.lost');
     else if (call.isOverdue) this.#refuse(waiter, 'state.invalid');
     else call.resume(waiter, round);
-  }
-
-  /** What another worker does not hold. */
-  #continue(waiter: Waiter): void {
-    const { method, params = {} } = waiter.command.request;
-    if (method === 'tasks/update') {
-      this.#receive(waiter, true);
-      return;
-    }
-    const sealed = this.#open(String(params['requestState']));
-    if (sealed?.state.kind === 'parked') this.#resume(waiter, sealed.state.call, sealed.state.round);
-    else this.#refuse(waiter, 'state.invalid');
   }
 
   /** The user has been to the URLs a server wanted visited: nothing is open at the server, so it is called anew. */

@@ -112,9 +112,9 @@ export class Listener {
     }
   }
   #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
-    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
+    const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = this.waiter.command;
-    Exchange.start(bus, wheel, {
+    Exchange.start(this.#host, {
       exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
       context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
     }, (outcome) => settled(outcome.kind === 'result'));

@@ -6,7 +6,7 @@
  * its questions name that worker, to which the answers belong.
  */
 import {
-  carriedExtensions, fault, isObject, withRelatedTask,
+  carriedExtensions, fault, isObject, isToken, withRelatedTask,
   type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -50,8 +50,7 @@ export class TaskFacade {
     return this.#asking.has(key);
   }
 
-  /** @param isSentHere another worker has said that this one holds it. */
-  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string, isSentHere: boolean): void {
+  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
     const { key } = given.command;
     this.#asking.add(key);
     const waiter: Waiter = {
@@ -66,7 +65,7 @@ export class TaskFacade {
         this.#ask(waiter, 'tasks/get', [server, id], (outcome) => this.#answerState(waiter, server, id, outcome));
         return;
       case 'tasks/update':
-        this.#update(waiter, isSentHere);
+        this.#update(waiter);
         return;
       case 'tasks/cancel':
         // One that has ended cannot be cancelled there; here that is no error.
@@ -75,10 +74,10 @@ export class TaskFacade {
   }
 
   #ask(waiter: Waiter, method: ExchangeMethod, [server, taskId]: TaskAddress, settled: (outcome: ExchangeOutcome) => void, input?: (event: Input) => void): Exchange {
-    const { bus, wheel, nextExchangeId, timeLimits } = this.#host;
+    const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
-    return new Exchange(bus, wheel, {
+    return new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId }, subject: ['task', taskId],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
       context: { principal: caller.principal, session: key, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
@@ -150,11 +149,12 @@ export class TaskFacade {
   }
 
   /** Answers may be partial, and keys that mean nothing any more are ignored. */
-  #update(waiter: Waiter, isSentHere: boolean): void {
+  #update(waiter: Waiter): void {
     const { params = {} } = waiter.command.request;
     const responses = isObject(params['inputResponses']) ? params['inputResponses'] : {};
-    const holder = isSentHere ? undefined : Object.keys(responses).map((key) => key.split('.', 1)[0] as WorkerId).find((worker) => worker !== this.#worker && /^session-[\w-]{1,50}$/.test(worker));
-    if (holder !== undefined) {
+    const holders = Object.keys(responses).map((key) => key.split('.', 1)[0] as WorkerId).filter((worker) => isToken(worker) && worker.startsWith('session-'));
+    const [holder] = holders;
+    if (holder !== undefined && !holders.includes(this.#worker)) {
       waiter.reply({ kind: 'elsewhere', worker: holder });
       return;
     }

@@ -1,0 +1,87 @@
+/**
+ * Finds the worker that holds a session, and has another one take the session over when that one is gone. Several requests of
+ * one session wait for the same search.
+ */
+import { subjects, type Bus, type PendingRequest, type PresenceWatch } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { AdoptReply, Presence, SessionKey } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { workersFor } from './choose-worker.ts';
+import type { SessionAddress } from './session-addresses.ts';
+
+/** `nobody`: there is no worker that could say. */
+export type Ownership = Exclude<AdoptReply, { outcome: 'busy' }> | { readonly outcome: 'nobody' };
+
+/** A takeover that is not done by then has failed. */
+export const searchMs = 10_000;
+/** Between two attempts, while there is no worker that can take a session. */
+export const retryMs = 200;
+/** A worker that does not answer within this is asked no more. */
+const askMs = 1_500;
+
+export interface OwnerSearchOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly workers: PresenceWatch<Presence>;
+}
+
+export class OwnerSearch {
+  readonly #options: OwnerSearchOptions;
+  readonly #running = new Map<SessionKey, Promise<Ownership>>();
+
+  constructor(options: OwnerSearchOptions) {
+    this.#options = options;
+  }
+
+  /** @param address its owner, if one is known, is gone or does not hold the session any more. */
+  find(address: SessionAddress): Promise<Ownership> {
+    const { key } = address;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const search = new Promise<Ownership>((resolve) => this.#ask(address, performance.now() + searchMs, 0, (found) => {
+      this.#running.delete(key);
+      resolve(found);
+    }));
+    this.#running.set(key, search);
+    return search;
+  }
+
+  #ask(address: SessionAddress, giveUpAt: number, attempt: number, finish: (found: Ownership) => void): void {
+    const { bus, wheel, log, workers } = this.#options;
+    const { key, owner: lost } = address;
+    const later = (): void => {
+      if (performance.now() >= giveUpAt) finish({ outcome: 'nobody' });
+      else wheel.schedule(retryMs, () => this.#ask(address, giveUpAt, attempt + 1, finish));
+    };
+    if (!bus.connected) {
+      later();
+      return;
+    }
+    const candidates = workersFor(key, workers.there.filter((worker) => worker !== lost));
+    const worker = candidates[attempt % candidates.length];
+    try {
+      const pending: PendingRequest = bus.request(worker === undefined ? subjects.sessionAdopt : subjects.sessionAdoptAt(worker), { key, lost }, {
+        reply: (reply) => {
+          limit.cancel();
+          pending.close();
+          if (reply.outcome === 'busy') later();
+          else finish(reply);
+        },
+        failed: () => {
+          limit.cancel();
+          later();
+        },
+      });
+      // Only one of those that are asked can succeed.
+      const limit = wheel.schedule(askMs, () => {
+        pending.close();
+        later();
+      });
+    } catch (error) {
+      // The bus is closing.
+      log.debug({ err: error, session: key }, 'nobody could be asked to take a session over');
+      finish({ outcome: 'nobody' });
+    }
+  }
+}
