@@ -12,6 +12,13 @@ import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
+/** Resolves when the process has ended. */
+async function end(worker: RunningProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(worker.child, 'exit');
+  worker.kill(signal);
+  await ended;
+}
+
 describe('with session workers that come and go', () => {
   let upstream: Upstream;
   let era: EraServer;
@@ -41,11 +48,7 @@ describe('with session workers that come and go', () => {
   async function replaceWorkers(signal: NodeJS.Signals): Promise<void> {
     const old = holders();
     await gateway.startPart('session');
-    await Promise.all(old.map(async (worker) => {
-      const ended = once(worker.child, 'exit');
-      worker.kill(signal);
-      await ended;
-    }));
+    await Promise.all(old.map((worker) => end(worker, signal)));
   }
 
   it.each(['SIGKILL', 'SIGTERM'] as const)('%s: the session goes on, with what it had agreed', async (signal) => {
@@ -160,7 +163,7 @@ describe('with session workers that come and go', () => {
       return client.request('tools/call', { ...says[index], requestState, inputResponses });
     }));
     expect(answers.map(({ last }) => last.error?.data?.['retry'])).toEqual(says.map(() => 'unknown-outcome'));
-    holder?.kill('SIGKILL');
+    await end(holder as RunningProcess, 'SIGKILL');
   });
 
   it('a session whose worker has gone silent goes on with another, although NATS believes in that worker still', async () => {
@@ -168,14 +171,14 @@ describe('with session workers that come and go', () => {
     const [silent] = holders();
     using client = await RawClient.open(gateway.url);
     const heard = await client.listen();
+    await client.request('resources/subscribe', { uri: 'up://one' });
     await gateway.startPart('session');
     silent?.kill('SIGSTOP');
     // On its way to the silent one, or held back: asking for a list does no harm.
     expect(await client.toolNames()).toContain('up__echo');
     expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
-    const before = heard.values.length;
-    upstream.notify('notifications/tools/list_changed');
-    await heard.until(before + 1);
+    upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+    await heard.untilSome(({ method }) => method === 'notifications/resources/updated');
     // Nothing new is asked of it either.
     const opened = await Promise.all(Array.from({ length: 8 }, async () => {
       using other = await RawClient.open(gateway.url);
@@ -186,7 +189,7 @@ describe('with session workers that come and go', () => {
       return (await other.call('up__echo')).last.result?.['content'];
     }));
     expect([...opened.map((result) => result?.['content']), ...alone]).toEqual(Array.from({ length: 16 }, () => text('echoed')['content']));
-    silent?.kill('SIGKILL');
+    await end(silent as RunningProcess, 'SIGKILL');
   });
 
   it('any edge serves any session: GET, POST and DELETE of one session at three of them', async () => {
@@ -216,17 +219,13 @@ describe('with session workers that come and go', () => {
     expect((await post(1)).status).toBe(202);
     holder.kill('SIGSTOP');
     expect(await (await post(2)).json()).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });
-    holder.kill('SIGKILL');
+    await end(holder, 'SIGKILL');
     gone.abort();
   });
 
   it('a session waits while there is no worker at all, and goes on with the next', async () => {
     using client = await RawClient.open(gateway.url);
-    await Promise.all(holders().map(async (worker) => {
-      const ended = once(worker.child, 'exit');
-      worker.kill('SIGKILL');
-      await ended;
-    }));
+    await Promise.all(holders().map((worker) => end(worker, 'SIGKILL')));
     const answer = client.callTool('up__echo');
     await gateway.startPart('session');
     expect((await answer).last.result).toEqual(text('echoed'));
@@ -372,8 +371,8 @@ describe('with backend workers that come and go', () => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({
-      tools: [tool('slow'), { ...tool('look'), annotations: { readOnlyHint: true } }], resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} },
-      onCall: (call) => (call.name === 'look' && upstream.looked.values.length > 0 ? call.answer(text('seen')) : upstream.looked.add(call)),
+      tools: [tool('slow'), tool('act'), { ...tool('look'), annotations: { readOnlyHint: true } }], resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} },
+      onCall: (call) => (call.name === 'act' ? call.answer(text('done')) : call.name === 'look' && upstream.looked.values.length > 0 ? call.answer(text('seen')) : upstream.looked.add(call)),
     });
     gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
   });
@@ -389,11 +388,7 @@ describe('with backend workers that come and go', () => {
   async function replaceBackends(signal: NodeJS.Signals): Promise<void> {
     const old = backends.length === 0 ? [gateway.backend] : backends.splice(0);
     backends.push(await gateway.startPart('backend'));
-    await Promise.all(old.map(async (worker) => {
-      const ended = once(worker.child, 'exit');
-      worker.kill(signal);
-      await ended;
-    }));
+    await Promise.all(old.map((worker) => end(worker, signal)));
   }
 
   it('SIGKILL: a call that changes something is answered with "outcome unknown", one that reads is made again, and subscriptions go on', async () => {
@@ -431,14 +426,24 @@ describe('with backend workers that come and go', () => {
       expect([first, await count(client), await count(client)]).toEqual([1, [pid, 2], [pid, 3]]);
     }
     expect(new Set(pids.values()).size).toBe(2);
-    const ended = once(second.child, 'exit');
-    second.kill('SIGKILL');
-    await ended;
+    await end(second, 'SIGKILL');
     for (const client of clients) {
       const [pid, next] = await count(client);
       expect([next, await count(client)]).toEqual([pid === pids.get(client) ? 4 : 1, [pid, pid === pids.get(client) ? 5 : 2]]);
     }
     for (const client of clients) client[Symbol.dispose]();
+  });
+
+  it('an adapter that has gone silent is given no more calls, although NATS believes in it still', async () => {
+    await using two = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
+    const session = two.processes.find((part) => part !== two.edge && part !== two.backend);
+    const silent = await two.startPart('backend');
+    using client = await RawClient.open(two.url);
+    await client.untilTools((names) => names.includes('act'));
+    silent.kill('SIGSTOP');
+    await session?.line(/backend workers are gone/);
+    for (let count = 0; count < 16; count += 1) expect((await client.callTool('act')).last.result).toEqual(text('done'));
+    await end(silent, 'SIGKILL');
   });
 
   it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {
