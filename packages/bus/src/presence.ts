@@ -104,7 +104,7 @@ export class PresenceWatch<S extends Sign> {
     const missing = this.#missing.get(worker);
     if (missing !== undefined) return now - missing.heardAt > lostMs ? 'lost' : 'silent';
     // It left, or was never heard of: right after the start that says nothing.
-    return now - this.#startedAt > lostMs ? 'lost' : 'there';
+    return now - this.#startedAt > lostMs ? 'lost' : 'silent';
   }
 
   /** Nobody is heard of. It may be us who is cut off. */

@@ -117,7 +117,7 @@ export class ModernDoor {
       passage.without.add(worker);
       if (passage.attempts < maxAttempts) this.#again(passage);
       else this.#refuse(passage, 'gateway.unavailable');
-    } else if (workers.state(worker) === 'lost' || !workers.there.includes(worker) || passage.attempts >= maxAttempts) {
+    } else if (!workers.there.includes(worker) || passage.attempts >= maxAttempts) {
       this.#refuse(passage, 'state.lost'); // What it continues is gone with its worker.
     } else {
       // Right after NATS was gone, a worker may be there and not heard from yet.

@@ -183,10 +183,9 @@ export class SessionDoor {
   #send(passage: Passage): void {
     const { address, command } = passage;
     const { key, owner } = address;
-    const state = owner === undefined ? 'lost' : this.#workers.state(owner);
-    if (owner === undefined || state === 'lost') {
+    if (owner === undefined || this.#workers.state(owner) === 'lost') {
       this.#search(passage);
-    } else if (state === 'silent') {
+    } else if (this.#workers.state(owner) === 'silent') {
       this.#wait(passage);
     } else {
       passage.attempts += 1;

@@ -113,14 +113,6 @@ export class SessionWorker {
         this.#desk.hear(notice);
       }),
     ];
-    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): void => void this.#adopt(command).then(reply);
-    const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#open(command, reply);
-    this.#inlets = [
-      await bus.subscribe(subjects.sessionAdopt, adopt, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionOpen, open, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionAdoptAt(this.#worker), adopt),
-      await bus.subscribe(subjects.sessionOpenAt(this.#worker), open),
-    ];
     this.#commands = await bus.subscribe(subjects.session(this.#worker), (message, answer) => this.#receive(message, answer));
     // Heard to the end: what a worker that leaves still works on is asked of it.
     await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
@@ -130,7 +122,16 @@ export class SessionWorker {
     });
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
+    // Whoever is told that a session is held here has heard of this worker before.
     await this.#heart.start();
+    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): void => void this.#adopt(command).then(reply);
+    const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#open(command, reply);
+    this.#inlets = [
+      await bus.subscribe(subjects.sessionAdopt, adopt, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionOpen, open, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionAdoptAt(this.#worker), adopt),
+      await bus.subscribe(subjects.sessionOpenAt(this.#worker), open),
+    ];
     this.#sweepLater();
   }
 

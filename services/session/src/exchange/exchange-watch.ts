@@ -67,11 +67,11 @@ export class ExchangeWatch {
   }
 
   /**
-   * Where a call goes: to the adapter that keeps something for its session, else to any; never to one that is not there.
+   * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to any that is there.
    * @param bound the worker of the adapter that keeps something.
    */
   route(server: ServerName, bound: WorkerId | undefined): { readonly to: CallSubject; readonly isBound: boolean } {
-    if (bound !== undefined && this.#workers.state(bound) === 'there') return { to: subjects.backendAt(server, bound), isBound: true };
+    if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), isBound: true };
     this.#adapters ??= adaptersOf(this.#workers.signs);
     const there = this.#adapters.get(server);
     const worker = there?.[Math.floor(Math.random() * there.length)];
