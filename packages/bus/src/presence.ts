@@ -38,7 +38,7 @@ const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
 /** What a worker held that was silent for so long may be taken over, whatever NATS says of it. */
 const lostMs = 2 * silenceMs;
-/** By then a NATS that we tell how to ping its clients has noticed by itself. */
+/** How long it is remembered that one was there. */
 const missingMs = 60_000;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
@@ -47,11 +47,8 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
   readonly heard?: (sign: S, before: S | undefined) => void;
   /** Workers left in order, or were not heard of any more. */
   readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
-  /**
-   * Again and again for as long as NATS may not know that they are gone: what is sent to a worker that was cut off from it
-   * vanishes meanwhile.
-   */
-  readonly missing: (signs: readonly S[]) => void;
+  /** Again and again while they are remembered: what was sent to one that is silent has vanished. */
+  readonly missing?: (signs: readonly S[]) => void;
   /** The bus of this process or of a worker was gone, and is back: what was on its way meanwhile may be lost with it. */
   readonly disturbed: () => void;
 }
@@ -59,7 +56,7 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
 export class PresenceWatch<S extends Sign> {
   readonly #options: PresenceWatchOptions<S>;
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
-  /** Workers that did not say that they leave, and until when that matters. */
+  /** Workers that did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Those that are there. */
   #there: readonly WorkerId[] = [];
@@ -149,7 +146,7 @@ export class PresenceWatch<S extends Sign> {
       if (silent.length > 0) this.#there = [...this.#workers.keys()];
       for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
       if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
-      else if (this.#missing.size > 0) missing([...this.#missing.values()].map(({ sign }) => sign));
+      else if (this.#missing.size > 0) missing?.([...this.#missing.values()].map(({ sign }) => sign));
       this.#sweepLater();
     });
   }

@@ -14,15 +14,15 @@ import { retryMs } from './owner-search.ts';
 class Passage extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
+  /** Undefined while nobody has it. */
   pending: PendingRequest | undefined;
   /** Who holds what it continues, once that is known. */
   holder: WorkerId | undefined;
   /** Workers that did not have it: they have left, or are about to. */
   readonly without = new Set<WorkerId>();
+  /** The worker that has it; undefined while it is whichever NATS chose. */
+  sentTo: WorkerId | undefined;
   attempts = 0;
-  sentAt = 0;
-  /** A worker has said that it has it. */
-  isSure = false;
 
   constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     super();
@@ -42,8 +42,6 @@ export interface ModernDoorOptions {
 const holdsMs = 500;
 /** Times a request is sent to workers that leave, or say that another one holds what it continues. */
 const maxAttempts = 12;
-/** What was sent longer ago has been looked after, while NATS may not know that a worker is gone. */
-const unsureMs = 30_000;
 
 export class ModernDoor {
   readonly #options: ModernDoorOptions;
@@ -82,9 +80,8 @@ export class ModernDoor {
   #send(passage: Passage): void {
     const { bus, workers } = this.#options;
     passage.attempts += 1;
-    passage.sentAt = performance.now();
-    passage.isSure = false;
     const worker = passage.holder ?? anyWorker(workers.there, passage.without);
+    passage.sentTo = worker;
     passage.pending = bus.request(worker === undefined ? subjects.modern : subjects.modernAt(worker), passage.command, {
       reply: (frame) => this.#hear(passage, worker, frame),
       failed: (error) => {
@@ -99,8 +96,7 @@ export class ModernDoor {
     const mayGoOn = passage.attempts < maxAttempts;
     if (frame.kind === 'elsewhere') {
       passage.holder = frame.worker;
-      if (mayGoOn) this.#again(passage);
-      else this.#refuse(passage, 'state.lost');
+      this.#goTo(passage, frame.worker);
     } else if (frame.kind === 'refused' && frame.fault.reason === 'gateway.draining' && mayGoOn) {
       // It was on its way to a worker that leaves, which did nothing with it (W1).
       if (worker !== undefined) passage.without.add(worker);
@@ -117,28 +113,35 @@ export class ModernDoor {
       passage.without.add(worker);
       if (passage.attempts < maxAttempts) this.#again(passage);
       else this.#refuse(passage, 'gateway.unavailable');
-    } else if (!workers.there.includes(worker) || passage.attempts >= maxAttempts) {
-      this.#refuse(passage, 'state.lost'); // What it continues is gone with its worker.
+    } else if (workers.there.includes(worker)) {
+      // Right after NATS was gone, it may be there and not heard from yet.
+      passage.pending = undefined;
+      wheel.schedule(retryMs, () => this.#goTo(passage, worker));
     } else {
-      // Right after NATS was gone, a worker may be there and not heard from yet.
-      const { attempts } = passage;
-      wheel.schedule(retryMs, () => {
-        if (this.#open.has(passage) && passage.attempts === attempts) this.#again(passage);
-      });
+      this.#refuse(passage, 'state.lost');
     }
   }
 
-  /** As long as NATS may not know that a worker is gone: what was sent to it meanwhile. */
-  lookAfterUnsure(): void {
-    const since = performance.now() - unsureMs;
-    this.lookAfter(({ isSure, sentAt }) => !isSure && sentAt > since);
+  /** Sends it to the worker that holds what it continues, once that one is heard of. */
+  #goTo(passage: Passage, holder: WorkerId): void {
+    const { workers, wheel } = this.#options;
+    if (!this.#open.has(passage)) return;
+    passage.pending?.close();
+    passage.pending = undefined;
+    const state = workers.state(holder);
+    if (state === 'lost' || passage.attempts >= maxAttempts) this.#refuse(passage, 'state.lost'); // What it continues is gone with its worker.
+    else if (state === 'there') this.#again(passage);
+    else wheel.schedule(retryMs, () => this.#goTo(passage, holder));
   }
 
-  /** Asks which of the open requests any worker holds; the others are lost. */
-  lookAfter(chosen: (passage: Pick<Passage, 'isSure' | 'sentAt'>) => boolean = () => true): void {
-    const { bus, wheel } = this.#options;
-    const open = this.#open.toArray().filter(chosen);
+  /** Asks which of the open requests workers hold. */
+  lookAfter(chosen: (passage: Pick<Passage, 'sentTo'>) => boolean = () => true): void {
+    this.#ask(this.#open.toArray().filter((passage) => passage.pending !== undefined && chosen(passage)));
+  }
+
+  #ask(open: readonly Passage[]): void {
     if (open.length === 0) return;
+    const { bus, wheel, workers } = this.#options;
     const held = new Set<SessionKey>();
     const attempts = open.map((passage) => passage.attempts);
     const pending = bus.request(subjects.modernHolds, { keys: open.map(({ command }) => command.key) }, {
@@ -150,18 +153,18 @@ export class ModernDoor {
     wheel.schedule(holdsMs, () => {
       pending.close();
       if (!bus.connected) return;
-      for (const [index, passage] of open.entries()) {
-        if (passage.attempts !== attempts[index]) continue;
-        passage.isSure = held.has(passage.command.key);
-        if (!passage.isSure) this.#lost(passage);
-      }
+      const asked = open.filter((passage, index) => this.#open.has(passage) && passage.attempts === attempts[index] && !held.has(passage.command.key));
+      // One that has only paused may be back in a moment, and nothing is known of what it does.
+      const mayReturn = asked.filter((passage) => passage.sentTo !== undefined && workers.state(passage.sentTo) === 'silent' && !isRepeatable(passage));
+      for (const passage of asked) if (!mayReturn.includes(passage)) this.#lost(passage);
+      this.#ask(mayReturn);
     });
   }
 
   /** The worker that had it is gone. */
   #lost(passage: Passage): void {
     if (!this.#open.has(passage)) return;
-    if (repeatableMethods.has(passage.command.request.method)) this.#again(passage);
+    if (isRepeatable(passage)) this.#again(passage);
     else this.#refuse(passage, 'gateway.interrupted'); // W2
   }
 
@@ -183,4 +186,8 @@ export class ModernDoor {
   #fail(passage: Passage, error: BusError): void {
     if (this.#open.remove(passage)) passage.observer.failed(error);
   }
+}
+
+function isRepeatable({ command }: Passage): boolean {
+  return repeatableMethods.has(command.request.method);
 }

@@ -39,12 +39,13 @@ export class OwnerSearch {
     const { key } = address;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const search = new Promise<Ownership>((resolve) => this.#ask(address, performance.now() + searchMs, 0, (found) => {
+    const { promise, resolve } = Promise.withResolvers<Ownership>();
+    this.#running.set(key, promise);
+    this.#ask(address, performance.now() + searchMs, 0, (found) => {
       this.#running.delete(key);
       resolve(found);
-    }));
-    this.#running.set(key, search);
-    return search;
+    });
+    return promise;
   }
 
   #ask(address: SessionAddress, giveUpAt: number, attempt: number, finish: (found: Ownership) => void): void {

@@ -22,7 +22,7 @@ export class SessionAddresses {
     return this.#known.get(sessionId) ?? this.opened(sessionId, undefined);
   }
 
-  /** A session that this worker has just opened. */
+  /** A session that a worker has just opened. */
   opened(sessionId: string, owner: WorkerId | undefined): SessionAddress {
     if (this.#known.size >= maxRemembered) this.#known.delete(this.#known.keys().next().value as string);
     const address = addressOf(sessionId, owner);

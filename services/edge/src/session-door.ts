@@ -87,9 +87,8 @@ export class SessionDoor {
         const workers = new Set(signs.map(({ worker }) => worker));
         if (how === 'lost') log.warn({ workers: [...workers] }, 'session workers are gone');
         this.#lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
-        this.#modern.lookAfter();
+        this.#modern.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
       },
-      missing: () => this.#modern.lookAfterUnsure(),
       disturbed: () => {
         if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
         this.#reconnects = bus.reconnects;

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { newWorkerId, presenceMs, type WorkerId } from '@omnibus/protocol';
+import { MemoryBus } from './memory/bus.ts';
+import { PresenceWatch, type Sign } from './presence.ts';
+import { subject } from './subject.ts';
+
+const signs = subject<Sign>('signs');
+const clock = {
+  schedule(delayMs: number, run: () => void) {
+    const timer = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+let bus: MemoryBus;
+let watch: PresenceWatch<Sign>;
+let said: string[];
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  bus = new MemoryBus((problem) => expect.fail(problem));
+  said = [];
+  watch = new PresenceWatch({
+    bus, clock, subject: signs,
+    joined: ({ worker }) => said.push(`joined ${worker}`),
+    gone: (gone, how) => said.push(...gone.map(({ worker }) => `${how} ${worker}`)),
+    disturbed: () => said.push('disturbed'),
+  });
+  await watch.start();
+});
+
+afterEach(() => {
+  watch.stop();
+  vi.useRealTimers();
+});
+
+/** So many times what is between two signs, in which these workers give theirs. */
+async function pass(times: number, ...workers: readonly WorkerId[]): Promise<void> {
+  for (let count = 0; count < times; count += 1) {
+    for (const worker of workers) bus.publish(signs, { worker, isLeaving: false, reconnects: 0 });
+    await vi.advanceTimersByTimeAsync(presenceMs);
+  }
+}
+
+const [one, two] = [newWorkerId('session'), newWorkerId('session')];
+
+it('a worker whose signs stay out is silent, then lost, and there again with the next sign', async () => {
+  await pass(1, one, two);
+  expect([...watch.there].sort()).toEqual([one, two].sort());
+  await pass(3, one);
+  expect(watch.state(two)).toBe('there');
+  await pass(2, one);
+  expect([watch.state(two), watch.there, said.at(-1)]).toEqual(['silent', [one], `lost ${two}`]);
+  await pass(4, one);
+  expect(watch.state(two)).toBe('lost');
+  await pass(1, one, two);
+  expect([watch.state(two), said.at(-1)]).toEqual(['there', 'disturbed']);
+});
+
+it('who hears nobody may be cut off itself: nobody is lost, and whoever is heard again first says nothing about the others', async () => {
+  await pass(1, one, two);
+  await pass(20);
+  expect([watch.state(one), watch.state(two)]).toEqual(['silent', 'silent']);
+  await pass(1, one);
+  expect([watch.state(one), watch.state(two)]).toEqual(['there', 'silent']);
+  await pass(6, one);
+  expect(watch.state(two)).toBe('silent');
+  await pass(3, one);
+  expect(watch.state(two)).toBe('lost');
+});
+
+it('a worker that leaves, or was never there, is lost; right after the start, it may only not have been heard of yet', async () => {
+  expect(watch.state(one)).toBe('silent');
+  await pass(1, one, two);
+  bus.publish(signs, { worker: one, isLeaving: true, reconnects: 0 });
+  await pass(9, two);
+  expect([watch.there, watch.state(one), watch.state(newWorkerId('session'))]).toEqual([[two], 'lost', 'lost']);
+  expect(said).toContain(`left ${one}`);
+});
+
+it('where no signs are watched, everybody is there', () => {
+  const unwatched = new PresenceWatch({ bus, clock, subject: signs, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
+  expect([unwatched.state(one), unwatched.there]).toEqual(['there', []]);
+});
