@@ -95,8 +95,8 @@ export class PresenceWatch<S extends Sign> {
 
   /** Where no signs are watched, everybody is there. */
   state(worker: WorkerId): WorkerState {
-    const now = performance.now();
     if (this.#startedAt === undefined || this.#workers.has(worker)) return 'there';
+    const now = performance.now();
     if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
     const missing = this.#missing.get(worker);
     if (missing !== undefined) return now - missing.heardAt > lostMs ? 'lost' : 'silent';

@@ -31,6 +31,8 @@ class Passage extends Link {
   sentTo: WorkerId | undefined;
   /** How often it was sent. */
   attempts = 0;
+  /** How often in a row it was sent to a worker that did not hold the session. */
+  misses = 0;
   /** How often its worker was asked after it and said nothing. */
   unanswered = 0;
   /** Since when its worker is not heard of. */
@@ -56,7 +58,7 @@ class Passage extends Link {
 const probeMs = 2_000;
 /** One that is not heard of either and did not answer so often is not waited for. */
 const maxUnanswered = 4;
-const maxAttempts = 12;
+const maxMisses = 12;
 /** A worker that was asked to open a session and did not answer by then is asked no more. */
 const openMs = 3_000;
 const maxOpens = 4;
@@ -182,9 +184,10 @@ export class SessionDoor {
   #send(passage: Passage): void {
     const { address, command } = passage;
     const { key, owner } = address;
-    if (owner === undefined || this.#workers.state(owner) === 'lost') {
+    const state = owner === undefined ? 'lost' : this.#workers.state(owner);
+    if (owner === undefined || state === 'lost') {
       this.#search(passage);
-    } else if (this.#workers.state(owner) === 'silent') {
+    } else if (state === 'silent') {
       this.#wait(passage);
     } else {
       passage.attempts += 1;
@@ -232,7 +235,8 @@ export class SessionDoor {
     if (passage.pending === undefined) return; // It is on its way already.
     passage.pending.close();
     passage.pending = undefined;
-    if (passage.attempts >= maxAttempts) this.#refuse(passage, 'gateway.unavailable');
+    passage.misses += 1;
+    if (passage.misses >= maxMisses) this.#refuse(passage, 'gateway.unavailable');
     else if (passage.address.owner === passage.sentTo) this.#search(passage);
     else this.#sendAgain(passage);
   }
@@ -264,12 +268,13 @@ export class SessionDoor {
           this.#again(passage);
           return;
         }
+        passage.misses = 0;
         if (frame.kind === 'message') passage.heardUpTo = frame.sequence;
         else if (frame.kind === 'attached') passage.heardUpTo ??= 0;
         passage.observer.reply(frame);
       },
       failed: (error) => {
-        if (error.kind === 'no-responders' && passage.attempts < maxAttempts) this.#unheard(passage); // W1
+        if (error.kind === 'no-responders') this.#unheard(passage); // W1
         else this.#fail(passage, error);
       },
     };

@@ -197,9 +197,9 @@ export class SessionWorker {
       if (holder !== lost && holder !== this.#worker) return { outcome: 'held', worker: holder };
       if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return { outcome: 'busy' };
       if (!(await this.#records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; whoever is asked next knows which.
-      if (holder !== this.#worker) this.#options.bus.publish(subjects.sessionTaken(holder), { key });
       this.#hold(key, caller).restore(recorded.value);
       this.#options.metrics.sessionsAdopted.inc();
+      if (holder !== this.#worker) this.#options.bus.publish(subjects.sessionTaken(holder), { key });
       return here;
     } catch (error) {
       this.#options.log.error({ err: error, session: key }, 'a session could not be taken over');
