@@ -7,7 +7,7 @@ import { EraServer } from '../matrix/era-server.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
-import type { RunningProcess } from '../support/processes.ts';
+import { end, type RunningProcess } from '../support/processes.ts';
 
 const accepted = (answer: string) => ({ action: 'accept', content: { answer } });
 
@@ -179,7 +179,7 @@ describe('with several session workers', () => {
     const frames = new Heard<StreamFrame>();
     const { body } = client.compose('tools/call', { name: 'form', arguments: {}, requestState, inputResponses: { [key]: accepted('stolen') } });
     const stolen = { kind: 'request', key: 'mallory' as never, caller: { principal: 'mallory' as Principal, endpoint: '' as never }, request: body as never, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: {} } as const;
-    bus.request(subjects.modern, stolen, { reply: frames.add, failed: () => undefined });
+    bus.request(subjects.modern(undefined), stolen, { reply: frames.add, failed: () => undefined });
     expect((await frames.until(1))[0]).toMatchObject({ kind: 'refused', fault: { reason: 'state.invalid' } });
     await bus.drain();
   });
@@ -190,10 +190,7 @@ describe('with several session workers', () => {
     const [key = ''] = Object.keys(requests);
     const holders = gateway.processes.filter((part: RunningProcess) => part !== gateway.edge && part !== gateway.backend);
     await gateway.startPart('session');
-    await Promise.all(holders.map((holder) => new Promise((resolve) => {
-      holder.child.once('exit', resolve);
-      holder.kill('SIGKILL');
-    })));
+    await Promise.all(holders.map((holder) => end(holder, 'SIGKILL')));
     const { last } = await client.call('form', { requestState, inputResponses: { [key]: accepted('too late') } });
     expect(last.error).toMatchObject({ code: -32_602, data: { reason: 'state.lost', retry: 'unknown-outcome' } });
     expect(callsOf(server) - before).toBe(1);

@@ -1,23 +1,15 @@
 /** A session outlives the worker that holds it: workers are killed, stopped and replaced under clients that go on. */
-import { once } from 'node:events';
 import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath, type RunningProcess } from '../support/processes.ts';
+import { end, type RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
 import { EventReader } from '../support/event-reader.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
-
-/** Resolves when the process has ended. */
-async function end(worker: RunningProcess, signal: NodeJS.Signals): Promise<void> {
-  const ended = once(worker.child, 'exit');
-  worker.kill(signal);
-  await ended;
-}
 
 describe('with session workers that come and go', () => {
   let upstream: Upstream;
@@ -363,108 +355,6 @@ describe('with session workers that come and go', () => {
     await replaceWorkers('SIGKILL');
     const answers = await Promise.all(clients.map((client) => client.callTool('up__echo')));
     expect(answers.every(({ last }) => JSON.stringify(last.result) === JSON.stringify(text('echoed')))).toBe(true);
-    for (const client of clients) client[Symbol.dispose]();
-  });
-});
-
-describe('with backend workers that come and go', () => {
-  let upstream: Upstream;
-  let gateway: GatewayUnderTest;
-
-  beforeAll(async () => {
-    upstream = await Upstream.start({
-      tools: [tool('slow'), tool('act'), { ...tool('look'), annotations: { readOnlyHint: true } }], resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} },
-      onCall: (call) => (call.name === 'act' ? call.answer(text('done')) : call.name === 'look' && upstream.looked.values.length > 0 ? call.answer(text('seen')) : upstream.looked.add(call)),
-    });
-    gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
-  });
-
-  afterAll(async () => {
-    await gateway[Symbol.asyncDispose]();
-    await upstream[Symbol.asyncDispose]();
-  });
-
-  const backends: RunningProcess[] = [];
-
-  /** Starts an adapter, and ends those that were there before it. */
-  async function replaceBackends(signal: NodeJS.Signals): Promise<void> {
-    const old = backends.length === 0 ? [gateway.backend] : backends.splice(0);
-    backends.push(await gateway.startPart('backend'));
-    await Promise.all(old.map((worker) => end(worker, signal)));
-  }
-
-  it('SIGKILL: a call that changes something is answered with "outcome unknown", one that reads is made again, and subscriptions go on', async () => {
-    using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => names.includes('look'));
-    const heard = await client.standing();
-    await client.request('resources/subscribe', { uri: 'up://one' });
-    const look = client.callTool('look');
-    await upstream.looked.until(1);
-    const slow = client.callTool('slow');
-    await upstream.looked.until(2);
-    const asked = upstream.requests.length;
-    await replaceBackends('SIGKILL');
-    expect((await slow).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
-    expect((await look).last.result).toEqual(text('seen'));
-    expect(upstream.calls.values.map(({ name }) => name)).toEqual(['look', 'slow', 'look']);
-    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= asked);
-    for (let told = false; !told;) {
-      upstream.notify('notifications/resources/updated', { uri: 'up://one' });
-      await client.callTool('look');
-      told = heard.values.some(({ method }) => method === 'notifications/resources/updated');
-    }
-  });
-
-  it('a session stays with the adapter whose program keeps something for it, and goes on with another when that is gone', async () => {
-    await using stateful = await startGateway('nats', { mcpServers: { count: { command: 'node', args: [fixturePath('stdio-server')] } } });
-    const second = await stateful.startPart('backend');
-    const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(stateful.url)));
-    await clients[0]?.untilTools((names) => names.includes('count'));
-    const count = async (client: RawClient): Promise<readonly [pid: number, count: number]> => JSON.parse(((await client.callTool('count', { of: client.session })).last.result as { content: [{ text: string }] }).content[0].text) as [number, number];
-    const pids = new Map<RawClient, number>();
-    for (const client of clients) {
-      const [pid, first] = await count(client);
-      pids.set(client, pid);
-      expect([first, await count(client), await count(client)]).toEqual([1, [pid, 2], [pid, 3]]);
-    }
-    expect(new Set(pids.values()).size).toBe(2);
-    await end(second, 'SIGKILL');
-    for (const client of clients) {
-      const [pid, next] = await count(client);
-      expect([next, await count(client)]).toEqual([pid === pids.get(client) ? 4 : 1, [pid, pid === pids.get(client) ? 5 : 2]]);
-    }
-    for (const client of clients) client[Symbol.dispose]();
-  });
-
-  it('an adapter that has gone silent is given no more calls, although NATS believes in it still', async () => {
-    await using two = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
-    const session = two.processes.find((part) => part !== two.edge && part !== two.backend);
-    const silent = await two.startPart('backend');
-    using client = await RawClient.open(two.url);
-    await client.untilTools((names) => names.includes('act'));
-    silent.kill('SIGSTOP');
-    await session?.line(/backend workers are gone/);
-    for (let count = 0; count < 16; count += 1) expect((await client.callTool('act')).last.result).toEqual(text('done'));
-    await end(silent, 'SIGKILL');
-  });
-
-  it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {
-    const clients = await Promise.all([0, 1, 2, 3].map(() => RawClient.open(gateway.url)));
-    const over = new AbortController();
-    let made = 0;
-    const failures: unknown[] = [];
-    const running = clients.map(async (client) => {
-      while (!over.signal.aborted) {
-        const { last } = await client.callTool('look');
-        made += 1;
-        if (last.error !== undefined) failures.push(last.error);
-      }
-    });
-    for (let round = 0; round < 3; round += 1) await replaceBackends('SIGTERM');
-    over.abort();
-    await Promise.all(running);
-    expect(failures).toEqual([]);
-    expect(made).toBeGreaterThan(100);
     for (const client of clients) client[Symbol.dispose]();
   });
 });

@@ -61,6 +61,13 @@ export function startProcess(command: string, args: readonly string[], env: Read
   };
 }
 
+/** Resolves when the process has ended. */
+export async function end(process: RunningProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(process.child, 'exit');
+  process.kill(signal);
+  await ended;
+}
+
 /** A program of this package, as built. */
 export function startFixture(name: string, args: readonly string[] = []): RunningProcess {
   return startProcess('node', [fixturePath(name), ...args]);

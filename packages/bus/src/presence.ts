@@ -31,7 +31,7 @@ interface PresenceOptions<S extends Sign> {
 }
 
 /** `silent`: what is sent to it may be lost. `lost`: others may take over what it held. */
-export type WorkerState = 'there' | 'silent' | 'lost';
+type WorkerState = 'there' | 'silent' | 'lost';
 
 /** A worker that was not heard of for so many signs is gone. */
 const missedSigns = 4;

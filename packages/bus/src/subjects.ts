@@ -1,7 +1,7 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
   AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, FindCommand, FindReply, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionKey, SessionMessage, SessionRecord, StreamEntry, StreamId,
-  StreamFrame, WorkerId,
+  StreamFrame, TakenNotice, WorkerId,
 } from '@omnibus/protocol';
 import { subject, type Subject } from './subject.ts';
 import type { Bucket, JournalDefinition } from './bus.ts';
@@ -26,19 +26,22 @@ function ofWorker<Request, Reply = never>(family: string, ...tokens: readonly st
   };
 }
 
+/** What any worker can do: a subject of each of them, and one for whichever NATS chooses (a queue group). */
+function ofAnyWorker<Request, Reply>(family: string): (worker: WorkerId | undefined) => Subject<Request, Reply> {
+  const any = subject<Request, Reply>(family);
+  const at = ofWorker<Request, Reply>(`${family}-at`);
+  return (worker) => (worker === undefined ? any : at(worker));
+}
+
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
-  sessionOpen: subject<OpenCommand, OpenReply>('session-open'),
-  /** The same, for one that is there. */
-  sessionOpenAt: ofWorker<OpenCommand, OpenReply>('session-open-at'),
+  sessionOpen: ofAnyWorker<OpenCommand, OpenReply>('session-open'),
   /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
-  sessionAdopt: subject<AdoptCommand, AdoptReply>('session-adopt'),
-  /** The same, for one that is there. */
-  sessionAdoptAt: ofWorker<AdoptCommand, AdoptReply>('session-adopt-at'),
+  sessionAdopt: ofAnyWorker<AdoptCommand, AdoptReply>('session-adopt'),
   /** A session of which there is no record: does a session worker hold it? */
   sessionFind: subject<FindCommand, FindReply>('session-find'),
   /** For the worker that held a session: another one does now. */
-  sessionTaken: ofWorker<FindCommand>('session-taken'),
+  sessionTaken: ofWorker<TakenNotice>('session-taken'),
   /** Signs of life of session workers, for every edge. */
   presence: subject<Presence>('presence'),
   /** What a client sends within a session, for the worker that holds it. */
@@ -47,10 +50,8 @@ export const subjects = {
   sessionStreams: ofWorker<HeldStreams, HeldStreams>('session-streams'),
   /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): Subject<StreamEntry> => subject('stream', key, stream),
-  /** A request without a session, for any session worker (queue group `session`). */
-  modern: subject<ModernCommand, ModernReply>('modern'),
-  /** The same, for one that is there, or that holds the call it continues. */
-  modernAt: ofWorker<ModernCommand, ModernReply>('modern-at'),
+  /** A request without a session, for any session worker (queue group `session`), or for the one that holds the call it continues. */
+  modern: ofAnyWorker<ModernCommand, ModernReply>('modern'),
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
   /** Which of these requests does a session worker hold? Every one answers. */
@@ -100,7 +101,7 @@ export const subjectTable = [
   { subject: 'session-adopt', from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
   { subject: 'session-adopt-at.<worker>', from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', answers: 'AdoptReply, once' },
   { subject: 'session-find', from: 'session', to: 'every session worker', carries: 'FindCommand', answers: 'FindReply, once, of the one that holds it' },
-  { subject: 'session-taken.<worker>', from: 'session', to: 'the worker that held the session before', carries: 'FindCommand', answers: 'nothing' },
+  { subject: 'session-taken.<worker>', from: 'session', to: 'the worker that held the session before', carries: 'TakenNotice', answers: 'nothing' },
   { subject: 'presence', from: 'session', to: 'every edge', carries: 'Presence', answers: 'nothing' },
   { subject: 'session.<worker>', from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', answers: 'StreamFrame, many' },
   { subject: 'session-streams.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },

@@ -145,6 +145,11 @@ export interface FindReply {
   readonly worker: WorkerId;
 }
 
+/** Tells the worker that held a session that another one does now. */
+export interface TakenNotice {
+  readonly key: SessionKey;
+}
+
 /** A session worker's sign of life, every `presenceMs`. */
 export interface Presence {
   readonly worker: WorkerId;

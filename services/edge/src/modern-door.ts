@@ -9,6 +9,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, repeatableMethods, type ModernCommand, type ModernReply, type Presence, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
+import { enter } from './enter.ts';
 import { retryMs } from './owner-search.ts';
 
 class Passage extends Link {
@@ -61,20 +62,7 @@ export class ModernDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const passage = new Passage(command, observer);
-    this.#open.add(passage);
-    try {
-      this.#send(passage);
-    } catch (error) {
-      this.#open.remove(passage);
-      throw error;
-    }
-    return {
-      close: () => {
-        this.#open.remove(passage);
-        passage.pending?.close();
-      },
-    };
+    return enter(this.#open, new Passage(command, observer), (passage) => this.#send(passage));
   }
 
   #send(passage: Passage): void {
@@ -82,7 +70,7 @@ export class ModernDoor {
     passage.attempts += 1;
     const worker = passage.holder ?? anyWorker(workers.there, passage.without);
     passage.sentTo = worker;
-    passage.pending = bus.request(worker === undefined ? subjects.modern : subjects.modernAt(worker), passage.command, {
+    passage.pending = bus.request(subjects.modern(worker), passage.command, {
       reply: (frame) => this.#hear(passage, worker, frame),
       failed: (error) => {
         if (!this.#open.has(passage)) return;

@@ -62,7 +62,7 @@ export class OwnerSearch {
     const candidates = workersFor(key, workers.there.filter((worker) => worker !== lost));
     const worker = candidates[attempt % candidates.length];
     try {
-      const pending: PendingRequest = bus.request(worker === undefined ? subjects.sessionAdopt : subjects.sessionAdoptAt(worker), { key, lost }, {
+      const pending: PendingRequest = bus.request(subjects.sessionAdopt(worker), { key, lost }, {
         reply: (reply) => {
           limit.cancel();
           pending.close();

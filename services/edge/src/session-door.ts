@@ -17,6 +17,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
+import { enter } from './enter.ts';
 import { ModernDoor } from './modern-door.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import type { SessionAddress } from './session-addresses.ts';
@@ -122,20 +123,7 @@ export class SessionDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const passage = new Passage(address, command, observer);
-    this.#open.add(passage);
-    try {
-      this.#send(passage);
-    } catch (error) {
-      this.#open.remove(passage);
-      throw error;
-    }
-    return {
-      close: () => {
-        this.#open.remove(passage);
-        passage.pending?.close();
-      },
-    };
+    return enter(this.#open, new Passage(address, command, observer), (passage) => this.#send(passage));
   }
 
   /** Tells the worker that holds the session; lost when there is none. */
@@ -154,7 +142,7 @@ export class SessionDoor {
         else answer({ kind: 'refused', fault: fault('gateway.unavailable') });
       };
       try {
-        const pending = this.#bus.request(worker === undefined ? subjects.sessionOpen : subjects.sessionOpenAt(worker), command, {
+        const pending = this.#bus.request(subjects.sessionOpen(worker), command, {
           reply: (reply) => {
             limit.cancel();
             pending.close();

@@ -127,10 +127,10 @@ export class SessionWorker {
     const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): void => void this.#adopt(command).then(reply);
     const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#open(command, reply);
     this.#inlets = [
-      await bus.subscribe(subjects.sessionAdopt, adopt, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionOpen, open, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionAdoptAt(this.#worker), adopt),
-      await bus.subscribe(subjects.sessionOpenAt(this.#worker), open),
+      await bus.subscribe(subjects.sessionAdopt(undefined), adopt, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionOpen(undefined), open, { queue: 'session' }),
+      await bus.subscribe(subjects.sessionAdopt(this.#worker), adopt),
+      await bus.subscribe(subjects.sessionOpen(this.#worker), open),
     ];
     this.#sweepLater();
   }

@@ -64,8 +64,8 @@ export class ModernDesk {
   async start(): Promise<void> {
     const { bus } = this.#host;
     this.#subscriptions = [
-      await bus.subscribe(subjects.modern, (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
-      await bus.subscribe(subjects.modernAt(this.#worker), (command, reply) => this.#receive({ command, reply })),
+      await bus.subscribe(subjects.modern(undefined), (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
+      await bus.subscribe(subjects.modern(this.#worker), (command, reply) => this.#receive({ command, reply })),
       await bus.subscribe(subjects.modernHolds, ({ keys }, reply) => reply({ keys: keys.filter((key) => this.#holds(key)) })),
       await bus.subscribe(subjects.modernControl, ({ key, reason }) => this.#closed(key, reason)),
     ];
