@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startDockerEngine } from './docker-engine.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
@@ -24,12 +25,19 @@ const tasks = {
     check();
     run('vitest', ['run', '--project', 'unit', ...rest]);
   },
-  test() {
+  async test() {
     install();
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
     check();
-    test();
+    // People start their own; a machine of CI gets one where it can.
+    const engine = process.env.CI === undefined ? undefined : await startDockerEngine(installed);
+    Object.assign(env, engine?.env);
+    try {
+      await test();
+    } finally {
+      await engine?.stop();
+    }
   },
   chaos() {
     install();
@@ -78,27 +86,32 @@ function check() {
   run('node', ['scripts/check-rules.mjs']);
 }
 
-function test() {
+async function test() {
   const report = join(root, 'node_modules', '.vitest-report.json');
-  const { status } = spawnSync('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...rest], { cwd: root, env, stdio: 'inherit' });
+  const status = await runInteractive('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...rest]);
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
   const skipped = numPendingTests + numTodoTests;
   console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-  process.exitCode = status ?? 1;
+  process.exitCode = status;
 }
 
-/** A program on the PATH, or from Debian's packages where we may install. */
+/** A program on the PATH, or from Debian's packages where we may install; without it nothing goes on. */
 function provide(program, debianPackage) {
-  if (works(program, ['--version'])) return;
+  if (installed(program, debianPackage)) return;
+  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`);
+  process.exit(1);
+}
+
+/** @returns whether the program is there, after an attempt to install it where it was not. */
+function installed(program, debianPackage) {
+  if (works(program, ['--version'])) return true;
   if (works('apt-get', ['--version']) && process.getuid?.() === 0) {
     console.error(`omnibus: installing ${debianPackage} from the Debian packages`);
     const quiet = { cwd: root, env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'ignore', 'inherit'] };
     spawnSync('apt-get', ['update', '-q'], quiet);
     spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
-    if (works(program, ['--version'])) return;
   }
-  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`);
-  process.exit(1);
+  return works(program, ['--version']);
 }
 
 function works(command, args) {

@@ -1,16 +1,34 @@
 import { afterAll, expect, it } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { busContract, Heard } from '../testing/contract.ts';
+import type { OnFault } from '../bus.ts';
+import { busContract, Heard, type BusUnderTest } from '../testing/contract.ts';
 import { startNatsCluster } from '../testing/nats-cluster.ts';
-import { startNatsServer } from '../testing/nats-server.ts';
+import { hasDockerEngine, startNatsContainer } from '../testing/nats-container.ts';
+import { startNatsProgram, startNatsServer } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
 
-const server = await startNatsServer();
-afterAll(() => server[Symbol.asyncDispose]());
+const forms = { 'a NATS server of the PATH': startNatsProgram, ...(hasDockerEngine() ? { 'a NATS server in a container': startNatsContainer } : {}) };
 
-busContract('the NATS bus', async (onFault) => {
-  const options = { servers: server.url, connectTimeoutMs: 5_000 };
+for (const [form, start] of Object.entries(forms)) {
+  const server = await start();
+  afterAll(() => server[Symbol.asyncDispose]());
+  busContract(`the NATS bus over ${form}`, (onFault) => openEnds(server.url, onFault));
+  it(`${form} that was killed comes back at its address with what it had stored`, async () => {
+    await using killed = await start();
+    const bus = await openNatsBus({ servers: killed.url, clientName: 'kept', connectTimeoutMs: 5_000 }, () => undefined);
+    await (await bus.keyValue<string>({ name: 'kept', isSmall: true })).put('key', 'kept');
+    await bus.drain();
+    await killed.kill();
+    await killed.start();
+    const again = await openNatsBus({ servers: killed.url, clientName: 'again', connectTimeoutMs: 5_000 }, () => undefined);
+    expect((await (await again.keyValue<string>({ name: 'kept', isSmall: true })).get('key'))?.value).toBe('kept');
+    await again.drain();
+  });
+}
+
+async function openEnds(servers: string, onFault: OnFault): Promise<BusUnderTest> {
+  const options = { servers, connectTimeoutMs: 5_000 };
   const near = await openNatsBus({ ...options, clientName: 'near' }, onFault);
   const far = await openNatsBus({ ...options, clientName: 'far' }, onFault);
   return {
@@ -21,7 +39,7 @@ busContract('the NATS bus', async (onFault) => {
       await far.drain();
     },
   };
-});
+}
 
 it('a NATS bus closes in order when its server is gone', async () => {
   const gone = await startNatsServer();

@@ -1,9 +1,10 @@
-/** A real NATS server for tests: the `nats-server` on the PATH, else a failure that says what is missing. */
+/** A real NATS server for tests: in a container where a Docker engine answers, else the `nats-server` on the PATH. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasDockerEngine, startNatsContainer } from './nats-container.ts';
 
 export interface NatsServer {
   /** `nats://127.0.0.1:port` */
@@ -16,8 +17,13 @@ export interface NatsServer {
 
 const maxLogCharacters = 64 * 1024;
 
-/** @throws {Error} that says what to install when there is none. */
-export async function startNatsServer(): Promise<NatsServer> {
+/** @throws {Error} that says what to install when there is neither an engine nor the program. */
+export function startNatsServer(): Promise<NatsServer> {
+  return hasDockerEngine() ? startNatsContainer() : startNatsProgram();
+}
+
+/** The program of the PATH, whether or not there is a Docker engine. */
+export async function startNatsProgram(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version']).status !== 0) throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)');
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
   let log = '';

@@ -1,0 +1,84 @@
+/**
+ * A NATS server in a container, run by testcontainers. The image holds the `nats-server` of the PATH and its libraries and nothing
+ * else, so no registry is needed; a machine without that program gets the official image.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { freePorts } from './free-ports.ts';
+import type { NatsServer } from './nats-server.ts';
+
+const officialImage = 'nats:2.12-alpine';
+const builtImage = 'omnibus-test-nats:path';
+const clientPort = 4222;
+
+/** Whether a Docker engine answers; asked once per process. */
+export const hasDockerEngine = (() => {
+  let known: boolean | undefined;
+  return (): boolean => {
+    known ??= spawnSync('docker', ['info', '--format', '{{.ServerVersion}}'], { timeout: 5_000 }).status === 0;
+    return known;
+  };
+})();
+
+/** @throws {Error} of testcontainers when the image cannot be built, pulled or started. */
+export async function startNatsContainer(): Promise<NatsServer> {
+  // The reaper is an image of its own that is not there without a registry; containers are removed by whoever started them.
+  process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
+  const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
+  const image = await providedImage();
+  const [port] = await freePorts(1) as [number];
+  // The host's own network where there is one: nothing listens beyond loopback, and the port stays the same over a restart.
+  const isLinux = process.platform === 'linux';
+  const container = new GenericContainer(image).withWaitStrategy(Wait.forLogMessage(/Server is ready/));
+  const command = isLinux ? ['--addr', '127.0.0.1', '--port', String(port)] : ['--port', String(clientPort)];
+  const placed = isLinux ? container.withNetworkMode('host') : container.withExposedPorts({ container: clientPort, host: port });
+  const started = await placed.withCommand([...command, '--jetstream', '--store_dir', '/data']).start();
+  const engine = await getContainerRuntimeClient();
+  const handle = engine.container.getById(started.getId());
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    async kill() {
+      await handle.kill({ signal: 'SIGKILL' });
+      await handle.wait();
+    },
+    async start() {
+      await handle.start();
+      await answers(port);
+    },
+    async [Symbol.asyncDispose]() {
+      await handle.remove({ force: true, v: true });
+    },
+  };
+}
+
+/** Resolves when something greets on the port as a NATS server does. */
+async function answers(port: number): Promise<void> {
+  const { connect } = await import('@nats-io/transport-node');
+  const connection = await connect({ servers: `127.0.0.1:${port}`, waitOnFirstConnect: true, reconnectTimeWait: 50, maxReconnectAttempts: -1 });
+  await connection.close();
+}
+
+/** The name of an image to start; builds it where the program is on the PATH. */
+async function providedImage(): Promise<string> {
+  const found = spawnSync('which', ['nats-server'], { encoding: 'utf8' });
+  if (process.platform !== 'linux' || found.status !== 0) return officialImage;
+  const program = found.stdout.trim();
+  const libraries = [...spawnSync('ldd', [program], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-image-'));
+  try {
+    for (const file of [program, ...libraries]) {
+      await mkdir(join(folder, dirname(file)), { recursive: true });
+      await copyFile(file, join(folder, file));
+    }
+    const copies = [program, ...libraries].map((file) => `COPY .${file} ${file}`);
+    await writeFile(join(folder, 'Dockerfile'), ['FROM scratch', ...copies, `ENTRYPOINT ["${program}"]`, ''].join('\n'));
+    // The engine's cache makes every build after the first one a matter of comparing files.
+    const built = spawnSync('docker', ['build', '--quiet', '--tag', builtImage, folder], { encoding: 'utf8' });
+    if (built.status !== 0) throw new Error(`the image of nats-server could not be built: ${built.stderr}`);
+    return builtImage;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
