@@ -63,6 +63,10 @@ export const alerts: readonly Alert[] = [
     summary: 'Clients do not read what they are sent', description: '{{ $value | humanize }} streams were closed in a quarter of an hour because too much was waiting for their reader.',
   },
   {
+    name: 'OmnibusInternalFaults', severity: 'warning', for: '0m', expr: 'sum by (part) (increase(omnibus_faults_total[10m])) > 0',
+    summary: 'A bug was caught in Omnibus', description: '{{ $value | humanize }} times in ten minutes, at the boundary "{{ $labels.part }}".',
+  },
+  {
     name: 'OmnibusEventLoopBlocked', severity: 'warning', for: '5m', expr: 'nodejs_eventloop_lag_p99_seconds{job=~".*omnibus.*"} > 0.25',
     summary: '{{ $labels.instance }} is overloaded', description: 'Work waits {{ $value | humanizeDuration }} for the processor.',
   },

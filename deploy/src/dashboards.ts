@@ -93,6 +93,7 @@ export const dashboards: readonly Dashboard[] = [
       graph('Reconnects', 'short', [['{{instance}}', 'omnibus_bus_reconnects']], 'How often each process had lost NATS.'),
       graph('Streams', 'short', [['open', 'sum(omnibus_client_streams)'], ['resumed elsewhere, in 5 min', 'sum(increase(omnibus_client_streams_resumed_total[5m]))'], ['closed for not reading, in 5 min', 'sum(increase(omnibus_slow_readers_closed_total[5m]))']], 'What clients listen on.'),
       graph('Dropped messages', 'ops', [['{{reason}}', `sum by (reason) (${rate('omnibus_dropped_messages_total')})`]], 'Messages that had no receiver.'),
+      graph('Faults', 'ops', [['{{part}}', `sum by (part) (${rate('omnibus_faults_total')})`]], 'Bugs that were caught at a boundary.'),
       graph('Event loop, p99', 's', [['{{instance}}', 'nodejs_eventloop_lag_p99_seconds']], 'How long something waits for the processor.'),
       graph('Processor', 'percentunit', [['{{instance}}', rate('process_cpu_seconds_total')]], 'Of one core.'),
       graph('Memory', 'bytes', [['{{instance}}', 'process_resident_memory_bytes']], 'Resident.'),

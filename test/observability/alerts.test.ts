@@ -37,6 +37,7 @@ const cases: Readonly<Record<string, Case>> = {
   OmnibusSessionsTaken: { fires: { 'omnibus_sessions_taken_total': '0x15 4x15' }, labels: {}, silent: { 'omnibus_sessions_taken_total': '4x30' } },
   OmnibusSessionsRefused: { fires: { 'omnibus_refusals_total{reason="session.limit"}': '0+5x30' }, labels: {}, silent: { 'omnibus_refusals_total{reason="tool.unknown"}': '0+5x30' } },
   OmnibusReadersTooSlow: { fires: { 'omnibus_slow_readers_closed_total': '0+1x30' }, labels: {}, silent: { 'omnibus_slow_readers_closed_total': '0 1x29' } },
+  OmnibusInternalFaults: { fires: { 'omnibus_faults_total{part="rejection"}': '0x15 1x15' }, labels: { part: 'rejection' }, silent: { 'omnibus_faults_total{part="rejection"}': '1x30' } },
   OmnibusEventLoopBlocked: {
     fires: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.5x30' }, labels: { job: 'omnibus', instance: 'a' }, silent: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.02x30', 'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.5x30' },
   },

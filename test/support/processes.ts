@@ -22,11 +22,12 @@ export interface RunningProcess {
 
 const stopLimitMs = 20_000;
 
-export function startProcess(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): RunningProcess {
-  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export function startProcess(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, stdin: 'ignore' | 'pipe' = 'ignore'): RunningProcess {
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
   const lines: string[] = [];
   const listeners = new Set<(line: string) => void>();
   for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
     createInterface({ input: stream }).on('line', (line) => {
       lines.push(line);
       for (const listener of listeners) listener(line);

@@ -6,8 +6,10 @@
  *  B2  Messages from one sender to one subscription arrive in the order they were sent.
  *  B3  A handler never runs inside the call that sent to it.
  *  B4  A request nobody listens to fails at once with `no-responders`.
- *  B5  After its last reply, its failure or `close()`, a request's observer hears nothing more.
- *  B6  A handler that throws hurts nobody: the error goes to `onFault`.
+ *  B5  After its failure or `close()`, a request's observer hears nothing more; it fails once.
+ *  B6  A handler that throws, or whose promise is rejected, hurts nobody else: the error goes to `onFault`, and the request
+ *      fails with `handler-failed`, unless its subject is for everyone: there the others may still answer. An observer that
+ *      throws is told that its request failed.
  */
 import type { Subject } from './subject.ts';
 import type { BusError } from './errors.ts';
@@ -23,7 +25,8 @@ export interface PendingRequest {
   close(): void;
 }
 
-export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void;
+/** Hears what is sent to a subject. What it throws, and what its promise is rejected with, ends the request (B6). */
+export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void | Promise<void>;
 
 export interface Watch {
   /** Hears nothing more. */
@@ -38,7 +41,7 @@ export interface Subscription extends Watch {
 export interface Bus {
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void;
 
-  /** Sends one message and hears any number of replies. Errors: `no-responders`, `closed`, `payload-too-large`. */
+  /** Sends one message and hears any number of replies. Errors: `no-responders`, `handler-failed`, `lost`, `closed`, `payload-too-large`. */
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest;
 
   /**
@@ -126,5 +129,15 @@ export interface Journal<Entry> {
   follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch>;
 }
 
-/** Where an implementation reports what no caller can be told: a handler's exception, an undecodable message, a reconnect. */
-export type OnFault = (what: string, error: unknown) => void;
+/** What no caller can be told, or not in detail. */
+export interface BusFault {
+  /** `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read; `connection` and `store` are of the bus itself. */
+  readonly kind: 'handler' | 'observer' | 'message' | 'connection' | 'store';
+  readonly what: string;
+  readonly error?: unknown;
+  /** Stands in what the caller is answered, so that one finds the other. */
+  readonly incident?: string;
+}
+
+/** Where an implementation reports faults. */
+export type OnFault = (fault: BusFault) => void;

@@ -4,8 +4,13 @@ import { BusError } from './errors.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** @throws {BusError} `undecodable` for what has no JSON: it nests too deep, or is larger than any string. */
 export function encode(payload: unknown): Uint8Array {
-  return encoder.encode(JSON.stringify(payload));
+  try {
+    return encoder.encode(JSON.stringify(payload));
+  } catch (error) {
+    throw new BusError('undecodable', 'a message for the bus cannot be written as JSON', error);
+  }
 }
 
 /** @throws {BusError} `undecodable` */

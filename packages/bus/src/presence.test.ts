@@ -18,7 +18,7 @@ let said: string[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  bus = new MemoryBus((problem) => expect.fail(problem));
+  bus = new MemoryBus(({ what }) => expect.fail(what));
   said = [];
   watch = new PresenceWatch({
     bus, clock, subject: signs,

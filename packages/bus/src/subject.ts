@@ -10,6 +10,8 @@ declare const payload: unique symbol;
 export interface Subject<Request, Reply = never> {
   readonly name: string;
   readonly family: string;
+  /** Several hear a request and any may answer: one that fails says nothing (B6). */
+  readonly isForEveryone?: true;
   readonly [payload]?: { readonly request: Request; readonly reply: Reply };
 }
 
@@ -26,4 +28,9 @@ export function subject<Request, Reply = never>(family: string, ...tokens: reado
     if (!isToken(token)) throw new Error(`bus subject ${family}: ${JSON.stringify(token)} is no valid token`);
   }
   return { name: tokens.length === 0 ? `${root}.${family}` : `${root}.${family}.${tokens.join('.')}`, family };
+}
+
+/** The same, asked of everybody at once. */
+export function forEveryone<Request, Reply>(asked: Subject<Request, Reply>): Subject<Request, Reply> {
+  return { ...asked, isForEveryone: true };
 }

@@ -3,7 +3,7 @@ import type {
   AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, FindCommand, FindReply, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionKey, SessionMessage, SessionRecord, StreamEntry, StreamId,
   StreamFrame, TakenNotice, WorkerId,
 } from '@omnibus/protocol';
-import { subject, type Subject } from './subject.ts';
+import { forEveryone, subject, type Subject } from './subject.ts';
 import type { Bucket, JournalDefinition } from './bus.ts';
 
 /** Asked for with every call; there are as many as configured servers. */
@@ -39,7 +39,7 @@ export const subjects = {
   /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
   sessionAdopt: ofAnyWorker<AdoptCommand, AdoptReply>('session-adopt'),
   /** A session of which there is no record: does a session worker hold it? */
-  sessionFind: subject<FindCommand, FindReply>('session-find'),
+  sessionFind: forEveryone(subject<FindCommand, FindReply>('session-find')),
   /** For the worker that held a session: another one does now. */
   sessionTaken: ofWorker<TakenNotice>('session-taken'),
   /** Signs of life of session workers, for every edge. */
@@ -55,7 +55,7 @@ export const subjects = {
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
   /** Which of these requests does a session worker hold? Every one answers. */
-  modernHolds: subject<HeldRequests, HeldRequests>('modern-holds'),
+  modernHolds: forEveryone(subject<HeldRequests, HeldRequests>('modern-holds')),
   /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): Subject<InboxPost, InboxReply> => subject('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -73,7 +73,7 @@ export const subjects = {
   /** Signs of life of backend workers, for every session worker. */
   backendPresence: subject<BackendPresence>('backend-presence'),
   /** Which of these exchanges does an adapter hold? Every adapter of the server answers. */
-  backendHolds: (server: ServerName): Subject<HeldExchanges, HeldExchanges> => subject('backend-holds', server),
+  backendHolds: (server: ServerName): Subject<HeldExchanges, HeldExchanges> => forEveryone(subject('backend-holds', server)),
   /** Cancellation and the like, for every adapter of the server. */
   backendControl: (server: ServerName): Subject<ControlCommand> => subject('backend-control', server),
   /** What servers say outside calls, for every session worker. */

@@ -5,3 +5,5 @@ export { Bulkhead } from './bulkhead.ts';
 export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
 export { stopOnSignal } from './shutdown.ts';
+export { surviveFaults } from './survive.ts';
+export type { UncaughtKind } from './survive.ts';

@@ -16,6 +16,9 @@ type DropReason = (typeof dropReasons)[number];
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 export type CircuitCause = (typeof circuitCauses)[number];
+/** Where something failed that should not be able to. */
+const faultParts = ['handler', 'observer', 'deadline', 'rejection', 'exception'] as const;
+export type FaultPart = (typeof faultParts)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
@@ -62,6 +65,7 @@ export class Metrics {
   readonly #requests = this.#counter('omnibus_client_requests_total', 'Requests of clients, by method of the protocol.', ['method']);
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
+  readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the handler of a message, an observer of replies, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
@@ -77,6 +81,7 @@ export class Metrics {
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
+    for (const part of faultParts) this.#faults.inc({ part }, 0);
     for (const reason of dropReasons) this.#drops.inc({ reason }, 0);
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
   }
@@ -146,6 +151,10 @@ export class Metrics {
 
   dropped(reason: DropReason): void {
     this.#drops.inc({ reason });
+  }
+
+  faulted(part: FaultPart): void {
+    this.#faults.inc({ part });
   }
 
   upstreamState(server: ServerName, state: UpstreamState): void {

@@ -3,7 +3,7 @@
  * and the end of the connection is the end of the session. stdio (all revisions) and HTTP+SSE (2024-11-05). Requests of
  * 2026-07-28, which need no session, may come the same way.
  */
-import { subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
   errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, pushStreamIds, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
@@ -124,8 +124,8 @@ export class DuplexClient {
       // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
       if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
     };
-    const failed = (): void => {
-      this.#refuseRequest(fault('gateway.unavailable'), id, measured);
+    const failed = (error: BusError): void => {
+      this.#refuseRequest(gatewayFaultOf(error) ?? fault('gateway.unavailable'), id, measured);
       done();
     };
     try {
@@ -139,8 +139,8 @@ export class DuplexClient {
         failed,
       });
       this.#standing.push({ id, key, pending, measured });
-    } catch {
-      failed(); // The bus is closing.
+    } catch (error) {
+      failed(error as BusError); // The bus is closing.
     }
   }
 
@@ -206,7 +206,7 @@ export class DuplexClient {
 
   /** Everything a session says goes out on the one way there is. */
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
-    const failed = (error: BusError): void => this.#refuseRequest(fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
+    const failed = (error: BusError): void => this.#refuseRequest(gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
     let pending: PendingRequest | undefined;
     try {
       pending = this.#options.door.request(session, command, {

@@ -8,7 +8,7 @@
  *      when it changes nothing by being repeated.
  *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
-import { PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
+import { gatewayFaultOf, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -150,10 +150,11 @@ export class SessionDoor {
             if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens) ask(attempt + 1);
             else answer(reply);
           },
-          failed: () => {
+          failed: (error) => {
             limit.cancel();
+            const known = gatewayFaultOf(error);
             // Nobody at all, or one that has just left.
-            if (worker === undefined) answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+            if (worker === undefined || known !== undefined) answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
             else fail();
           },
         });
@@ -323,8 +324,10 @@ export class SessionDoor {
         }
       },
       failed: (error) => {
+        // A worker that failed over the question has not said that it does not hold them: it is asked again.
+        if (error.kind !== 'no-responders') return;
         limit.cancel();
-        if (error.kind === 'no-responders') for (const passage of left()) this.#lost(passage);
+        for (const passage of left()) this.#lost(passage);
       },
     });
     const limit = this.#wheel.schedule(probeMs, () => {

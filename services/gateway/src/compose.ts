@@ -6,7 +6,7 @@ import { Edge, RequestMeter } from '@omnibus/edge';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker } from '@omnibus/session';
-import { Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
+import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -24,6 +24,7 @@ export interface Gateway {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly meter: RequestMeter;
+  readonly faults: Faults;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
@@ -61,13 +62,20 @@ export interface ProcessStatus {
 
 /** Between two measurements of the bus. */
 const measureMs = 5_000;
+/** Between two looks at what is said as a number. */
+const flushMs = 5_000;
 
 /** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
 export async function startGateway({ config, baseFolder, role, isServing, log }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
-  const wheel = new DeadlineWheel({ onFault: (error) => log.error({ err: error }, 'a deadline failed') });
-  const onFault: OnFault = (what, error) => log.warn({ err: error }, what);
+  const faults = new Faults({ log, metrics });
+  const wheel = new DeadlineWheel({ onFault: (error) => faults.bug('deadline', 'a deadline failed', error) });
+  const stopFlushing = repeat(wheel, flushMs, () => faults.flush());
+  const onFault: OnFault = ({ kind, what, error, incident }) => {
+    if (kind === 'handler' || kind === 'observer') faults.bug(kind, what, error, incident);
+    else faults.fromOutside(what, error);
+  };
   const has = (part: Role): boolean => role === 'all' || role === part;
 
   let bus: Bus | undefined;
@@ -123,6 +131,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
     bus: opened,
     wheel,
     meter,
+    faults,
     endpoint,
     adminAddress: admin?.address,
     records: () => backend?.records ?? [],
@@ -139,6 +148,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
       await edge?.stop();
       await backend?.stop();
       stopMeasuring();
+      stopFlushing();
       await tracing?.stop();
       await opened.drain();
       await admin?.close();
@@ -152,12 +162,19 @@ function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => voi
     metrics.busConnected.set(bus.connected ? 1 : 0);
     metrics.busReconnects.set(bus.reconnects);
   });
-  let next: Deadline | undefined;
-  const measure = (): void => {
+  return bus.isShared ? repeat(wheel, measureMs, () => {
     if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
-    next = wheel.schedule(measureMs, measure);
+  }) : () => undefined;
+}
+
+/** Runs something now and every so often. @returns what ends it. */
+function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => void {
+  let next: Deadline | undefined;
+  const again = (): void => {
+    next = wheel.schedule(everyMs, again);
+    run();
   };
-  if (bus.isShared) measure();
+  again();
   return () => next?.cancel();
 }
 

@@ -116,7 +116,7 @@ export class SessionWorker {
     this.#commands = await bus.subscribe(subjects.session(this.#worker), (message, answer) => this.#receive(message, answer));
     // Heard to the end: what a worker that leaves still works on is asked of it.
     await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
-    await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => void this.#records.verify(key));
+    await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => this.#records.verify(key));
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
       if (this.#held(key) !== undefined) reply({ worker: this.#worker });
     });
@@ -124,7 +124,7 @@ export class SessionWorker {
     if (bus.isShared) await this.#watch.start();
     // Whoever is told that a session is held here has heard of this worker before.
     await this.#heart.start();
-    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): void => void this.#adopt(command).then(reply);
+    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> => this.#adopt(command).then(reply);
     const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#open(command, reply);
     this.#inlets = [
       await bus.subscribe(subjects.sessionAdopt(undefined), adopt, { queue: 'session' }),

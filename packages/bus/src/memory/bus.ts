@@ -1,7 +1,8 @@
 import { Link, Ring } from '@omnibus/collections';
-import { BusError } from '../errors.ts';
+import { BusError, newIncident } from '../errors.ts';
 import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
+import { failObserver, tellFailure } from '../observers.ts';
 import { MemoryJournal } from './journal.ts';
 import { MemoryKeyValue } from './key-value.ts';
 
@@ -48,17 +49,17 @@ export class MemoryBus implements Bus {
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
     this.#assertOpen();
     const listeners = this.#listeners.get(to.name);
-    if (listeners !== undefined) this.#send(to.name, listeners, payload, ignoreReply);
+    if (listeners !== undefined) this.#send(to, listeners, payload, undefined);
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
     this.#assertOpen();
-    const request = new MemoryRequest(this.#requests, observer);
+    const request = new MemoryRequest(this.#requests, observer, this.#onFault);
     const listeners = this.#listeners.get(to.name);
     if (listeners === undefined) {
       this.#enqueue(() => request.fail(new BusError('no-responders', `nobody listens on ${to.name}`)));
     } else {
-      this.#send(to.name, listeners, payload, (reply) => this.#enqueue(() => request.reply(reply)));
+      this.#send(to, listeners, payload, request);
     }
     return request;
   }
@@ -124,23 +125,33 @@ export class MemoryBus implements Bus {
     if (this.#closed) throw new BusError('closed', 'the bus is closed');
   }
 
-  #send(name: string, listeners: Listeners, payload: unknown, reply: (payload: unknown) => void): void {
-    for (const member of listeners.everyone) this.#deliver(name, member, payload, reply);
+  #send(to: Subject<unknown, unknown>, listeners: Listeners, payload: unknown, request: MemoryRequest | undefined): void {
+    for (const member of listeners.everyone) this.#deliver(to, member, payload, request);
     for (const group of listeners.groups.values()) {
       group.next = (group.next + 1) % group.members.length;
-      this.#deliver(name, group.members[group.next] as Member, payload, reply);
+      this.#deliver(to, group.members[group.next] as Member, payload, request);
     }
   }
 
-  #deliver(name: string, member: Member, payload: unknown, reply: (payload: unknown) => void): void {
+  #deliver(to: Subject<unknown, unknown>, member: Member, payload: unknown, request: MemoryRequest | undefined): void {
+    const reply = request === undefined ? ignoreReply : (answer: unknown) => this.#enqueue(() => request.reply(answer));
     this.#enqueue(() => {
       if (!member.open) return;
       try {
-        member.handler(payload, reply);
+        const done = member.handler(payload, reply);
+        if (done instanceof Promise) done.catch((error: unknown) => this.#handlerFailed(to, request, error));
       } catch (error) {
-        this.#onFault(`the handler of ${name} threw`, error); // B6
+        this.#handlerFailed(to, request, error);
       }
     });
+  }
+
+  /** B6. A microtask of its own comes after the replies that the handler has sent. */
+  #handlerFailed({ name, isForEveryone }: Subject<unknown, unknown>, request: MemoryRequest | undefined, error: unknown): void {
+    const incident = newIncident();
+    this.#onFault({ kind: 'handler', what: `the handler of ${name} failed`, error, incident });
+    if (request === undefined || isForEveryone === true) return;
+    queueMicrotask(() => request.fail(new BusError('handler-failed', `whoever took the request failed (incident ${incident})`, error, incident)));
   }
 
   #enqueue(delivery: Delivery): void {
@@ -156,7 +167,7 @@ export class MemoryBus implements Bus {
       try {
         (this.#queue[index] as Delivery)();
       } catch (error) {
-        this.#onFault('a bus observer threw', error); // B6
+        this.#onFault({ kind: 'observer', what: 'a watcher of the bus threw', error }); // B6
       }
     }
     this.#queue = [];
@@ -182,20 +193,28 @@ function ignoreReply(): void {
 class MemoryRequest extends Link implements PendingRequest {
   readonly #open: Ring<MemoryRequest>;
   readonly #observer: ReplyObserver<unknown>;
+  readonly #onFault: OnFault;
 
-  constructor(open: Ring<MemoryRequest>, observer: ReplyObserver<unknown>) {
+  constructor(open: Ring<MemoryRequest>, observer: ReplyObserver<unknown>, onFault: OnFault) {
     super();
     this.#open = open;
     this.#observer = observer;
+    this.#onFault = onFault;
     open.add(this);
   }
 
   reply(payload: unknown): void {
-    if (this.#open.has(this)) this.#observer.reply(payload); // B5
+    if (!this.#open.has(this)) return; // B5
+    try {
+      this.#observer.reply(payload);
+    } catch (error) {
+      this.#open.remove(this);
+      failObserver(this.#observer, error, this.#onFault);
+    }
   }
 
   fail(error: BusError): void {
-    if (this.#open.remove(this)) this.#observer.failed(error);
+    if (this.#open.remove(this)) tellFailure(this.#observer, error, this.#onFault);
   }
 
   close(): void {

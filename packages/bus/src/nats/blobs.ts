@@ -66,13 +66,15 @@ export class Blobs {
     return message.headers?.get(header) || undefined;
   }
 
-  /** @throws {BusError} `closed` when the sender is gone or has dropped the bytes. */
+  /** @throws {BusError} `lost` when the sender is gone or has dropped the bytes. */
   async fetch(claim: string): Promise<Uint8Array> {
     const [subject, id, count] = claim.split(' ') as [string, string, string];
     const parts: Uint8Array[] = [];
     for (let part = 0; part < Number(count); part += 1) {
-      const answer = await this.#connection.request(subject, `${id} ${part}`, { timeout: partTimeoutMs });
-      if (answer.data.length === 0) throw new BusError('closed', 'the sender of a large message has dropped it');
+      const answer = await this.#connection.request(subject, `${id} ${part}`, { timeout: partTimeoutMs }).catch((error: unknown) => {
+        throw new BusError('lost', 'the sender of a large message is not heard of any more', error);
+      });
+      if (answer.data.length === 0) throw new BusError('lost', 'the sender of a large message has dropped it');
       parts.push(answer.data);
     }
     return Buffer.concat(parts);

@@ -44,7 +44,7 @@ async function openEnds(servers: string, onFault: OnFault): Promise<BusUnderTest
 it('a NATS bus closes in order when its server is gone', async () => {
   const gone = await startNatsServer();
   const faults = new Heard<string>();
-  const bus = await openNatsBus({ servers: gone.url, clientName: 'left', connectTimeoutMs: 5_000 }, (what) => faults.add(what));
+  const bus = await openNatsBus({ servers: gone.url, clientName: 'left', connectTimeoutMs: 5_000 }, ({ what }) => faults.add(what));
   await gone[Symbol.asyncDispose]();
   await faults.until(1);
   expect(bus.connected).toBe(false);

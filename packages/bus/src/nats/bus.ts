@@ -6,11 +6,13 @@ import { SlotTable } from '@omnibus/collections';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../codec.ts';
-import { BusError } from '../errors.ts';
+import { BusError, newIncident } from '../errors.ts';
+import { failObserver, tellFailure } from '../observers.ts';
 import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { Blobs } from './blobs.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
+import { failureKind, failureOf, failureReply } from './failure.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue, readClockSkew } from './key-value.ts';
 
@@ -78,15 +80,20 @@ class NatsBus implements Bus {
         try {
           this.#send(message.reply, payload, undefined, false);
         } catch (error) {
-          this.#onFault(`an answer on ${to.name} could not be sent`, error);
+          this.#handlerFailed(to, message, error);
         }
       };
-      this.#receive(message, lane, to.name, (payload) => handler(payload as Request, reply));
+      const failed = (error: unknown): void => this.#handlerFailed(to, message, error);
+      const handle = (bytes: Uint8Array): void => {
+        const done = handler(decode(bytes) as Request, reply);
+        if (done instanceof Promise) done.catch(failed);
+      };
+      this.#receive(message, lane, handle, failed);
     };
     const subscription = this.#connection.subscribe(to.name, {
       ...(options.queue === undefined ? {} : { queue: options.queue }),
       callback: (error, message) => {
-        if (error) this.#onFault(`the subscription ${to.name} failed`, error);
+        if (error) this.#onFault({ kind: 'connection', what: `the subscription ${to.name} failed`, error });
         else hear(message);
       },
     });
@@ -134,12 +141,16 @@ class NatsBus implements Bus {
     else await this.#connection.close();
     for (const [handle, waiting] of this.#waiting.toArray()) {
       this.#waiting.take(handle);
-      waiting.observer.failed(new BusError('closed', 'the bus is closed'));
+      tellFailure(waiting.observer, new BusError('closed', 'the bus is closed'), this.#onFault);
     }
   }
 
+  get #isClosed(): boolean {
+    return this.#connection.isClosed() || this.#connection.isDraining();
+  }
+
   #assertOpen(): void {
-    if (this.#connection.isClosed() || this.#connection.isDraining()) throw new BusError('closed', 'the bus is closed');
+    if (this.#isClosed) throw new BusError('closed', 'the bus is closed');
   }
 
   #send(name: string, payload: unknown, reply: string | undefined, shared: boolean): void {
@@ -153,41 +164,69 @@ class NatsBus implements Bus {
     }
   }
 
+  /** B6. What could not be read, or be sent in answer, is not the handler's fault, but whoever asked is told all the same. */
+  #handlerFailed(to: Subject<unknown, unknown>, message: Msg, error: unknown): void {
+    const kind = failureKind(error);
+    const incident = newIncident();
+    if (kind === 'handler-failed') this.#onFault({ kind: 'handler', what: `the handler of ${to.name} failed`, error, incident });
+    else this.#onFault({ kind: 'message', what: `a message on ${to.name} could not be read or answered`, error, incident });
+    if (message.reply === undefined || message.reply === '' || to.isForEveryone === true || this.#isClosed) return;
+    this.#connection.publish(message.reply, '', { headers: failureReply(kind, incident) });
+  }
+
   #hearReply(error: Error | null, message: Msg): void {
     if (error) {
-      this.#onFault('the inbox failed', error);
+      this.#onFault({ kind: 'connection', what: 'the inbox failed', error });
       return;
     }
     const handle = Number.parseInt(message.subject.slice(this.#inbox.length), 36);
     const waiting = this.#waiting.get(handle);
     if (waiting === undefined) return;
-    if (message.data.length === 0 && message.headers?.code === noResponders) {
+    const fail = (failure: BusError): void => {
+      if (this.#waiting.get(handle) !== waiting) return; // B5
       this.#waiting.take(handle);
-      waiting.observer.failed(new BusError('no-responders', 'nobody listens on that subject')); // B4
+      tellFailure(waiting.observer, failure, this.#onFault);
+    };
+    if (message.data.length === 0 && message.headers?.code === noResponders) {
+      fail(new BusError('no-responders', 'nobody listens on that subject')); // B4
       return;
     }
-    this.#receive(message, waiting, 'the inbox', (payload) => {
-      if (this.#waiting.get(handle) === waiting) waiting.observer.reply(payload); // B5
-    });
+    const hear = (bytes: Uint8Array): void => {
+      if (this.#waiting.get(handle) !== waiting) return; // B5
+      const failure = failureOf(message);
+      if (failure === undefined) this.#tell(handle, waiting, decode(bytes));
+      else fail(failure);
+    };
+    const unread = (problem: unknown): void => {
+      this.#onFault({ kind: 'message', what: 'a reply could not be read', error: problem });
+      fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
+    };
+    this.#receive(message, waiting, hear, unread);
   }
 
-  /** Decodes and handles one message, in the order of its lane. */
-  #receive(message: Msg, lane: Lane, name: string, handle: (payload: unknown) => void): void {
-    const guarded = (bytes: Uint8Array): void => {
-      try {
-        handle(decode(bytes));
-      } catch (error) {
-        this.#onFault(`a message on ${name} could not be handled`, error); // B6
-      }
-    };
+  #tell(handle: number, waiting: Waiting, payload: unknown): void {
+    try {
+      waiting.observer.reply(payload);
+    } catch (error) {
+      this.#waiting.take(handle);
+      failObserver(waiting.observer, error, this.#onFault); // B6
+    }
+  }
+
+  /** Handles one message in the order of its lane, once all of it is there. */
+  #receive(message: Msg, lane: Lane, handle: (bytes: Uint8Array) => void, failed: (error: unknown) => void): void {
     const claim = this.#blobs.claimOf(message);
     if (claim === undefined && lane.tail === undefined) {
-      guarded(message.data);
+      try {
+        handle(message.data);
+      } catch (error) {
+        failed(error);
+      }
       return;
     }
     const step: Promise<void> = (lane.tail ?? Promise.resolve())
-      .then(async () => guarded(claim === undefined ? message.data : await this.#blobs.fetch(claim)))
-      .catch((error: unknown) => this.#onFault(`a large message on ${name} is lost`, error))
+      .then(async () => handle(claim === undefined ? message.data : await this.#blobs.fetch(claim)))
+      .catch(failed)
       .finally(() => {
         if (lane.tail === step) lane.tail = undefined;
       });
@@ -198,11 +237,11 @@ class NatsBus implements Bus {
     for await (const status of this.#connection.status()) {
       if (status.type === 'disconnect') {
         this.#connected = false;
-        this.#onFault('the connection to NATS is lost; reconnecting', undefined);
+        this.#onFault({ kind: 'connection', what: 'the connection to NATS is lost; reconnecting' });
       } else if (status.type === 'reconnect') {
         this.#connected = true;
         this.#reconnects += 1;
-        this.#onFault('reconnected to NATS', undefined);
+        this.#onFault({ kind: 'connection', what: 'reconnected to NATS' });
       }
     }
   }

@@ -48,7 +48,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
   append(to: Subject<Entry>, entry: Entry): void {
     const bytes = encode(entry);
     // A claim to a large message dies with its sender, which is when a journal is asked.
-    if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault(`an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}`, undefined);
+    if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
     else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(to.name, bytes);
   }
 

@@ -91,13 +91,13 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
           const change = await this.#change(entry);
           if (change !== undefined) observer(change);
         } catch (error) {
-          this.#onFault(`a change of key ${entry.key} could not be read`, error);
+          this.#onFault({ kind: 'store', what: `a change of key ${entry.key} could not be read`, error });
         }
         present -= 1;
         if (present <= 0) allHeard();
       }
     };
-    follow().catch((error: unknown) => this.#onFault('a watch ended', error));
+    follow().catch((error: unknown) => this.#onFault({ kind: 'store', what: 'a watch ended', error }));
     await initial;
     return { close: () => watch.stop() };
   }

@@ -1,8 +1,8 @@
 /** What both implementations must do, run against each of them: a difference is a bug in one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BusError } from '../errors.ts';
-import type { Bucket, Bus, Journal, JournalDefinition, KeyValueChange, OnFault, ReplyObserver } from '../bus.ts';
-import { subject, type Subject } from '../subject.ts';
+import type { Bucket, Bus, BusFault, Journal, JournalDefinition, KeyValueChange, OnFault, ReplyObserver } from '../bus.ts';
+import { forEveryone, subject, type Subject } from '../subject.ts';
 
 export interface BusUnderTest {
   /** Two ends of one bus: the same object in one process, two connections over NATS. */
@@ -50,11 +50,11 @@ function observe<Reply>(): { readonly heard: Heard<Reply | BusError>; readonly o
 export function busContract(name: string, open: (onFault: OnFault) => Promise<BusUnderTest>): void {
   describe(`the bus contract, kept by ${name}`, () => {
     let bus: BusUnderTest;
-    let faults: Heard<string>;
+    let faults: Heard<BusFault>;
 
     beforeEach(async () => {
-      faults = new Heard<string>();
-      bus = await open((what) => faults.add(what));
+      faults = new Heard<BusFault>();
+      bus = await open(faults.add);
     });
 
     afterEach(async () => {
@@ -163,7 +163,75 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       bus.near.publish(notes, { number: 1 });
       bus.near.publish(notes, { number: 2 });
       expect(await heard.until(2)).toEqual([1, 2]);
+      expect((await faults.until(1)).map(({ kind }) => kind)).toEqual(['handler']);
+    });
+
+    it.each([
+      ['throws', () => { throw new Error('a broken handler'); }],
+      ['rejects its promise', async () => { await Promise.resolve(); throw new Error('a broken handler'); }],
+    ])('fails a request whose handler %s, after the replies it has sent, under the name that the fault is reported by', async (_how, breaks) => {
+      await bus.far.subscribe(greetings, ({ text }, reply) => {
+        reply({ text });
+        return breaks();
+      });
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'hello' }, observer);
+      const [first, failure] = await heard.until(2) as [unknown, BusError];
+      expect(first).toEqual({ text: 'hello' });
+      expect(failure).toMatchObject({ kind: 'handler-failed' });
+      const [reported] = await faults.until(1);
+      expect(reported).toMatchObject({ kind: 'handler', error: new Error('a broken handler'), incident: failure.incident });
+      expect(failure.incident).toMatch(/^[0-9a-f]{12}$/);
+    });
+
+    it('says nothing of a handler that fails after its request was closed', async () => {
+      const broken = new Heard<(error: Error) => void>();
+      await bus.far.subscribe(greetings, () => new Promise<void>((_resolve, reject) => broken.add(reject)));
+      const { heard, observer } = observe<{ readonly text: string }>();
+      const pending = bus.near.request(greetings, { text: 'hello' }, observer);
+      const [reject] = await broken.until(1);
+      pending.close();
+      reject?.(new Error('too late'));
       await faults.until(1);
+      await bus.near.roundTrip();
+      expect(heard.values).toEqual([]);
+    });
+
+    it('lets the others answer when everybody is asked and one fails', async () => {
+      const everybody = forEveryone(subject<{ readonly text: string }, { readonly text: string }>('contract-everybody'));
+      const asked = new Heard<(payload: { readonly text: string }) => void>();
+      await bus.far.subscribe(everybody, () => { throw new Error('a broken handler'); });
+      await bus.far.subscribe(everybody, (_payload, reply) => asked.add(reply));
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(everybody, { text: 'hello' }, observer);
+      const [reply] = await asked.until(1);
+      await faults.until(1);
+      reply?.({ text: 'still here' });
+      expect(await heard.until(1)).toEqual([{ text: 'still here' }]);
+    });
+
+    it('tells an observer that throws over a reply once that its request failed, and goes on with the others', async () => {
+      await bus.far.subscribe(greetings, ({ text }, reply) => {
+        reply({ text });
+        reply({ text });
+      });
+      const told = new Heard<BusError | string>();
+      const throws = (what: string): never => {
+        told.add(what);
+        throw new Error('a broken observer');
+      };
+      bus.near.request(greetings, { text: 'hello' }, {
+        reply: () => throws('reply'),
+        failed: (error) => {
+          told.add(error);
+          throws('failed');
+        },
+      });
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'other' }, observer);
+      await heard.until(2);
+      expect(told.values).toMatchObject(['reply', { kind: 'handler-failed' }, 'failed']);
+      expect((await faults.until(2)).map(({ kind }) => kind)).toEqual(['observer', 'observer']);
     });
 
     it('fails open requests with closed when it is drained, and refuses new ones', async () => {

@@ -4,7 +4,7 @@
  * its stream.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -124,7 +124,7 @@ export class EventSourceEndpoint {
 }
 
 function faultOf(error: BusError): GatewayFault {
-  return error.kind === 'no-responders' ? fault('session.unknown') : fault(error.kind === 'closed' ? 'gateway.draining' : 'gateway.unavailable', error.message);
+  return gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? fault('session.unknown') : fault(error.kind === 'closed' ? 'gateway.draining' : 'gateway.unavailable', error.message));
 }
 
 export type EventSourcePath =

@@ -3,7 +3,7 @@
  * host, origin, path, method, media types, revision header, session header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, errorText, fault, featuresOf, httpStatusOf, isLegacyRevision, isToken, newRequestKey, pushStreamIds, requestStream, toErrorObject,
@@ -402,14 +402,13 @@ export class Pipeline {
   }
 
   #faultOf(error: BusError, whenNobodyListens: 'session.unknown' | 'gateway.unavailable'): GatewayFault {
+    const known = gatewayFaultOf(error);
+    if (known !== undefined) return known;
     switch (error.kind) {
       case 'no-responders': return fault(whenNobodyListens);
       case 'closed': return fault('gateway.draining');
       case 'payload-too-large': return fault('message.too_large', error.message);
-      case 'overloaded':
-      case 'timeout':
-      case 'undecodable':
-      case 'revision-conflict':
+      default:
         this.#options.log.error({ err: error }, 'the bus failed');
         return fault('gateway.unavailable', error.message);
     }

@@ -1,5 +1,5 @@
 import { formatProblem, restartOptions, watchConfigFile, type Config } from '@omnibus/config';
-import { stopOnSignal } from '@omnibus/lifecycle';
+import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
@@ -42,6 +42,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
+  const { faults } = gateway;
+  surviveFaults((kind, error) => faults.bug(kind, 'something failed where nothing should', error));
   watcher = await followConfig(file, config, options, gateway, log);
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');

@@ -1,5 +1,5 @@
 import { serveStdioClient, SessionDoor } from '@omnibus/edge';
-import { stopOnSignal } from '@omnibus/lifecycle';
+import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
@@ -58,6 +58,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const { config, baseFolder } = settings;
   const log = createLogger(config.log);
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
+  surviveFaults((kind, error) => gateway.faults.bug(kind, 'something failed where nothing should', error));
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
   stopOnSignal({ limitMs: config.timeouts.drain + stopSlackMs, stop, onForced: (reason) => log.error({ reason }, 'stopped by force') });

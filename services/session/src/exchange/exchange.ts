@@ -7,7 +7,7 @@
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
  *  E3  While a client is asked, the exchange does not age; the asking has a limit of its own.
  */
-import { subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -244,9 +244,9 @@ export class Exchange extends Link {
     const { server } = this.#request;
     this.#observer.settled({
       kind: 'fault',
-      fault: error.kind === 'no-responders'
+      fault: gatewayFaultOf(error) ?? (error.kind === 'no-responders'
         ? fault('upstream.unavailable', `server "${server}" is not available: no part of the gateway is connected to it`, { server })
-        : fault('gateway.interrupted', `the request to server "${server}" was interrupted: ${error.message}`, { server }),
+        : fault('gateway.interrupted', `the request to server "${server}" was interrupted: ${error.message}`, { server })),
     });
   }
 
