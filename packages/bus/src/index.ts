@@ -4,6 +4,7 @@ export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { catalogBucket, secretsBucket, sessionsBucket, subjects, subjectTable } from './subjects.ts';
 export { Heart, PresenceWatch } from './presence.ts';
+export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';

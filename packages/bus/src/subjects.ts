@@ -72,8 +72,9 @@ export const subjects = {
   },
   /** Signs of life of backend workers, for every session worker. */
   backendPresence: subject<BackendPresence>('backend-presence'),
-  /** Which of these exchanges does an adapter hold? Every adapter of the server answers. */
-  backendHolds: (server: ServerName): Subject<HeldExchanges, HeldExchanges> => forEveryone(subject('backend-holds', server)),
+  /** Which of these exchanges does a worker's adapter hold? Without a worker, as older session workers ask, every adapter answers. */
+  backendHolds: (server: ServerName, worker: WorkerId | undefined): Subject<HeldExchanges, HeldExchanges> =>
+    (worker === undefined ? forEveryone(subject('backend-holds', server)) : subject('backend-holds-at', server, worker)),
   /** Cancellation and the like, for every adapter of the server. */
   backendControl: (server: ServerName): Subject<ControlCommand> => subject('backend-control', server),
   /** What servers say outside calls, for every session worker. */
@@ -114,7 +115,8 @@ export const subjectTable = [
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-at.<server>.<worker>', from: 'session', to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-presence', from: 'backend', to: 'every session worker', carries: 'BackendPresence', answers: 'nothing' },
-  { subject: 'backend-holds.<server>', from: 'session', to: 'every adapter of the server', carries: 'HeldExchanges', answers: 'HeldExchanges, once each' },
+  { subject: 'backend-holds.<server>', from: 'session of an older version', to: 'every adapter of the server', carries: 'HeldExchanges', answers: 'HeldExchanges, once each' },
+  { subject: 'backend-holds-at.<server>.<worker>', from: 'session', to: 'the adapter that may hold them', carries: 'HeldExchanges', answers: 'HeldExchanges, once' },
   { subject: 'backend-control.<server>', from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', answers: 'nothing' },
   { subject: 'notices', from: 'backend', to: 'every session worker', carries: 'ServerNotice', answers: 'nothing' },
 ] as const;

@@ -61,6 +61,7 @@ export const errorTable = {
   'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not MCP.'),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
   'input.unattributed': row(-32603, 200, 'never', 'A server asked something of a client, and nothing tells of which. Set `isolation: session` for the server.'),
+  'input.limit': row(-32603, 200, 'same', 'A server asked more of a client at once than one call may ask.'),
   'input.timeout': row(-32603, 200, 'never', 'The client did not answer a server within timeouts.human.'),
   'gateway.unavailable': row(-32603, 503, 'same', 'No part of the gateway is there to take the request.'),
   'gateway.draining': row(-32603, 503, 'same', 'The gateway is stopping.'),

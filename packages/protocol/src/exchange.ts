@@ -55,8 +55,8 @@ export interface CallCommand {
 
 /** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
 export type ControlCommand =
-  /** `isTimeout`: the server did not answer in time. */
-  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string; readonly isTimeout?: boolean }
+  /** `isTimeout`: the server did not answer in time. `worker`: at that worker only; another one may work on it by now. */
+  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string; readonly isTimeout?: boolean; readonly worker?: WorkerId }
   /** The client's answer to an `input`. */
   | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
@@ -99,6 +99,8 @@ export type ExchangeEvent =
       /** The question was asked on behalf of this exchange, which ended; its answer is still waited for, by this one. */
       readonly movedFrom?: ExchangeId;
     }
+  /** The adapter has the client's answer: nobody needs to keep it. */
+  | { readonly kind: 'input-answered'; readonly input: InputKey }
   /** The server does not wait for that answer any more. */
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
   | ExchangeOutcome;

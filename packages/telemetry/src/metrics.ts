@@ -11,7 +11,7 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
-const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event'] as const;
+const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event', 'bus_unknown'] as const;
 type DropReason = (typeof dropReasons)[number];
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;

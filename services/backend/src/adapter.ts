@@ -12,7 +12,7 @@ import { Bulkhead, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle'
 import {
   changeKinds, changeNotifications, fault, modernCodes,
   type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId,
-  type ExchangeContext, type ExchangeOutcome, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
+  type ExchangeContext, type ExchangeOutcome, type HeldExchanges, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -193,13 +193,15 @@ export class Adapter {
       this.#call(command, reply);
     };
     this.#inlets = [await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }), await bus.subscribe(subjects.backendAt(server, worker), hear)];
+    const sayWhatIsHeld = ({ exchanges }: HeldExchanges, reply: (held: HeldExchanges) => void): void => {
+      const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
+      reply({ exchanges: exchanges.filter((exchange) => held.has(exchange)) });
+      this.#questions.askAgain(exchanges);
+    };
     this.#controls = [
       await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command)),
-      await bus.subscribe(subjects.backendHolds(server), ({ exchanges }, reply) => {
-        const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
-        reply({ exchanges: exchanges.filter((exchange) => held.has(exchange)) });
-        this.#questions.askAgain(exchanges);
-      }),
+      await bus.subscribe(subjects.backendHolds(server, worker), sayWhatIsHeld),
+      await bus.subscribe(subjects.backendHolds(server, undefined), sayWhatIsHeld),
     ];
   }
 
@@ -426,11 +428,17 @@ export class Adapter {
   #control(command: ControlCommand): void {
     switch (command.kind) {
       case 'cancel':
-        this.#cancel(command.exchange, command.reason, command.isTimeout === true);
+        // With a worker's name it was given up there, and may run here.
+        if (command.worker === undefined || command.worker === this.#options.worker) this.#cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
-      case 'answer':
+      case 'answer': {
         this.#questions.answer(command.asker, command.input, command.answer);
+        // While its client was asked it did not age at the session, and must not be forgotten here before that.
+        const call = this.#find(command.asker as ExchangeId);
+        call?.limit.extend(call.command.context.maxTimeMs + orphanGraceMs);
+        call?.reply({ kind: 'input-answered', input: command.input });
         return;
+      }
       case 'input-progress':
         this.#questions.passProgress(command.asker, command.input, command.params);
         return;

@@ -8,7 +8,7 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, paramsProblem, repeatableMethods, skillsExtension, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, paramsProblem, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -400,7 +400,6 @@ export class Forwarding<Stream extends CallStream> {
     const stop = (reason: string): void => {
       span?.end('cancelled');
       running.cancel(reason);
-      this.#host.watch.remove(running);
       this.#party.askerEnded(running, reason);
       cancelled?.();
     };
@@ -413,8 +412,7 @@ export class Forwarding<Stream extends CallStream> {
     });
     const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...traceOf(span?.traceparent ?? stream.trace) },
-      bound: this.#bound.get(server),
-      isRepeatable: isRepeatable ?? repeatableMethods.has(call.method),
+      bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
@@ -434,7 +432,6 @@ export class Forwarding<Stream extends CallStream> {
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');
         this.#open.remove(open);
-        this.#host.watch.remove(running);
         this.#noteSubscription(call.method, server, params, outcome);
         if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') this.#host.metrics.timedOut(server);
         span?.end(errorOf(outcome));
@@ -443,7 +440,6 @@ export class Forwarding<Stream extends CallStream> {
       },
     });
     this.#open.add(open);
-    this.#host.watch.add(running);
   }
 
   #noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome): void {
@@ -461,7 +457,7 @@ export class Forwarding<Stream extends CallStream> {
     for (const [of, uri] of this.subscriptions) {
       if (of !== server) continue;
       Exchange.start(this.#host, {
-        exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false),
+        exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false), bound: this.#bound.get(server),
       });
     }
   }

@@ -1,18 +1,16 @@
 /**
- * Looks after exchanges whose adapter may be gone. Adapters give signs of life; when those of one stay out, the others are asked
- * which of the open exchanges they hold, and what nobody holds is lost.
+ * Looks after exchanges whose adapter may be gone. Adapters give signs of life; when those of one stay out, it is asked which of the
+ * open exchanges it holds, and waited for until it answers or is known to be gone.
  *
- * Invariant W3: an exchange whose adapter vanished ends within a bounded time, or is sent again when that can do no harm.
+ * Invariant W3: an exchange whose adapter vanished ends within a bounded time, or is sent again when that can do no harm; one whose
+ * adapter is only slow goes on. What is given up is cancelled where it may still run.
  */
-import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
+import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
+import type { BackendPresence, ExchangeId, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { CallSubject, Exchange } from './exchange.ts';
-
-/** Adapters have this long to say what they hold. */
-const answerMs = 500;
 
 export interface ExchangeWatchOptions {
   readonly bus: Bus;
@@ -22,10 +20,32 @@ export interface ExchangeWatchOptions {
   readonly changed: (servers: readonly ServerName[]) => void;
 }
 
+/** Where a call goes. */
+export interface Way {
+  readonly to: CallSubject;
+  /** Undefined for whichever NATS chooses. */
+  readonly worker: WorkerId | undefined;
+  readonly isBound: boolean;
+}
+
+/** An exchange that was given up while its worker may still be at it. */
+interface Abandoned {
+  readonly server: ServerName;
+  readonly exchange: ExchangeId;
+}
+
+/** Given-up exchanges that are remembered until their worker comes back; the oldest of more end there at their own time limit. */
+const maxAbandoned = 10_000;
+
 export class ExchangeWatch {
   readonly #options: ExchangeWatchOptions;
   readonly #open = new Ring<Exchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
+  readonly #inquiry: Inquiry<Exchange, HeldExchanges>;
+  /** By exchange: at which worker it was given up. */
+  readonly #abandoned = new Map<Abandoned, WorkerId>();
+  /** The latest sign of each worker that has not left: one of them has what NATS gave away. */
+  readonly #signs = new Map<WorkerId, BackendPresence>();
   /** Adapters that are there, by server; undefined when that has to be found out anew. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
 
@@ -37,16 +57,39 @@ export class ExchangeWatch {
       clock: wheel,
       subject: subjects.backendPresence,
       heard: (sign, before) => {
+        if (!sign.isLeaving) this.#signs.set(sign.worker, sign);
         if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers)) this.#adapters = undefined;
       },
-      joined: ({ servers }) => options.changed(servers),
+      joined: ({ worker, servers }) => {
+        this.#stopAgain(worker);
+        options.changed(servers);
+      },
       gone: (signs, how) => {
         this.#adapters = undefined;
         if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
-        this.#lookAfter(serversOf(signs));
+        this.#options.changed(serversOf(signs));
+        this.#ask(signs, () => true);
+        if (how === 'left') for (const { worker } of signs) this.#signs.delete(worker);
       },
-      missing: (signs) => this.#ask(serversOf(signs), (exchange) => !exchange.isSure),
-      disturbed: () => this.#lookAfter(serversOf(this.#workers.signs)),
+      missing: (signs) => this.#ask(signs, (exchange) => !exchange.isSure),
+      disturbed: () => {
+        this.#options.changed(serversOf(this.#workers.signs));
+        this.#ask(undefined, () => true);
+      },
+    });
+    this.#inquiry = new Inquiry<Exchange, HeldExchanges>({
+      bus, clock: wheel, workers: this.#workers,
+      payload: (exchanges) => ({ exchanges: exchanges.map(({ id }) => id) }),
+      heldOf: (answer, asked) => {
+        const ids = new Set(answer.exchanges);
+        return new Set(asked.filter(({ id }) => ids.has(id)));
+      },
+      attemptOf: (exchange) => (this.#open.has(exchange) ? exchange.attempts : undefined),
+      held: (exchange, worker) => {
+        exchange.sentTo = worker;
+        exchange.isSure = true;
+      },
+      lost: (exchange) => exchange.lost(), // W3
     });
   }
 
@@ -69,47 +112,55 @@ export class ExchangeWatch {
   /**
    * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to any that is there.
    * @param bound the worker of the adapter that keeps something.
+   * @param except a worker that turned out not to be there.
    */
-  route(server: ServerName, bound: WorkerId | undefined): { readonly to: CallSubject; readonly isBound: boolean } {
-    if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), isBound: true };
+  route(server: ServerName, bound: WorkerId | undefined, except?: WorkerId): Way {
+    if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), worker: bound, isBound: true };
     this.#adapters ??= adaptersOf(this.#workers.signs);
-    const there = this.#adapters.get(server);
+    const known = this.#adapters.get(server);
+    const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there?.[Math.floor(Math.random() * there.length)];
-    return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), isBound: false };
+    return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
   }
 
-  #lookAfter(servers: readonly ServerName[]): void {
-    this.#options.changed(servers);
-    this.#ask(servers, () => true);
+  /** Stops what was given up at the worker that may still work on it, now and when it is heard of again. */
+  stopAt(worker: WorkerId, abandoned: Abandoned): void {
+    this.#stop(worker, abandoned);
+    if (this.#workers.there.includes(worker)) return;
+    this.#abandoned.set(abandoned, worker);
+    if (this.#abandoned.size > maxAbandoned) this.#abandoned.delete(this.#abandoned.keys().next().value as Abandoned);
   }
 
-  #ask(servers: readonly ServerName[], isAskedFor: (exchange: Exchange) => boolean): void {
-    const open = this.#open.toArray().filter(isAskedFor);
-    for (const server of servers) {
-      const of = open.filter((exchange) => exchange.server === server);
-      if (of.length > 0) this.#askServer(server, of);
+  #stop(worker: WorkerId, { server, exchange }: Abandoned): void {
+    this.#options.bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the call was given up', worker });
+  }
+
+  #stopAgain(worker: WorkerId): void {
+    for (const [abandoned, at] of this.#abandoned) {
+      if (at !== worker) continue;
+      this.#abandoned.delete(abandoned);
+      this.#stop(worker, abandoned);
     }
   }
 
-  #askServer(server: ServerName, open: readonly Exchange[]): void {
-    const held = new Set<ExchangeId>();
-    // Only what was sent before the question can be lost by the answer.
-    const attempts = open.map((exchange) => exchange.attempts);
-    const pending = this.#options.bus.request(subjects.backendHolds(server), { exchanges: open.map(({ id }) => id) }, {
-      reply: ({ exchanges }) => {
-        for (const id of exchanges) held.add(id);
-      },
-      failed: () => undefined, // Nobody is there: nothing is held.
-    });
-    this.#options.wheel.schedule(answerMs, () => {
-      pending.close();
-      if (!this.#options.bus.connected) return;
-      for (const [index, exchange] of open.entries()) {
-        if (exchange.attempts !== attempts[index] || !this.#open.has(exchange)) continue;
-        exchange.isSure = held.has(exchange.id);
-        if (!exchange.isSure) exchange.lost(); // W3
-      }
-    });
+  /** Asks workers about what was sent to them. @param signs of which workers; undefined for all. */
+  #ask(signs: readonly BackendPresence[] | undefined, isAskedFor: (exchange: Exchange) => boolean): void {
+    const workers = signs === undefined ? undefined : new Set(signs.map(({ worker }) => worker));
+    const servers = signs === undefined ? undefined : new Set(serversOf(signs));
+    const byServer = new Map<ServerName, Exchange[]>();
+    for (const exchange of this.#open.toArray()) {
+      const { sentTo, server } = exchange;
+      const isConcerned = sentTo === undefined ? servers?.has(server) !== false : workers?.has(sentTo) !== false;
+      if (!isConcerned || !isAskedFor(exchange)) continue;
+      const known = byServer.get(server);
+      if (known === undefined) byServer.set(server, [exchange]);
+      else known.push(exchange);
+    }
+    for (const { worker } of this.#signs.values()) if (this.#workers.state(worker) === 'lost') this.#signs.delete(worker);
+    for (const [server, exchanges] of byServer) {
+      const everyone = [...this.#signs.values()].filter((sign) => sign.servers.includes(server)).map(({ worker }) => worker);
+      this.#inquiry.ask(exchanges, (worker) => subjects.backendHolds(server, worker), ({ sentTo }) => (sentTo === undefined ? everyone : [sentTo]));
+    }
   }
 }
 

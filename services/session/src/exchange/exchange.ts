@@ -5,16 +5,20 @@
  * Invariants
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
- *  E3  While a client is asked, the exchange does not age; the asking has a limit of its own.
+ *  E3  While a client is asked, the exchange does not age; each question has a limit of its own.
+ *  E4  It is looked after (`exchange-watch.ts`) from its beginning until it is settled, whoever began it.
  */
 import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, toErrorObject, type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputKey, type JsonObject,
+  fault, printable, repeatableMethods, toErrorObject,
+  type CallCommand, type ControlCommand, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputKey, type JsonObject,
   type ServerName, type WorkerId,
 } from '@omnibus/protocol';
-import type { ExchangeWatch } from './exchange-watch.ts';
+import type { Metrics } from '@omnibus/telemetry';
+import { ExchangeQuestions, maxQuestions } from './exchange-questions.ts';
+import type { ExchangeWatch, Way } from './exchange-watch.ts';
 
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
@@ -46,6 +50,9 @@ export type Topic = readonly [noun: string, name: string];
 
 export type CallSubject = Subject<CallCommand, ExchangeEvent>;
 
+/** Adapters that turn out not to be there before whichever NATS knows of is asked. */
+const maxWrongWays = 3;
+
 export interface ExchangeRequest {
   readonly exchange: ExchangeId;
   readonly server: ServerName;
@@ -56,7 +63,7 @@ export interface ExchangeRequest {
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
   /** The worker whose adapter keeps something for the session; any will do when there is none or it is gone. */
   readonly bound?: WorkerId | undefined;
-  /** Doing it twice does no more than doing it once. */
+  /** Doing it twice does no more than doing it once; follows from the method when left out. */
   readonly isRepeatable?: boolean;
 }
 
@@ -65,17 +72,18 @@ export interface ExchangeHost {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly watch: ExchangeWatch;
+  readonly metrics: Pick<Metrics, 'dropped'>;
 }
 
 export class Exchange extends Link {
   readonly #bus: Bus;
   readonly #watch: ExchangeWatch;
+  readonly #metrics: ExchangeHost['metrics'];
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
   readonly #wheel: DeadlineWheel;
-  readonly #inputs = new Set<InputKey>();
-  /** What was answered already: an adapter that had no word of it asks again. */
-  #answers: Map<InputKey, InputAnswer> | undefined;
+  /** Undefined while the server has asked nothing, as most never do. */
+  #questions: ExchangeQuestions | undefined;
   /** When `maxMs` is over; moved by the time in which the client was asked. */
   #endsAt: number;
   /** Since when the client has been asked, while it is. */
@@ -85,30 +93,35 @@ export class Exchange extends Link {
   #isSettled = false;
   /** How often it was sent. */
   attempts = 0;
-  /** An adapter has said that it has it. */
+  /** The worker whose adapter has it; undefined while it is whichever NATS chose. */
+  sentTo: WorkerId | undefined;
+  /** That adapter has said that it has it. */
   isSure = false;
 
-  constructor({ bus, wheel, watch }: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
+  constructor({ bus, wheel, watch, metrics }: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
     this.#bus = bus;
     this.#watch = watch;
     this.#wheel = wheel;
+    this.#metrics = metrics;
     this.#endsAt = performance.now() + request.limits.maxMs;
     this.#request = request;
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
+    watch.add(this); // E4
     this.#sendTo(watch.route(request.server, request.bound));
   }
 
-  #sendTo({ to, isBound }: ReturnType<ExchangeWatch['route']>): void {
+  #sendTo({ to, worker, isBound }: Way): void {
     const { exchange, method, params, context, limits } = this.#request;
     this.attempts += 1;
     this.isSure = false;
+    this.sentTo = worker;
     try {
       this.#pending = this.#bus.request(
         to,
         { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}) },
-        { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(to, error) },
+        { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
     } catch (error) {
       // The bus is closing or cannot carry it; the owner hears of it like of any failure, once it knows the exchange.
@@ -117,39 +130,43 @@ export class Exchange extends Link {
   }
 
   /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
-  #unheard(to: CallSubject, error: BusError): void {
-    const anywhere = subjects.backend(this.#request.server);
-    if (error.kind === 'no-responders' && to !== anywhere && !this.#isSettled) this.#sendTo({ to: anywhere, isBound: false });
-    else this.#fail(error);
+  #unheard(worker: WorkerId | undefined, error: BusError): void {
+    if (error.kind !== 'no-responders' || worker === undefined || this.#isSettled) this.#fail(error);
+    else if (this.attempts < maxWrongWays) this.#sendTo(this.#watch.route(this.#request.server, undefined, worker));
+    else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
   /** Sends a request of which at most the end matters. */
-  static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): void {
-    void new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
+  static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): Exchange {
+    return new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
   }
 
   get server(): ServerName {
     return this.#request.server;
   }
 
+  get #isRepeatable(): boolean {
+    return this.#request.isRepeatable ?? repeatableMethods.has(this.#request.method);
+  }
+
   /** The adapter that worked on it is gone. */
   lost(): void {
     if (this.#isSettled) return;
-    this.#pending?.close();
-    for (const input of [...this.#inputs]) {
-      this.#inputs.delete(input);
-      this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
-    }
-    this.#observer.bound(undefined);
-    this.#observer.lost?.(this.#request.isRepeatable === true ? 'repeated' : 'unknown');
-    if (this.#request.isRepeatable === true) {
-      this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
-      this.#sendTo(this.#watch.route(this.#request.server, undefined));
-      return;
-    }
     const { server } = this.#request;
-    this.#settle();
-    this.#observer.settled({ kind: 'fault', fault: fault('gateway.interrupted', `the part of the gateway that is connected to server "${server}" is gone`, { server }) });
+    this.#pending?.close();
+    if (this.sentTo !== undefined) this.#watch.stopAt(this.sentTo, { server, exchange: this.id });
+    else if (!this.#isRepeatable) this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
+    const wasAsked = this.#isAsked;
+    for (const input of this.#questions?.clear() ?? []) this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
+    if (wasAsked) this.#age();
+    this.#observer.bound(undefined);
+    this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
+    if (this.#isRepeatable) {
+      this.#deadline.extend(this.#timeLeftMs);
+      this.#sendTo(this.#watch.route(server, undefined, this.sentTo));
+    } else {
+      this.#end('gateway.interrupted', `the part of the gateway that is connected to server "${server}" is gone`, { server });
+    }
   }
 
   get id(): ExchangeId {
@@ -158,36 +175,89 @@ export class Exchange extends Link {
 
   /** Stops the work at the server that does it, and at no other; nothing more is heard of it. */
   cancel(reason: string): void {
-    if (!this.#settle()) return;
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'cancel', exchange: this.id, reason });
+    if (this.#settle()) this.#tell({ kind: 'cancel', exchange: this.id, reason });
+  }
+
+  #tell(command: ControlCommand): void {
+    this.#bus.publish(subjects.backendControl(this.#request.server), command);
+  }
+
+  // --- what the server asks ------------------------------------------------------------------------------------------------
+
+  get #isAsked(): boolean {
+    return this.#questions !== undefined && this.#questions.size > 0;
+  }
+
+  /** Answers that no adapter has confirmed. */
+  get unconfirmed(): number {
+    return this.#questions?.unconfirmed ?? 0;
   }
 
   /** The client's answer to what the server asked. */
   answerInput(input: InputKey, answer: InputAnswer): void {
-    if (this.#isSettled || !this.#inputs.delete(input)) return;
-    this.#answers ??= new Map();
-    this.#answers.set(input, answer);
+    if (this.#isSettled || this.#questions?.remove(input) !== true) return;
+    this.#questions.keep(input, answer);
     this.#passAnswer(input, answer);
-    this.#resumeWhenAnswered();
+    this.#ageWhenAnswered();
   }
 
   #passAnswer(input: InputKey, answer: InputAnswer): void {
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'answer', asker: this.id, input, answer });
+    this.#tell({ kind: 'answer', asker: this.id, input, answer });
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
-    if (this.#isSettled || !this.#inputs.has(input)) return;
-    this.#bus.publish(subjects.backendControl(this.#request.server), { kind: 'input-progress', asker: this.id, input, params });
+    if (!this.#isSettled && this.#questions?.has(input) === true) this.#tell({ kind: 'input-progress', asker: this.id, input, params });
   }
+
+  #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    const { input } = event;
+    this.#questions ??= new ExchangeQuestions(this.#wheel);
+    const answered = this.#questions.answerTo(input);
+    if (answered !== undefined) this.#passAnswer(input, answered);
+    if (answered !== undefined || this.#questions.has(input)) return;
+    if (this.#questions.size >= maxQuestions) {
+      this.#passAnswer(input, { error: toErrorObject(fault('input.limit', `${maxQuestions} questions of this call are open already`)) });
+      return;
+    }
+    if (!this.#isAsked) {
+      this.#askedAt = performance.now();
+      this.#deadline.cancel(); // E3
+    }
+    const { humanMs } = this.#request.limits;
+    this.#questions.add(input, humanMs, () => {
+      this.#observer.inputWithdrawn(input, 'the time to answer is over');
+      this.answerInput(input, { error: toErrorObject(fault('input.timeout', `the client did not answer within ${humanMs / 1_000} s`)) });
+    });
+    this.#observer.input(event);
+  }
+
+  #ageWhenAnswered(): void {
+    if (!this.#isAsked) this.#age();
+  }
+
+  /** Nobody is asked any more: time counts again. */
+  #age(): void {
+    this.#endsAt += performance.now() - this.#askedAt;
+    this.#deadline.cancel();
+    this.#deadline = this.#wheel.schedule(this.#timeLeftMs, () => this.#expire());
+  }
+
+  /** Milliseconds until it is given up, if nothing happens. */
+  get #timeLeftMs(): number {
+    return Math.min(this.#request.limits.callMs, this.#endsAt - performance.now());
+  }
+
+  // --- what comes back -----------------------------------------------------------------------------------------------------
 
   #hear(event: ExchangeEvent): void {
     if (this.#isSettled) return; // E2
     switch (event.kind) {
       case 'progress':
-        if (this.#inputs.size === 0) this.#deadline.extend(Math.min(this.#request.limits.callMs, this.#endsAt - performance.now()));
+        if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
         this.#observer.progress(event);
         return;
       case 'bound':
+        this.sentTo = event.worker;
         this.#observer.bound(event.worker);
         return;
       case 'log':
@@ -196,68 +266,46 @@ export class Exchange extends Link {
       case 'input':
         this.#ask(event);
         return;
+      case 'input-answered':
+        this.#questions?.confirmed(event.input);
+        return;
       case 'input-withdrawn':
-        if (!this.#inputs.delete(event.input)) return;
+        if (this.#questions?.remove(event.input) !== true) return;
         this.#observer.inputWithdrawn(event.input, event.reason);
-        this.#resumeWhenAnswered();
+        this.#ageWhenAnswered();
         return;
       case 'result':
       case 'error':
       case 'fault':
         this.#settle();
         this.#observer.settled(event);
+        return;
+      default:
+        this.#metrics.dropped('bus_unknown'); // Of a newer adapter.
     }
-  }
-
-  #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
-    const answered = this.#answers?.get(event.input);
-    if (answered !== undefined) this.#passAnswer(event.input, answered);
-    if (answered !== undefined || this.#inputs.has(event.input)) return;
-    if (this.#inputs.size === 0) {
-      this.#askedAt = performance.now();
-      this.#deadline.cancel(); // E3
-      this.#deadline = this.#wheel.schedule(this.#request.limits.humanMs, () => this.#giveUpAsking());
-    }
-    this.#inputs.add(event.input);
-    this.#observer.input(event);
-  }
-
-  #giveUpAsking(): void {
-    const seconds = this.#request.limits.humanMs / 1_000;
-    const unanswered = toErrorObject(fault('input.timeout', `the client did not answer within ${seconds} s`));
-    for (const input of [...this.#inputs]) {
-      this.#observer.inputWithdrawn(input, 'the time to answer is over');
-      this.answerInput(input, { error: unanswered });
-    }
-  }
-
-  #resumeWhenAnswered(): void {
-    if (this.#inputs.size > 0) return;
-    const now = performance.now();
-    this.#endsAt += now - this.#askedAt;
-    this.#deadline.cancel();
-    this.#deadline = this.#wheel.schedule(Math.min(this.#request.limits.callMs, this.#endsAt - now), () => this.#expire());
   }
 
   #fail(error: BusError): void {
-    if (!this.#settle()) return;
+    if (this.#isSettled) return;
     const { server } = this.#request;
-    this.#observer.settled({
-      kind: 'fault',
-      fault: gatewayFaultOf(error) ?? (error.kind === 'no-responders'
-        ? fault('upstream.unavailable', `server "${server}" is not available: no part of the gateway is connected to it`, { server })
-        : fault('gateway.interrupted', `the request to server "${server}" was interrupted: ${error.message}`, { server })),
-    });
+    const own = gatewayFaultOf(error);
+    if (own !== undefined) this.#end(own.reason, own.message, own.data);
+    else if (error.kind === 'no-responders') this.#end('upstream.unavailable', `server "${server}" is not available: no part of the gateway is connected to it`, { server });
+    else this.#end('gateway.interrupted', `the request to server "${server}" was interrupted: ${error.kind}`, { server });
   }
 
   #expire(): void {
-    const { server, subject, limits, exchange } = this.#request;
-    if (!this.#settle()) return;
-    this.#bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the time limit has passed', isTimeout: true });
+    const { server, subject: [noun, name], limits, exchange } = this.#request;
+    this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', isTimeout: true });
     const isMax = performance.now() >= this.#endsAt;
     const limitMs = isMax ? limits.maxMs : limits.callMs;
-    const text = `server "${server}" did not answer ${subject[0]} ${JSON.stringify(subject[1].slice(0, 200))} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
-    this.#observer.settled({ kind: 'fault', fault: fault('upstream.timeout', text, { server, limitMs }) });
+    const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
+    this.#end('upstream.timeout', text, { server, limitMs });
+  }
+
+  /** Settles it with a fault of the gateway's own. */
+  #end(reason: ErrorReason, message: string, data?: JsonObject): void {
+    if (this.#settle()) this.#observer.settled({ kind: 'fault', fault: fault(reason, message, data) });
   }
 
   /** @returns false when it was settled already. */
@@ -266,6 +314,8 @@ export class Exchange extends Link {
     this.#isSettled = true; // E1
     this.#deadline.cancel();
     this.#pending?.close();
+    this.#questions?.clear();
+    this.#watch.remove(this); // E4
     return true;
   }
 }

@@ -1,0 +1,172 @@
+/**
+ * Asks workers whether they still hold what was given to them. Silence is no answer: a worker that is there is waited for, however
+ * long it takes, and one that is not has to be proven gone.
+ *
+ * Invariant P1: what is said to be lost is held by none of the workers that may have it. Each of them has said so, or is not there:
+ * nobody listens at NATS and it gives no sign of life, seen twice; or it gave none for so long that it is lost (`presence.ts`).
+ */
+import type { WorkerId } from '@omnibus/protocol';
+import type { Bus, PendingRequest } from './bus.ts';
+import type { BusError } from './errors.ts';
+import type { PresenceWatch, Sign } from './presence.ts';
+import type { Subject } from './subject.ts';
+
+export interface InquiryOptions<Item, Payload> {
+  readonly bus: Bus;
+  readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
+  readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
+  /** What is asked about these, all of which are asked of one worker. */
+  readonly payload: (items: readonly Item[]) => Payload;
+  /** Of these, those that an answer says are held. */
+  readonly heldOf: (answer: Payload, items: readonly Item[]) => ReadonlySet<Item>;
+  /** How often it was sent, or undefined when it has ended: an answer concerns only what was sent before the question. */
+  readonly attemptOf: (item: Item) => number | undefined;
+  readonly held: (item: Item, worker: WorkerId) => void;
+  readonly lost: (item: Item) => void;
+}
+
+/** Between two looks at a worker that has not answered. */
+const lookMs = 500;
+/** Looks after which the question is sent again: it may have been lost itself. */
+const looksPerTry = 4;
+/** Looks at a worker that is there, but at which nobody listens: one of an older version, which cannot be asked. */
+const maxDeaf = 10;
+
+/** What several workers may have. */
+interface Suspect<Item> {
+  readonly item: Item;
+  readonly attempt: number;
+  /** Workers that have not said that they do not hold it. */
+  readonly candidates: Set<WorkerId>;
+}
+
+interface Question<Item, Payload> {
+  readonly worker: WorkerId;
+  readonly to: Subject<Payload, Payload>;
+  readonly suspects: readonly Suspect<Item>[];
+  pending: PendingRequest | undefined;
+  reconnects: number;
+  looks: number;
+  /** How often nobody listened. */
+  unheard: number;
+  isOver: boolean;
+}
+
+export class Inquiry<Item, Payload> {
+  readonly #options: InquiryOptions<Item, Payload>;
+  readonly #open = new Map<Item, Suspect<Item>>();
+
+  constructor(options: InquiryOptions<Item, Payload>) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks about what has been sent by now. What is asked about already is left to that question.
+   * @param to where a worker is asked.
+   * @param candidatesOf the workers that may have an item; of one without any nothing is known, and it is left alone.
+   */
+  ask(items: readonly Item[], to: (worker: WorkerId) => Subject<Payload, Payload>, candidatesOf: (item: Item) => readonly WorkerId[]): void {
+    const byWorker = new Map<WorkerId, Suspect<Item>[]>();
+    for (const item of items) {
+      const attempt = this.#options.attemptOf(item);
+      if (attempt === undefined || this.#open.get(item)?.attempt === attempt) continue;
+      const suspect: Suspect<Item> = { item, attempt, candidates: new Set(candidatesOf(item)) };
+      if (suspect.candidates.size > 0) this.#open.set(item, suspect);
+      for (const worker of suspect.candidates) {
+        const known = byWorker.get(worker);
+        if (known === undefined) byWorker.set(worker, [suspect]);
+        else known.push(suspect);
+      }
+    }
+    for (const [worker, suspects] of byWorker) this.#send({ worker, to: to(worker), suspects, pending: undefined, reconnects: 0, looks: 0, unheard: 0, isOver: false });
+  }
+
+  #send(question: Question<Item, Payload>): void {
+    const { bus, payload, heldOf } = this.#options;
+    const items = this.#left(question).map(({ item }) => item);
+    question.pending?.close();
+    question.pending = undefined;
+    if (items.length === 0) {
+      question.isOver = true;
+      return;
+    }
+    question.reconnects = bus.reconnects;
+    try {
+      question.pending = bus.request(question.to, payload(items), {
+        reply: (answer) => {
+          const held = heldOf(answer, items);
+          this.#end(question, ({ item }) => held.has(item));
+        },
+        failed: (error) => this.#unheard(question, error),
+      });
+    } catch {
+      question.isOver = true; // The bus is closing, and this process with it.
+      for (const suspect of question.suspects) this.#forget(suspect);
+      return;
+    }
+    this.#lookLater(question);
+  }
+
+  #lookLater(question: Question<Item, Payload>): void {
+    const { bus, clock, workers } = this.#options;
+    clock.schedule(lookMs, () => {
+      if (question.isOver) return;
+      question.looks += 1;
+      const state = workers.state(question.worker);
+      if (state === 'lost') this.#end(question, () => false);
+      else if (bus.connected && (question.pending === undefined || question.reconnects !== bus.reconnects || question.looks % looksPerTry === 0)) this.#send(question);
+      else this.#lookLater(question);
+    });
+  }
+
+  #unheard(question: Question<Item, Payload>, error: BusError): void {
+    const { bus, workers } = this.#options;
+    question.pending = undefined;
+    if (question.isOver || error.kind !== 'no-responders') return;
+    question.unheard += 1;
+    // What it said last may be on its way still, and right after NATS was gone it may be there and not heard from yet: it is asked twice.
+    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'there') this.#end(question, () => false);
+    else if (question.unheard > maxDeaf) this.#giveUp(question);
+  }
+
+  #left(question: Question<Item, Payload>): Suspect<Item>[] {
+    return question.suspects.filter((suspect) => this.#isOpen(suspect));
+  }
+
+  #isOpen(suspect: Suspect<Item>): boolean {
+    if (this.#open.get(suspect.item) !== suspect) return false;
+    if (this.#options.attemptOf(suspect.item) === suspect.attempt) return true;
+    this.#forget(suspect);
+    return false;
+  }
+
+  #forget(suspect: Suspect<Item>): void {
+    if (this.#open.get(suspect.item) === suspect) this.#open.delete(suspect.item);
+  }
+
+  #end(question: Question<Item, Payload>, isHeld: (suspect: Suspect<Item>) => boolean): void {
+    if (question.isOver) return;
+    question.isOver = true;
+    question.pending?.close();
+    for (const suspect of this.#left(question)) {
+      if (isHeld(suspect)) {
+        this.#forget(suspect);
+        this.#options.held(suspect.item, question.worker);
+      } else {
+        suspect.candidates.delete(question.worker);
+        if (suspect.candidates.size === 0) this.#conclude(suspect);
+      }
+    }
+  }
+
+  /** Nobody can say: what is asked about is left to its own time limit. */
+  #giveUp(question: Question<Item, Payload>): void {
+    question.isOver = true;
+    for (const suspect of question.suspects) this.#forget(suspect);
+  }
+
+  #conclude(suspect: Suspect<Item>): void {
+    this.#forget(suspect);
+    this.#options.lost(suspect.item); // P1
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * What a server asks during one exchange: each question with a time of its own, each answer kept until the adapter has said that
+ * it took it, since the message that carries it may be lost with a connection of the bus.
+ */
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { InputAnswer, InputKey } from '@omnibus/protocol';
+
+/** As many as one connection to a server may have open (`backend/questions.ts`): no call needs more at once. */
+export const maxQuestions = 100;
+
+export class ExchangeQuestions {
+  readonly #wheel: DeadlineWheel;
+  readonly #open = new Map<InputKey, Deadline>();
+  readonly #answers = new Map<InputKey, InputAnswer>();
+
+  constructor(wheel: DeadlineWheel) {
+    this.#wheel = wheel;
+  }
+
+  /** Questions the client has not answered. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Answers that the adapter has not confirmed. */
+  get unconfirmed(): number {
+    return this.#answers.size;
+  }
+
+  has(input: InputKey): boolean {
+    return this.#open.has(input);
+  }
+
+  /** What was answered to a question that is asked again. */
+  answerTo(input: InputKey): InputAnswer | undefined {
+    return this.#answers.get(input);
+  }
+
+  /** @param limitMs milliseconds the client has to answer. */
+  add(input: InputKey, limitMs: number, giveUp: () => void): void {
+    this.#open.set(input, this.#wheel.schedule(limitMs, giveUp));
+  }
+
+  /** @returns false when it is not open. */
+  remove(input: InputKey): boolean {
+    this.#open.get(input)?.cancel();
+    return this.#open.delete(input);
+  }
+
+  /** Of more answers than an adapter has questions, the oldest were taken long ago. */
+  keep(input: InputKey, answer: InputAnswer): void {
+    this.#answers.set(input, answer);
+    if (this.#answers.size > maxQuestions) this.#answers.delete(this.#answers.keys().next().value as InputKey);
+  }
+
+  confirmed(input: InputKey): void {
+    this.#answers.delete(input);
+  }
+
+  /** @returns the questions that were open: nobody waits for their answers. */
+  clear(): InputKey[] {
+    const open = [...this.#open.keys()];
+    for (const deadline of this.#open.values()) deadline.cancel();
+    this.#open.clear();
+    this.#answers.clear();
+    return open;
+  }
+}

@@ -1,0 +1,198 @@
+/** Calls whose adapters pause, leave and vanish: with workers that say what the test wants and time that the test lets pass. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  anonymous, newRequestKey, newWorkerId, parseServerName, presenceMs,
+  type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type WorkerId,
+} from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Exchange } from './exchange.ts';
+import { ExchangeWatch } from './exchange-watch.ts';
+
+const server = parseServerName('up');
+const limits = { callMs: 60_000, maxMs: 60_000, humanMs: 60_000, taskMs: 60_000 };
+const metrics = new Metrics({ processMetrics: false });
+
+let bus: MemoryBus;
+let wheel: DeadlineWheel;
+let watch: ExchangeWatch;
+let controls: ControlCommand[];
+let outcomes: string[];
+let backends: Backend[];
+let count = 0;
+
+/** A backend worker with an adapter of the server. */
+class Backend {
+  readonly worker: WorkerId = newWorkerId('backend');
+  readonly calls = new Map<ExchangeId, (event: ExchangeEvent) => void>();
+  readonly #waiting: (() => void)[] = [];
+  #subscriptions: Subscription[] = [];
+  isPaused = false;
+
+  async start(): Promise<void> {
+    this.#subscriptions = [
+      await bus.subscribe(subjects.backendAt(server, this.worker), ({ exchange }, reply) => void this.calls.set(exchange, reply)),
+      await bus.subscribe(subjects.backendHolds(server, this.worker), (asked: HeldExchanges, reply: (held: HeldExchanges) => void) => {
+        const answer = (): void => reply({ exchanges: asked.exchanges.filter((exchange) => this.calls.has(exchange)) });
+        if (this.isPaused) this.#waiting.push(answer);
+        else answer();
+      }),
+    ];
+    backends.push(this);
+  }
+
+  beat(isLeaving = false): void {
+    if (!this.isPaused) bus.publish(subjects.backendPresence, { worker: this.worker, servers: [server], isLeaving, reconnects: 0 });
+  }
+
+  /** Its process ends without a word. */
+  kill(): void {
+    for (const subscription of this.#subscriptions) subscription.close();
+    backends.splice(backends.indexOf(this), 1);
+  }
+
+  leave(): void {
+    this.kill();
+    this.beat(true);
+  }
+
+  goOn(): void {
+    this.isPaused = false;
+    for (const answer of this.#waiting.splice(0)) answer();
+  }
+}
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  [controls, outcomes, backends] = [[], [], []];
+  bus = new MemoryBus(({ what }) => expect.fail(what));
+  wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined });
+  await watch.start();
+  await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
+});
+
+afterEach(() => {
+  watch.stop();
+  vi.useRealTimers();
+});
+
+/** Lets time pass in which workers that run give their signs. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += presenceMs) {
+    for (const backend of backends) backend.beat();
+    await vi.advanceTimersByTimeAsync(presenceMs);
+  }
+}
+
+async function started(): Promise<Backend> {
+  const backend = new Backend();
+  await backend.start();
+  await pass(presenceMs);
+  return backend;
+}
+
+/** A call at the worker that NATS or the watch chooses, or at the one it is bound to. */
+async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId): Promise<Exchange> {
+  count += 1;
+  const exchange = Exchange.start({ bus, wheel, watch, metrics }, {
+    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, bound,
+    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
+  }, (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
+  await vi.advanceTimersByTimeAsync(0);
+  return exchange;
+}
+
+const cancelsAt = (worker: WorkerId): string[] => controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
+
+describe('a call', () => {
+  it('at a backend that pauses while another leaves goes on', async () => {
+    const [slow, leaving] = [await started(), await started()];
+    const { id } = await call('tools/call', slow.worker);
+    slow.isPaused = true;
+    leaving.leave();
+    await pass(1_500);
+    slow.goOn();
+    await pass(5_000);
+    expect([outcomes, cancelsAt(slow.worker)]).toEqual([[], []]);
+    slow.calls.get(id)?.({ kind: 'result', result: {} });
+    await pass(0);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(outcomes).toEqual(['result']);
+  });
+
+  it('at a backend that gave no sign for three seconds goes on when that one runs again', async () => {
+    const [slow] = [await started(), await started()];
+    const { id } = await call('tools/call', slow.worker);
+    slow.isPaused = true;
+    await pass(3_000);
+    slow.goOn();
+    await pass(5_000);
+    slow.calls.get(id)?.({ kind: 'result', result: {} });
+    await vi.advanceTimersByTimeAsync(0);
+    expect([outcomes, cancelsAt(slow.worker)]).toEqual([['result'], []]);
+  });
+
+  it('at a backend that is silent for good is given up, and cancelled there as soon as it is heard of again', async () => {
+    const [silent] = [await started(), await started()];
+    const { id } = await call('tools/call', silent.worker);
+    silent.isPaused = true;
+    await pass(6_000);
+    expect(outcomes).toEqual(['gateway.interrupted']);
+    controls.splice(0);
+    silent.isPaused = false;
+    await pass(1_000);
+    expect(cancelsAt(silent.worker)).toEqual([id]);
+  });
+
+  it('at a backend that was killed is known to be lost as soon as its signs stay out', async () => {
+    const [killed] = [await started(), await started()];
+    await call('tools/call', killed.worker);
+    killed.kill();
+    await pass(3_500);
+    expect(outcomes).toEqual(['gateway.interrupted']);
+  });
+
+  it('that only reads is made again elsewhere, and cancelled at the first, not at the second', async () => {
+    const [first, second] = [await started(), await started()];
+    const { id } = await call('tasks/get', first.worker);
+    first.kill();
+    await pass(3_500);
+    expect([outcomes, second.calls.has(id), cancelsAt(second.worker), cancelsAt(first.worker)]).toEqual([[], true, [], [id]]);
+  });
+
+  it('that went to whichever adapter NATS chose is looked for at each that may have it', async () => {
+    const nats = await bus.subscribe(subjects.backend(server), ({ exchange }, reply) => void backends[0]?.calls.set(exchange, reply), { queue: 'backend' });
+    const exchange = await call();
+    nats.close();
+    expect(exchange.sentTo).toBeUndefined();
+    const [first, second, leaving] = [await started(), await started(), await started()];
+    second.calls.set(exchange.id, () => undefined);
+    leaving.leave();
+    await pass(3_000);
+    expect([outcomes, exchange.sentTo]).toEqual([[], second.worker]);
+    first.kill();
+    await pass(5_000);
+    expect(outcomes).toEqual([]);
+    second.kill();
+    await pass(5_000);
+    expect(outcomes).toEqual(['gateway.interrupted']);
+  });
+
+  it('meant for a backend that has gone in that moment goes to another, and to none that is silent', async () => {
+    const [gone, other] = [await started(), await started()];
+    gone.kill();
+    const { id } = await call('tools/call', gone.worker);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([outcomes, other.calls.has(id)]).toEqual([[], true]);
+  });
+
+  it('is looked after whoever began it', async () => {
+    const [first] = [await started(), await started()];
+    await call('tasks/cancel', first.worker);
+    first.kill();
+    await pass(3_500);
+    expect(outcomes).toEqual(['gateway.interrupted']);
+  });
+});

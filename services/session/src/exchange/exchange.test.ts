@@ -1,0 +1,223 @@
+/** One request on its way to one server, with an adapter that says what the test wants and time that the test lets pass. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MemoryBus, subjects } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  anonymous, newRequestKey, newWorkerId, parseServerName,
+  type CallCommand, type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputKey,
+} from '@omnibus/protocol';
+import { Metrics, createLogger } from '@omnibus/telemetry';
+import { Exchange } from './exchange.ts';
+import { ExchangeWatch } from './exchange-watch.ts';
+
+const server = parseServerName('up');
+const limits = { callMs: 1_000, maxMs: 5_000, humanMs: 3_000, taskMs: 9_000 };
+const question = (input: InputKey): ExchangeEvent => ({ kind: 'input', input, method: 'elicitation/create', params: { message: `number ${input}` } });
+
+let bus: MemoryBus;
+let wheel: DeadlineWheel;
+let watch: ExchangeWatch;
+let metrics: Metrics;
+let calls: { readonly command: CallCommand; readonly reply: (event: ExchangeEvent) => void }[];
+let controls: ControlCommand[];
+let said: string[];
+let outcomes: ExchangeOutcome[];
+let count = 0;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  bus = new MemoryBus(({ what }) => expect.fail(what));
+  wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  metrics = new Metrics({ processMetrics: false });
+  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined });
+  [calls, controls, said, outcomes] = [[], [], [], []];
+  await bus.subscribe(subjects.backend(server), (command, reply) => void calls.push({ command, reply }), { queue: 'backend' });
+  await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function begin(method: ExchangeMethod = 'tools/call', isRepeatable = false): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
+  count += 1;
+  const exchange = new Exchange({ bus, wheel, watch, metrics }, {
+    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, isRepeatable,
+    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: true },
+  }, {
+    progress: ({ progress }) => said.push(`progress ${progress}`),
+    log: () => said.push('log'),
+    bound: () => undefined,
+    lost: (outcome) => said.push(`lost, ${outcome}`),
+    input: ({ input }) => said.push(`asked ${input}`),
+    inputWithdrawn: (input) => said.push(`withdrawn ${input}`),
+    settled: (outcome) => outcomes.push(outcome),
+  });
+  await pass(0);
+  return {
+    exchange,
+    say: async (event) => {
+      calls.at(-1)?.reply(event);
+      await pass(0);
+    },
+  };
+}
+
+/** Lets time pass, and everything be delivered. */
+async function pass(ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+const reasons = (): unknown[] => outcomes.map((outcome) => (outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
+const answersGiven = (): unknown[] => controls.flatMap((command) => (command.kind === 'answer' ? [[command.input, 'error' in command.answer ? command.answer.error.data : command.answer.result]] : []));
+const cancelled = (): unknown[] => controls.flatMap((command) => (command.kind === 'cancel' ? [command.exchange] : []));
+
+describe('an exchange', () => {
+  it('settles once, and nothing follows that', async () => {
+    const { say } = await begin();
+    await say({ kind: 'progress', progress: 1 });
+    await say({ kind: 'result', result: {} });
+    await say({ kind: 'progress', progress: 2 });
+    await say({ kind: 'result', result: {} });
+    await pass(20_000);
+    expect([said, reasons()]).toEqual([['progress 1'], ['result']]);
+  });
+
+  it('is never settled after it was cancelled, and the server is told to stop', async () => {
+    const { exchange, say } = await begin();
+    exchange.cancel('not needed');
+    await say({ kind: 'result', result: {} });
+    await pass(20_000);
+    expect([reasons(), cancelled()]).toEqual([[], [exchange.id]]);
+  });
+
+  it('ends without a sign of progress, and in all', async () => {
+    const { exchange, say } = await begin();
+    for (let progress = 1; progress < 8; progress += 1) {
+      await pass(700);
+      await say({ kind: 'progress', progress });
+    }
+    expect(reasons()).toEqual([]);
+    await pass(400);
+    expect([reasons(), cancelled()]).toEqual([['upstream.timeout'], [exchange.id]]);
+    await begin();
+    await pass(1_200);
+    expect(reasons()).toEqual(['upstream.timeout', 'upstream.timeout']);
+  });
+
+  it('does not age while a client is asked, and each question has a time of its own', async () => {
+    const { exchange, say } = await begin();
+    await pass(900);
+    await say(question(1));
+    await pass(2_500);
+    await say(question(2));
+    await pass(600);
+    // Three seconds after the first, half a second after the second.
+    expect(answersGiven()).toEqual([[1, expect.objectContaining({ reason: 'input.timeout' })]]);
+    expect(said).toEqual(['asked 1', 'asked 2', 'withdrawn 1']);
+    await pass(2_000);
+    exchange.answerInput(2, { result: { ok: true } });
+    await pass(900);
+    expect([answersGiven().at(-1), reasons()]).toEqual([[2, { ok: true }], []]);
+    await pass(300);
+    expect(reasons()).toEqual(['upstream.timeout']);
+  });
+
+  it('whose questions overlap without end is ended by its total time as soon as none is open', async () => {
+    const { exchange, say } = await begin();
+    for (let input = 1; input < 10; input += 1) {
+      await say(question(input));
+      await pass(1_000);
+      await say(question(input + 100));
+      exchange.answerInput(input, { result: {} });
+      await pass(1_000);
+      exchange.answerInput(input + 100, { result: {} });
+      await pass(500);
+      if (reasons().length > 0) break;
+    }
+    await pass(1_100);
+    expect(reasons()).toEqual(['upstream.timeout']);
+  });
+
+  it('that is made again because its adapter was lost while a question was open has its time limit again, and the question is taken back', async () => {
+    const { exchange, say } = await begin('resources/read', true);
+    await say(question(1));
+    exchange.lost();
+    await pass(0);
+    expect([calls.length, said]).toEqual([2, ['asked 1', 'withdrawn 1', 'lost, repeated']]);
+    exchange.answerInput(1, { result: {} });
+    await pass(0);
+    expect(answersGiven()).toEqual([]);
+    await pass(1_200);
+    expect(reasons()).toEqual(['upstream.timeout']);
+  });
+
+  it('that must not be made twice is answered "outcome unknown" when its adapter is lost, and cancelled where it may still run', async () => {
+    const { exchange, say } = await begin();
+    await say(question(1));
+    exchange.lost();
+    await pass(20_000);
+    expect([reasons(), cancelled()]).toEqual([['gateway.interrupted'], [exchange.id]]);
+  });
+
+  it('gives an answer again to an adapter that had no word of it, until that one has said that it took it', async () => {
+    const { exchange, say } = await begin();
+    await say(question(1));
+    exchange.answerInput(1, { result: { n: 1 } });
+    await say(question(1));
+    expect([said, answersGiven()]).toEqual([['asked 1'], [[1, { n: 1 }], [1, { n: 1 }]]]);
+    await say({ kind: 'input-answered', input: 1 });
+    expect(exchange.unconfirmed).toBe(0);
+  });
+
+  it('keeps no more answers than an adapter has questions', async () => {
+    const { exchange, say } = await begin();
+    for (let input = 1; input <= 1_000; input += 1) {
+      await say(question(input));
+      exchange.answerInput(input, { result: {} });
+    }
+    expect(exchange.unconfirmed).toBeLessThanOrEqual(100);
+    await say({ kind: 'result', result: {} });
+    expect(exchange.unconfirmed).toBe(0);
+  });
+
+  it('is asked a hundred things at once and no more; the server is told so', async () => {
+    const { say } = await begin();
+    for (let input = 1; input <= 102; input += 1) await say(question(input));
+    expect(said.length).toBe(100);
+    expect(answersGiven()).toEqual([[101, expect.objectContaining({ reason: 'input.limit' })], [102, expect.objectContaining({ reason: 'input.limit' })]]);
+  });
+
+  it('ignores what a newer peer says that it does not know, and counts it', async () => {
+    const { say } = await begin();
+    await say({ kind: 'from the future' } as unknown as ExchangeEvent);
+    await say({ kind: 'result', result: {} });
+    expect(reasons()).toEqual(['result']);
+    expect(await metrics.text()).toContain('omnibus_dropped_messages_total{reason="bus_unknown"} 1');
+  });
+
+  it('has no control characters and no long names in its words', async () => {
+    vi.useFakeTimers();
+    const { say } = await begin();
+    void say;
+    const name = `\u009b31m\u0007${'x'.repeat(5_000)}`;
+    void new Exchange({ bus, wheel, watch, metrics }, {
+      exchange: 'words' as ExchangeId, server, method: 'tools/call', params: {}, subject: ['tool', name], limits,
+      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
+    }, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    await pass(1_200);
+    const text = JSON.stringify(outcomes);
+    expect(text).not.toMatch(/\p{Cc}/u);
+    expect(text.length).toBeLessThan(2_000);
+  });
+
+  it('on a bus where nobody has the server is answered that it is not available', async () => {
+    const other = parseServerName('nowhere');
+    void new Exchange({ bus, wheel, watch, metrics }, {
+      exchange: 'nobody' as ExchangeId, server: other, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits, bound: newWorkerId('backend'),
+      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
+    }, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    await pass(0);
+    expect(reasons()).toEqual(['upstream.unavailable']);
+  });
+});
