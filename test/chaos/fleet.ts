@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
 import { writeConfig } from '../support/gateway.ts';
 import { Link } from '../support/link.ts';
-import { fixturePath, root, startProcess, type RunningProcess } from '../support/processes.ts';
+import { fixturePath, root, sealing, startProcess, type RunningProcess } from '../support/processes.ts';
 
 export const roles = ['edge', 'session', 'backend'] as const;
 export type Role = (typeof roles)[number];
@@ -92,7 +92,7 @@ export class Fleet {
     const process = startProcess('node', [
       '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', this.#configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
-    ]);
+    ], role === 'session' ? sealing : {});
     this.#started.push([role, process]);
     const tooLong = setTimeout(() => process.kill('SIGKILL'), startMs);
     await process.line(/"msg":"ready"/);

@@ -22,6 +22,9 @@ export interface Rendered {
   readonly problem: string;
 }
 
+/** What the committed manifests were rendered with: a key is no part of them. */
+export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key'] as const;
+
 /** @param settings as after `--set`. */
 export function render(helm: string, ...settings: readonly string[]): Rendered {
   const { status, stdout, stderr } = spawnSync(helm, [

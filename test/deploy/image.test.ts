@@ -59,17 +59,33 @@ if (canBuild) describe('the image', () => {
 });
 
 interface Compose {
-  readonly services: Readonly<Record<string, { readonly volumes?: readonly string[]; readonly command?: readonly string[] }>>;
+  readonly services: Readonly<Record<string, { readonly volumes?: readonly string[]; readonly command?: readonly string[]; readonly environment?: Readonly<Record<string, string>> }>>;
 }
 
 it('every file that compose mounts is there, and the configuration is one that Omnibus takes', async () => {
   const folder = join(root, 'deploy/docker');
   const { services } = parse(await readFile(join(folder, 'compose.yaml'), 'utf8'), { merge: true }) as Compose;
-  expect(Object.keys(services)).toEqual(['nats', 'edge', 'session', 'backend', 'prometheus', 'grafana']);
+  expect(Object.keys(services)).toEqual(['nats', 'edge', 'sealing-key', 'session', 'backend', 'prometheus', 'grafana']);
   const mounts = Object.values(services).flatMap(({ volumes = [] }) => volumes).map((volume) => volume.split(':')[0] as string).filter((source) => source.startsWith('.'));
   expect(mounts.length).toBeGreaterThan(5);
   for (const source of mounts) await access(join(folder, source));
   for (const role of ['edge', 'session', 'backend']) expect(services[role]?.command).toEqual(['serve', '--config', '/etc/omnibus/omnibus.yaml', '--role', role]);
   const file = join(folder, 'config/omnibus.yaml');
   expect('problems' in loadConfig({ file, text: await readFile(file, 'utf8'), env: {}, readFile: () => '' })).toBe(false);
+});
+
+it('compose makes a sealing key once, which only session workers see', async () => {
+  const { services } = parse(await readFile(join(root, 'deploy/docker/compose.yaml'), 'utf8'), { merge: true }) as Compose;
+  expect(Object.keys(services).filter((name) => services[name]?.volumes?.some((volume) => volume.startsWith('keys:')) === true)).toEqual(['sealing-key', 'session']);
+  const keys = await mkdtemp(join(tmpdir(), 'omnibus-keys-'));
+  const file = services['session']?.environment?.['OMNIBUS_SEALING_KEY_FILE']?.replace('/keys', keys) as string;
+  const [script] = services['sealing-key']?.command as [string];
+  const make = (): Promise<string> => {
+    expect(spawnSync('sh', ['-c', script.replaceAll('/keys/', `${keys}/`)], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    return readFile(file, 'utf8');
+  };
+  const made = await make();
+  expect(Buffer.from(made, 'base64').length).toBe(32);
+  expect(await make()).toBe(made);
+  await rm(keys, { recursive: true });
 });

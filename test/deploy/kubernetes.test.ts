@@ -6,7 +6,7 @@ import { parseAllDocuments, parse } from 'yaml';
 import { ObjectSerializer } from '@kubernetes/client-node/dist/serializer.js';
 import { loadConfig } from '@omnibus/config';
 import { root } from '../support/processes.ts';
-import { findHelm, render } from './helm.ts';
+import { findHelm, plainSettings, render } from './helm.ts';
 
 interface Manifest {
   readonly apiVersion: string;
@@ -91,6 +91,14 @@ it('the plain manifests are ones that Kubernetes takes, and their configuration 
   expect('problems' in loadConfig({ file: 'omnibus.yaml', text: configuration, env: {}, readFile: () => '' })).toBe(false);
 });
 
+it('only session workers are given the sealing key, and no manifest holds one', async () => {
+  const manifests = read(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
+  expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+  const given = manifests.filter(({ kind, spec }) => kind === 'Deployment' && JSON.stringify(spec).includes('OMNIBUS_SEALING_KEY'));
+  expect(given.map(({ metadata }) => metadata.name)).toEqual(['omnibus-session']);
+  expect(JSON.stringify(given[0]?.spec)).toContain('{"name":"OMNIBUS_SEALING_KEY","valueFrom":{"secretKeyRef":{"name":"omnibus-sealing-key","key":"key"}}}');
+});
+
 it('the resource definition is one that Kubernetes takes, and asks for what the gateway reads', async () => {
   const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8')) as [Manifest];
   await check([definition]);
@@ -119,8 +127,8 @@ if (helm !== undefined) describe('the chart', () => {
     return read(output);
   };
 
-  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus > deploy/kubernetes/omnibus.yaml)', async () => {
-    expect(render(helm as string).output).toBe(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
+  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus --set sealingKey.existingSecret=omnibus-sealing-key > deploy/kubernetes/omnibus.yaml)', async () => {
+    expect(render(helm as string, ...plainSettings).output).toBe(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
   });
 
   it.each([
@@ -129,12 +137,19 @@ if (helm !== undefined) describe('the chart', () => {
     ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
     ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
+    ['a sealing key of its own', [], ['Secret omnibus-sealing-key']],
     ['headers from Secrets', ['discovery.secrets=true'], ['ClusterRole omnibus-discovery']],
   ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
     const manifests = chart(...settings);
     await check(manifests);
     checkPods(manifests);
     expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(expect.arrayContaining([...expected]));
+  });
+
+  it('makes a sealing key of 32 random bytes, another one for each installation', () => {
+    const keys = [chart(), chart()].map((manifests) => manifests.find(({ kind }) => kind === 'Secret')?.data?.['key'] as string);
+    for (const key of keys) expect(Buffer.from(Buffer.from(key, 'base64').toString(), 'base64').length).toBe(32);
+    expect(keys[0]).not.toBe(keys[1]);
   });
 
   it.each([

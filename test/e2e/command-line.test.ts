@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { startGateway } from '../support/gateway.ts';
-import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { fixturePath, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), ...args]);
+  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), ...args], sealing);
   const status = await new Promise<number>((resolve) => {
     running.child.once('close', (code) => resolve(code ?? -1));
   });
@@ -132,7 +132,7 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   await nats.kill();
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, mcpServers: { up: { url: server.url } } }));
   const main = join(root, 'services/gateway/bin/omnibus.js');
-  await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url]);
+  await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
   const [, admin] = await waiting.line(/"admin":"([^"]+)","msg":"waiting for the bus"/);
   const readiness = await fetch(`http://${admin as string}/readyz`);
   expect(readiness.status).toBe(503);
@@ -140,7 +140,7 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   expect((await fetch(`http://${admin as string}/healthz`)).status).toBe(200);
   expect(await (await fetch(`http://${admin as string}/status`)).json()).toMatchObject({ bus: { kind: 'nats', isConnected: false } });
 
-  await using stopped = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url]);
+  await using stopped = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
   await stopped.line(/waiting for the bus/);
   await stopped[Symbol.asyncDispose]();
   expect(stopped.child.exitCode).toBe(0);
@@ -171,7 +171,7 @@ it('doctor is content with a good gateway, its bus and its clock', async () => {
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', nats.url, '--json');
   expect((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state])).toEqual([
-    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['clock', 'good'], ['server good', 'good'],
+    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
   ]);
   expect(status).toBe(0);
 });

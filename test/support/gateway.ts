@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startNatsServer } from '@omnibus/bus/testing';
-import { root, startProcess, type RunningProcess } from './processes.ts';
+import { root, sealing, startProcess, type RunningProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
@@ -62,7 +62,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {
-    const running = stack.use(startProcess('node', [...args, ...more], environment));
+    const running = stack.use(startProcess('node', [...args, ...more], more.includes('session') ? { ...sealing, ...environment } : environment));
     processes.push(running);
     return running;
   };

@@ -1,5 +1,6 @@
 /** Child processes of tests: started, read line by line, ended by pid. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
@@ -7,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 /** The checkout. Tests run from `test/`, the benchmark from `test/dist/`. */
 export const root = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url));
+
+/** What session workers over NATS share. */
+export const sealing = { OMNIBUS_SEALING_KEY: randomBytes(32).toString('base64') };
 
 export interface RunningProcess {
   readonly child: ChildProcess;

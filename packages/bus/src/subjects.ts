@@ -92,9 +92,6 @@ export const streamJournal: JournalDefinition<StreamEntry> = {
 /** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
 export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
 
-/** Secrets the processes of one gateway share; key: what the secret is for. */
-export const secretsBucket: Bucket<string> = { name: 'omnibus-secrets' };
-
 /** The rows of `docs/subjects.md`. */
 export const subjectTable = [
   { subject: 'session-open', from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', answers: 'OpenReply, once' },

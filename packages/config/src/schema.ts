@@ -94,6 +94,8 @@ const shape = z.strictObject({
       .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),
     allowedOrigins: z.array(z.string()).default([])
       .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
+    sealingKeyFile: z.string().min(1).optional()
+      .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
   }).prefault({}),
   log: z.strictObject({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

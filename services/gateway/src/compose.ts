@@ -5,7 +5,7 @@ import type { Config } from '@omnibus/config';
 import { Edge, RequestMeter } from '@omnibus/edge';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
-import { SessionWorker } from '@omnibus/session';
+import { SessionWorker, type Sealer } from '@omnibus/session';
 import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -18,6 +18,8 @@ export interface GatewayOptions {
   /** False for a gateway without ports of its own, whose one client is served by other means. */
   readonly isServing: boolean;
   readonly log: Logger;
+  /** Of all session workers; left out, this process is the only one. */
+  readonly sealer?: Sealer | undefined;
 }
 
 export interface Gateway {
@@ -66,7 +68,7 @@ const measureMs = 5_000;
 const flushMs = 5_000;
 
 /** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
-export async function startGateway({ config, baseFolder, role, isServing, log }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealer }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -113,7 +115,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log }:
   let edge: Edge | undefined;
   try {
     if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
-    if (has('session')) sessions = await SessionWorker.create({ ...parts, log: log.child({ role: 'session' }) });
+    if (has('session')) sessions = await SessionWorker.create({ ...parts, sealer, log: log.child({ role: 'session' }) });
     if (has('edge') && isServing) edge = new Edge({ ...parts, meter, log: log.child({ role: 'edge' }) });
     await sessions?.start();
     await backend?.start();

@@ -1,1 +1,2 @@
 export { SessionWorker } from './worker.ts';
+export { parseSealingKeys, Sealer, sealingKeyRecipe } from './sealer.ts';

@@ -3,7 +3,6 @@
  * names its purpose, so that one kind never passes for another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { BusError, secretsBucket, type Bus } from '@omnibus/bus';
 
 type Purpose = 'task' | 'task-cursor' | 'request-state';
 
@@ -11,23 +10,51 @@ const cipher = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-const secretName = 'sealing-key';
+/** A rotation has two for a while; more are a mistake. */
+const maxKeys = 16;
+
+/** How a key is made, for whoever has none. */
+export const sealingKeyRecipe = 'openssl rand -base64 32';
+
+/**
+ * Reads keys as an operator writes them: base64, separated by commas or white space. The first seals, all of them open.
+ * @throws {Error} that says which one is wrong, and never what it is.
+ */
+export function parseSealingKeys(text: string): readonly [Buffer, ...Buffer[]] {
+  const written = text.split(/[\s,]+/).filter((key) => key !== '');
+  if (written.length === 0) throw new Error(`there is no key in it; make one: ${sealingKeyRecipe}`);
+  if (written.length > maxKeys) throw new Error(`it has ${written.length} keys; ${maxKeys} are allowed`);
+  const [first, ...more] = written.map((key, index) => {
+    const which = written.length === 1 ? 'the key' : `key ${index + 1} of ${written.length}`;
+    if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(key)) throw new Error(`${which} is not base64; make one: ${sealingKeyRecipe}`);
+    const bytes = Buffer.from(key, 'base64');
+    if (bytes.length < keyBytes) throw new Error(`${which} has ${bytes.length} bytes; at least ${keyBytes} are needed: ${sealingKeyRecipe}`);
+    return bytes;
+  });
+  return [first as Buffer, ...more];
+}
+
+interface DerivedKeys {
+  readonly key: Buffer;
+  readonly nonceKey: Buffer;
+}
 
 export class Sealer {
-  readonly #key: Buffer;
-  readonly #nonceKey: Buffer;
+  readonly #sealing: DerivedKeys;
+  readonly #opening: readonly DerivedKeys[];
 
-  /** @param secret at least 32 random bytes, the same in every process of one gateway. */
-  constructor(secret: Buffer) {
-    const derive = (info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', info, keyBytes));
-    this.#key = derive('omnibus seal');
-    this.#nonceKey = derive('omnibus nonce');
+  /** @param secrets at least 32 random bytes each, the same in every process of one gateway; the first seals. Default: one of its own. */
+  constructor(secrets: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
+    const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', info, keyBytes));
+    const derived = (secret: Buffer): DerivedKeys => ({ key: derive(secret, 'omnibus seal'), nonceKey: derive(secret, 'omnibus nonce') });
+    this.#sealing = derived(secrets[0]);
+    this.#opening = [this.#sealing, ...secrets.slice(1).map(derived)];
   }
 
   /** The same for the same purpose and value: a nonce made of what is sealed repeats only with it. */
   seal(purpose: Purpose, value: string): string {
-    const nonce = createHmac('sha256', this.#nonceKey).update(`${purpose}\n${value}`).digest().subarray(0, nonceBytes);
-    const encrypt = createCipheriv(cipher, this.#key, nonce).setAAD(Buffer.from(purpose));
+    const nonce = createHmac('sha256', this.#sealing.nonceKey).update(`${purpose}\n${value}`).digest().subarray(0, nonceBytes);
+    const encrypt = createCipheriv(cipher, this.#sealing.key, nonce).setAAD(Buffer.from(purpose));
     return Buffer.concat([nonce, encrypt.update(value, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
   }
 
@@ -36,24 +63,14 @@ export class Sealer {
     const bytes = Buffer.from(sealed, 'base64url');
     // Node reads base64 leniently, and one state must not have two spellings.
     if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== sealed) return undefined;
-    const decrypt = createDecipheriv(cipher, this.#key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-tagBytes));
-    try {
-      return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
-    } catch {
-      return undefined; // Not ours, or tampered with.
+    for (const { key } of this.#opening) {
+      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-tagBytes));
+      try {
+        return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
+      } catch {
+        // Of another key, not ours, or tampered with.
+      }
     }
+    return undefined;
   }
-}
-
-/** The sealer of this gateway: the first process makes the secret, the others find it. */
-export async function sharedSealer(bus: Bus): Promise<Sealer> {
-  const secrets = await bus.keyValue(secretsBucket);
-  try {
-    await secrets.create(secretName, randomBytes(keyBytes).toString('base64url'));
-  } catch (error) {
-    if (!(error instanceof BusError) || error.kind !== 'revision-conflict') throw error;
-  }
-  const secret = await secrets.get(secretName);
-  if (secret === undefined) throw new Error('the sealing key has vanished from the bus');
-  return new Sealer(Buffer.from(secret.value, 'base64url'));
 }

@@ -13,7 +13,7 @@ import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
 import type { SessionHost } from './host.ts';
 import { ModernDesk } from './modern/desk.ts';
-import { sharedSealer, type Sealer } from './sealer.ts';
+import { Sealer } from './sealer.ts';
 import { SessionRecords } from './session-records.ts';
 import type { Reply } from './resumable-stream.ts';
 import { Session } from './session.ts';
@@ -25,6 +25,8 @@ export interface SessionWorkerOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
+  /** Of all workers of this gateway; left out, this is the only one, with a key of its own. */
+  readonly sealer?: Sealer | undefined;
 }
 
 interface Held {
@@ -63,7 +65,7 @@ export class SessionWorker {
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
     const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
-    return new SessionWorker(options, await sharedSealer(bus), await bus.keyValue(sessionsBucket), streams);
+    return new SessionWorker(options, options.sealer ?? new Sealer(), await bus.keyValue(sessionsBucket), streams);
   }
 
   private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>, streams: Journal<StreamEntry> | undefined) {

@@ -22,3 +22,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "omnibus.natsUrl" -}}
 {{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}nats://{{ .Release.Name }}-nats:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
 {{- end }}
+
+{{- define "omnibus.sealingSecret" -}}
+{{- .Values.sealingKey.existingSecret | default (printf "%s-sealing-key" (include "omnibus.name" .)) }}
+{{- end }}

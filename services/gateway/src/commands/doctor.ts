@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { enabledServers, type Config } from '@omnibus/config';
 import { createLogger } from '@omnibus/telemetry';
 import { openBus, startGateway } from '../compose.ts';
+import { findSealer } from '../sealing-key.ts';
 import { exitConfig, findSettings, type Overrides } from './settings.ts';
 
 export interface DoctorOptions extends Overrides {
@@ -40,6 +41,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   found(nodeFinding());
   for (const finding of await addressFindings(config)) found(finding);
   for (const finding of await busFindings(config)) found(finding);
+  for (const finding of sealingFindings(config, baseFolder)) found(finding);
   for (const finding of await serverFindings(config, baseFolder)) found(finding);
   if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
   process.exit(findings.some(({ state }) => state === 'bad') ? exitConfig : 0);
@@ -84,6 +86,17 @@ async function busFindings(config: Config): Promise<Finding[]> {
     ];
   } catch (error) {
     return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
+  }
+}
+
+/** Session workers seal what clients bring back to any of them. */
+function sealingFindings(config: Config, baseFolder: string): Finding[] {
+  if (config.bus === 'memory') return [];
+  try {
+    findSealer('session', { config, baseFolder, env: process.env });
+    return [{ about: 'sealing key', state: 'good', text: 'it is there' }];
+  } catch (error) {
+    return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Only processes with the role session need it, all of them the same.' }];
   }
 }
 

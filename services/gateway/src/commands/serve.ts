@@ -1,9 +1,11 @@
 import { formatProblem, restartOptions, watchConfigFile, type Config } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import type { Sealer } from '@omnibus/session';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
+import { findSealer } from '../sealing-key.ts';
 import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
@@ -22,6 +24,13 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
     return;
   }
+  let sealer: Sealer | undefined;
+  try {
+    sealer = findSealer(options.role, { config, baseFolder, env: process.env });
+  } catch (error) {
+    fail([(error as Error).message]);
+    return;
+  }
   const log = createLogger(config.log);
   let gateway: Gateway | undefined;
   let watcher: { close(): Promise<void> } | undefined;
@@ -37,7 +46,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealer });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

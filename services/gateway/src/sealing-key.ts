@@ -1,0 +1,50 @@
+/** Where the key comes from that session workers share: the environment or a file, never the bus, which everything else reads. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '@omnibus/config';
+import { parseSealingKeys, Sealer, sealingKeyRecipe } from '@omnibus/session';
+import type { Role } from './compose.ts';
+
+const variable = 'OMNIBUS_SEALING_KEY';
+const fileVariable = 'OMNIBUS_SEALING_KEY_FILE';
+
+interface SealerSources {
+  readonly config: Config;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The sealer of this process.
+ * @returns undefined for a role that seals nothing, and for a gateway of one process without a key, which makes its own.
+ * @throws {Error} in words for the operator when the key is missing or wrong.
+ */
+export function findSealer(role: Role, { config, baseFolder, env }: SealerSources): Sealer | undefined {
+  if (role !== 'all' && role !== 'session') return undefined;
+  const given = env[variable];
+  if (given !== undefined && given !== '') return read(variable, given);
+  const file = env[fileVariable] ?? config.security.sealingKeyFile;
+  if (file !== undefined && file !== '') {
+    const path = resolve(baseFolder, file);
+    return read(`the sealing key file ${path}`, readText(path));
+  }
+  if (config.bus === 'memory') return undefined;
+  throw new Error(`session workers over NATS need one sealing key, the same for all of them: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`the sealing key file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`, { cause: error });
+  }
+}
+
+function read(where: string, text: string): Sealer {
+  try {
+    return new Sealer(parseSealingKeys(text));
+  } catch (error) {
+    throw new Error(`${where}: ${(error as Error).message}`, { cause: error });
+  }
+}
