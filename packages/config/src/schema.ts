@@ -70,7 +70,7 @@ const profile = z.strictObject({
   prefix: prefixMode.optional().describe('Overrides the global `prefix`.'),
 });
 
-const limit = (option: keyof Limits) => z.int().positive().default(defaultLimits[option]);
+const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) => z.int().positive().max(maximum).default(defaultLimits[option]);
 
 const shape = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema, for editors.'),
@@ -109,7 +109,8 @@ const shape = z.strictObject({
   }).prefault({}),
   limits: z.strictObject({
     maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),
-    maxJsonDepth: limit('maxJsonDepth').describe('Nesting of one client message.'),
+    maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Nesting of one message, of a client or a server.'),
+    maxJsonValues: limit('maxJsonValues').describe('Objects, arrays and what they hold in one message, of a client or a server.'),
     maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
     maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all request headers together.'),
     maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),

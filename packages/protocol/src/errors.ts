@@ -22,6 +22,7 @@ export const errorTable = {
   'message.invalid': row(-32600, 400, 'never', 'The body is JSON but no JSON-RPC message of this protocol.'),
   'message.too_large': row(-32600, 413, 'never', 'The body is larger than limits.maxBodyBytes.'),
   'message.too_deep': row(-32600, 400, 'never', 'The body nests deeper than limits.maxJsonDepth.'),
+  'message.too_many': row(-32600, 400, 'never', 'The body has more values than limits.maxJsonValues.'),
   'batch.unsupported': row(-32600, 400, 'never', 'Only sessions of revision 2025-03-26 may send an array of messages.'),
   'batch.invalid': row(-32600, 400, 'never', 'The batch is empty, too long, or contains initialize.'),
   'method.unknown': row(-32601, 200, 'never', 'The gateway does not serve this method, or nothing behind this endpoint does.'),

@@ -1,9 +1,11 @@
 export { anonymous, idSequence, isPushStream, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
-export { classify, errorText, isDeeperThan, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
+export { classify, errorText, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
 export type {
   Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
 } from './json-rpc.ts';
+export { readJson } from './read-json.ts';
+export type { ReadJson, Unreadable } from './read-json.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, presenceMs, streamAfterMs } from './limits.ts';

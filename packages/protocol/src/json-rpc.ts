@@ -84,18 +84,6 @@ export function classify(value: unknown): Classified {
   return invalid('a message needs a "method", or exactly one of "result" and "error"');
 }
 
-/** True when `value` nests deeper than `maxDepth` objects and arrays. Recursion stops at the bound, so any input is safe. */
-export function isDeeperThan(value: unknown, maxDepth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (maxDepth === 0) return true;
-  if (Array.isArray(value)) {
-    for (const item of value) if (isDeeperThan(item, maxDepth - 1)) return true;
-    return false;
-  }
-  for (const key in value) if (isDeeperThan((value as Record<string, unknown>)[key], maxDepth - 1)) return true;
-  return false;
-}
-
 /** Serialises a result around a text that is JSON already, such as a prepared list. */
 export function resultText(id: JsonRpcId, resultJson: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`;

@@ -2,8 +2,10 @@
 export const defaultLimits = {
   /** Bytes of one client message. */
   maxBodyBytes: 8 * 1024 * 1024,
-  /** Nesting of objects and arrays in one client message. */
+  /** Nesting of objects and arrays in one message, of a client or a server. */
   maxJsonDepth: 128,
+  /** Objects, arrays and what they hold, in one message: memory for them is many times their bytes. */
+  maxJsonValues: 1_000_000,
   /** Messages in one batch (2025-03-26). */
   maxBatchLength: 100,
   /** Bytes of all request headers together. */

@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { classify, fault, isDeeperThan, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
+import { classify, fault, readJson, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
 
 export type ParsedBody =
   | { readonly kind: 'single'; readonly message: PostedMessage }
@@ -8,16 +7,10 @@ export type ParsedBody =
   | { readonly kind: 'refused'; readonly fault: GatewayFault; readonly id: JsonRpcId | undefined };
 
 /** From bytes to JSON-RPC: -32700 for what is no JSON, -32600 for JSON that is no message. */
-export function parseMessage(body: Buffer, limits: Limits): ParsedBody {
-  let value: unknown;
-  try {
-    if (!isUtf8(body)) return refuse(fault('message.not_json', 'the body is not UTF-8'));
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    return refuse(fault('message.not_json'));
-  }
-  if (isDeeperThan(value, limits.maxJsonDepth)) return refuse(fault('message.too_deep', `the message nests deeper than ${limits.maxJsonDepth}`));
-  return Array.isArray(value) ? parseBatch(value, limits) : parseSingle(value);
+export function parseMessage(body: Uint8Array | string, limits: Limits): ParsedBody {
+  const read = readJson(body, limits.maxBodyBytes, limits);
+  if (read.kind === 'refused') return refuse(fault(read.reason, read.problem));
+  return Array.isArray(read.value) ? parseBatch(read.value, limits) : parseSingle(read.value);
 }
 
 function parseSingle(value: unknown): ParsedBody {
