@@ -1,0 +1,100 @@
+/** Servers of every transport, era and isolation mode, what they saw, and the configuration that puts the gateway in front of them. */
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fixturePath } from '../support/processes.ts';
+import type { ServerUnderTest } from './actions.ts';
+import type { Caller } from './caller.ts';
+import { KeeperHost } from './keeper-hosts.ts';
+import type { Note } from './keeper.ts';
+import type { Secret } from './markers.ts';
+
+export const servers: readonly ServerUnderTest[] = [
+  { name: 'pipe', transport: 'stdio', revision: '2025-11-25', isolation: 'auto' },
+  { name: 'pipeshared', transport: 'stdio', revision: '2025-06-18', isolation: 'shared' },
+  { name: 'pipeprincipal', transport: 'stdio', revision: '2025-11-25', isolation: 'principal' },
+  { name: 'pipesession', transport: 'stdio', revision: '2025-06-18', isolation: 'session' },
+  { name: 'pipemodern', transport: 'stdio', revision: '2026-07-28', isolation: 'auto' },
+  { name: 'web', transport: 'http', revision: '2025-11-25', isolation: 'auto' },
+  { name: 'webshared', transport: 'http', revision: '2025-11-25', isolation: 'shared' },
+  { name: 'webprincipal', transport: 'http', revision: '2025-06-18', isolation: 'principal' },
+  { name: 'websession', transport: 'http', revision: '2025-11-25', isolation: 'session' },
+  { name: 'webmodern', transport: 'http', revision: '2026-07-28', isolation: 'auto' },
+  { name: 'webmodernsession', transport: 'http', revision: '2026-07-28', isolation: 'session' },
+  { name: 'events', transport: 'sse', revision: '2024-11-05', isolation: 'auto' },
+  { name: 'eventssession', transport: 'sse', revision: '2024-11-05', isolation: 'session' },
+  { name: 'socket', transport: 'ws', revision: '2025-11-25', isolation: 'auto' },
+  { name: 'socketshared', transport: 'ws', revision: '2025-06-18', isolation: 'shared' },
+  { name: 'socketmodern', transport: 'ws', revision: '2026-07-28', isolation: 'auto' },
+];
+
+export class Ground {
+  readonly #folder: string;
+  readonly #hosts: readonly KeeperHost[];
+  readonly #entries: ReadonlyMap<string, object>;
+  /** What was said before is not said again. */
+  readonly #said = new Set<string>();
+  #reloads = 0;
+
+  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>) {
+    this.#folder = folder;
+    this.#hosts = hosts;
+    this.#entries = entries;
+  }
+
+  static async start(): Promise<Ground> {
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-isolation-'));
+    const journal = join(folder, 'notes');
+    await appendFile(journal, '');
+    const note = (each: Note): void => void appendFile(journal, `${JSON.stringify(each)}\n`);
+    const hosts: KeeperHost[] = [];
+    const entries = new Map<string, object>();
+    for (const { name, transport, revision, isolation } of servers) {
+      if (transport === 'stdio') {
+        entries.set(name, { command: 'node', args: [fixturePath('keeper-stdio'), revision, name, journal], isolation });
+        continue;
+      }
+      const host = await KeeperHost.start(name, revision, note);
+      hosts.push(host);
+      entries.set(name, { url: host.url(transport), isolation, ...(transport === 'sse' ? { type: 'sse' } : {}) });
+    }
+    return new Ground(folder, hosts, entries);
+  }
+
+  /** What the gateway is told; `pageSize` makes every list a matter of cursors. */
+  get config(): object {
+    return { pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
+  }
+
+  /** The same with one server set up anew, another each time. */
+  nextConfig(): object {
+    const name = servers[this.#reloads % servers.length]?.name as string;
+    this.#reloads += 1;
+    this.#entries.get(name);
+    return { ...this.config, mcpServers: { ...Object.fromEntries(this.#entries), [name]: { ...this.#entries.get(name), timeout: `${60 + this.#reloads}s` } } };
+  }
+
+  /** What servers saw since the last time that should not be: answers that went to the wrong question, connections that should have been one client's. */
+  async problems(callers: ReadonlyMap<Secret, Caller>): Promise<string[]> {
+    const notes = (await readFile(join(this.#folder, 'notes'), 'utf8')).split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Note);
+    const problems = notes.filter(({ kind }) => kind === 'wrong answer').map((each) => JSON.stringify(each));
+    for (const [connection, seen] of Map.groupBy(notes, (each) => each.connection)) {
+      const server = servers.find(({ name }) => name === connection.split('/')[0]) as ServerUnderTest;
+      const secrets = seen.flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
+      if (server.revision === '2026-07-28' || server.isolation === 'shared' || secrets.length < 2) continue;
+      const opened = seen.find((each) => each.kind === 'open');
+      const hasSession = secrets.some((secret) => callers.get(secret)?.isModern === false);
+      const mayAsk = opened !== undefined && Object.keys(opened.capabilities).length > 0;
+      const who = secrets.slice(0, 2).map((secret) => callers.get(secret)?.name ?? secret).join('; ');
+      if (seen.some(({ kind }) => kind === 'roots')) problems.push(`${connection}: roots were read over a connection of several: ${who}`);
+      if (hasSession && mayAsk) problems.push(`${connection}: one that may ask is several clients': ${who}`);
+      if (hasSession && server.isolation === 'session') problems.push(`${connection}: "isolation: session", and several clients': ${who}`);
+    }
+    return problems.filter((problem) => !this.#said.has(problem) && this.#said.add(problem));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const host of this.#hosts) await host[Symbol.asyncDispose]();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

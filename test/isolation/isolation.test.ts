@@ -1,0 +1,142 @@
+/**
+ * Clients with secrets at shared servers, in every isolation mode, era and transport, in schedules that fast-check makes up, while
+ * processes are ended and the configuration changes: no byte of one ever reaches another, and every answer goes to the question
+ * that was asked. A failing schedule is printed with its seed and made small; `OMNIBUS_ISOLATION_SEED` and
+ * `OMNIBUS_ISOLATION_RUNS` choose others.
+ *
+ * What is shared by design, and nothing else: a server with `isolation: shared` has one connection, and one without anything to ask
+ * (`auto`) or without sessions (2026-07-28) has one for all; what the program or the connection itself counts (the tool
+ * `count`) it counts for all of them.
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shapes } from '../support/gateway.ts';
+import { asking, plain, type ServerUnderTest } from './actions.ts';
+import { Caller, type CallerKind } from './caller.ts';
+import { Ground, servers } from './ground.ts';
+import type { Secret } from './markers.ts';
+import { disturbances, Site, type Disturbance } from './site.ts';
+
+const seed = Number(process.env['OMNIBUS_ISOLATION_SEED'] ?? 20_261_121);
+const runs = Number(process.env['OMNIBUS_ISOLATION_RUNS'] ?? 10);
+/** Making a failing schedule small takes at most this long. */
+const shrinkMs = 60_000 + runs * 10_000;
+/** What everybody tries once more when a disturbance is over, as often as it takes, up to a bound. */
+const maxAttempts = 100;
+const shownProblems = 12;
+
+const kinds: readonly CallerKind[] = [
+  { wire: 'http', revision: '2025-11-25', isAskable: true },
+  { wire: 'http', revision: '2025-11-25', isAskable: true },
+  { wire: 'http', revision: '2025-06-18', isAskable: true },
+  { wire: 'http', revision: '2025-11-25', isAskable: false },
+  { wire: 'http', revision: '2025-06-18', isAskable: false },
+  { wire: 'http', revision: '2026-07-28', isAskable: true },
+  { wire: 'http', revision: '2026-07-28', isAskable: true },
+  { wire: 'http', revision: '2026-07-28', isAskable: false },
+  { wire: 'sse', revision: '2024-11-05', isAskable: true },
+  { wire: 'sse', revision: '2024-11-05', isAskable: false },
+  { wire: 'ws', revision: '2025-11-25', isAskable: true },
+  { wire: 'ws', revision: '2025-11-25', isAskable: false },
+  { wire: 'ws', revision: '2026-07-28', isAskable: true },
+  { wire: 'stdio', revision: '2025-11-25', isAskable: true },
+  { wire: 'stdio', revision: '2026-07-28', isAskable: true },
+];
+
+const actions = { ...plain, ...asking };
+type ActionName = keyof typeof actions;
+/** What is said beside a call is what gets lost most easily. */
+const actionNames = [...Object.keys(actions), 'talk', 'talk', 'talk, beside', 'talk, beside', 'subscribe'] as ActionName[];
+
+const step = fc.record({ client: fc.nat(kinds.length - 1), server: fc.nat(servers.length - 1), action: fc.constantFrom(...actionNames) });
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 1, maxLength, size: 'max' });
+
+/** What nothing attributes is refused and never guessed: only where sessions share a connection, or a question stands beside the call. */
+function mayBeRefused({ kind }: Caller, { isolation, transport }: ServerUnderTest, action: ActionName): boolean {
+  return action in asking && (!kind.isAskable || action.endsWith('beside') || (isolation === 'shared' && transport !== 'http'));
+}
+
+describe.each(shapes)('clients with secrets, %s', (shape) => {
+  const everybody = new Map<Secret, Caller>();
+  const present: Caller[] = [];
+  const endings = new Map<string, number>();
+  /** What went wrong in the schedule as it was made up: a smaller one may show less. */
+  let first: object | undefined;
+  let ground: Ground;
+  let site: Site;
+
+  beforeAll(async () => {
+    ground = await Ground.start();
+    site = await Site.start(shape, ground.config);
+    await site.untilThere();
+  });
+
+  afterAll(async () => {
+    await Promise.all(present.map((caller) => caller.close()));
+    await site[Symbol.asyncDispose]();
+    await ground[Symbol.asyncDispose]();
+    process.stdout.write(`\nisolation, ${shape}, seed ${seed}: ${everybody.size} clients, ${[...endings].toSorted(([one], [two]) => one.localeCompare(two)).map(([what, count]) => `${what} ${count}`).join(', ')}\n`);
+    if (first !== undefined) process.stdout.write(`${JSON.stringify(first, undefined, 2)}\n`);
+  });
+
+  /** Programs take long to start, and so stay; every other client is a new one with a new secret. */
+  async function newcomers(): Promise<void> {
+    await Promise.all(kinds.map(async (kind, index) => {
+      const old = present[index];
+      if (old !== undefined && kind.wire === 'stdio' && !old.isBroken) return;
+      await old?.close();
+      const caller = await Caller.open(kind, site.url);
+      everybody.set(caller.secret, caller);
+      present[index] = caller;
+    }));
+  }
+
+  /** @returns what is wrong with the way it ended. */
+  async function perform({ client, server: index, action }: Step, disturbance: Disturbance | undefined): Promise<string | undefined> {
+    const caller = present[client] as Caller;
+    const server = servers[index] as ServerUnderTest;
+    const ending = await actions[action](caller, server).catch((error: unknown) => `wrong: ${String(error)}` as const);
+    const word = ending.replace(/mk-[0-9a-f-]+/g, '').slice(0, 60);
+    endings.set(word, (endings.get(word) ?? 0) + 1);
+    if (ending === 'done' || (ending.startsWith('refused') && mayBeRefused(caller, server, action))) return undefined;
+    // A client that is told that a call was interrupted, or whose connection broke with the process, knows what it knows.
+    if (disturbance !== undefined && !/^wrong|no answer|session\./.test(ending)) return undefined;
+    return `${action} of ${caller.name} at ${server.name}: ${ending}`;
+  }
+
+  /** Everybody who is still connected can go on. */
+  async function recover(): Promise<(string | undefined)[]> {
+    return Promise.all(present.filter((caller) => !caller.isBroken).map(async (caller) => {
+      let ending = '';
+      for (let attempt = 0; attempt < maxAttempts && !caller.isBroken; attempt += 1) {
+        ending = await plain.echo(caller, servers[attempt % servers.length] as ServerUnderTest).catch((error: unknown) => String(error));
+        if (ending === 'done') return undefined;
+      }
+      return caller.isBroken ? undefined : `${caller.name} does not recover: ${ending}`;
+    }));
+  }
+
+  async function check(schedule: readonly Step[], disturbance: Disturbance | undefined, at: number): Promise<void> {
+    await newcomers();
+    const early = schedule.slice(0, at).map((each) => perform(each, disturbance));
+    const over = disturbance === undefined ? Promise.resolve() : site.suffer(disturbance, () => ground.nextConfig());
+    const late = schedule.slice(at).map((each) => perform(each, disturbance));
+    const ended = await Promise.all([...early, ...late]);
+    await over;
+    if (disturbance !== undefined) ended.push(...await recover());
+    const failed = ended.filter((failure) => failure !== undefined).slice(0, shownProblems);
+    const crossed = [...present.flatMap((caller) => caller.foreign()), ...await ground.problems(everybody)].slice(0, shownProblems);
+    if (crossed.length + failed.length > 0) first ??= { disturbance, crossed, failed };
+    expect({ crossed, failed }).toEqual({ crossed: [], failed: [] });
+  }
+
+  it('no byte of one reaches another, and what everybody may do succeeds for everybody', { timeout: shrinkMs + 60_000 }, async () => {
+    await fc.assert(fc.asyncProperty(steps(160), (schedule) => check(schedule, undefined, schedule.length)), { seed, numRuns: runs, interruptAfterTimeLimit: shrinkMs });
+  });
+
+  it('nor while processes are ended under them and the configuration changes', { timeout: shrinkMs + 60_000 }, async () => {
+    await fc.assert(fc.asyncProperty(steps(80), fc.constantFrom(...disturbances[shape]), fc.nat(80), check), { seed, numRuns: Math.ceil(runs / 2), interruptAfterTimeLimit: shrinkMs });
+  });
+});

@@ -1,0 +1,173 @@
+/** Keepers on real sockets: Streamable HTTP, HTTP+SSE (2024-11-05) and WebSockets. They know of no gateway. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer } from 'ws';
+import { newSecret } from './markers.ts';
+import type { JsonObject, JsonRpcRequest } from '@omnibus/protocol';
+import { Keeper, KeeperStore, type KeeperRevision, type Note } from './keeper.ts';
+
+interface Connection {
+  readonly keeper: Keeper;
+  /** The standing GET, or the one stream of HTTP+SSE. */
+  stream: ServerResponse | undefined;
+  /** Said while there was no stream. */
+  waiting: JsonObject[];
+}
+
+export class KeeperHost {
+  readonly #name: string;
+  readonly #revision: KeeperRevision;
+  readonly #note: (note: Note) => void;
+  readonly #store = new KeeperStore();
+  readonly #server: Server;
+  readonly #sockets: WebSocketServer;
+  readonly #connections = new Map<string, Connection>();
+  #count = 0;
+
+  private constructor(name: string, revision: KeeperRevision, note: (note: Note) => void) {
+    this.#name = name;
+    this.#revision = revision;
+    this.#note = note;
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.#sockets = new WebSocketServer({ server: this.#server });
+    this.#sockets.on('connection', (socket) => {
+      const standing = (message: JsonObject): void => socket.send(JSON.stringify(message));
+      const keeper = this.#newKeeper(standing);
+      socket.on('message', (data) => void keeper.receive(JSON.parse(String(data as Buffer)) as JsonRpcRequest, standing));
+      socket.on('close', () => keeper.close());
+    });
+  }
+
+  /** @param name of the server in the gateway's configuration; its notes carry it. */
+  static async start(name: string, revision: KeeperRevision, note: (note: Note) => void): Promise<KeeperHost> {
+    const host = new KeeperHost(name, revision, note);
+    host.#server.listen(0, '127.0.0.1');
+    await once(host.#server, 'listening');
+    return host;
+  }
+
+  url(transport: 'http' | 'sse' | 'ws'): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return transport === 'ws' ? `ws://127.0.0.1:${port}/` : `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets.clients) socket.terminate();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #newKeeper(standing: (message: JsonObject) => void): Keeper {
+    this.#count += 1;
+    return new Keeper({ revision: this.#revision, connection: `${this.#name}/${this.#count}`, store: this.#store, note: this.#note, standing });
+  }
+
+  #connect(): readonly [id: string, connection: Connection] {
+    const id = newSecret().slice(3); // Not guessable, and not what clients' secrets look like.
+    const keeper = this.#newKeeper((message) => {
+      if (connection.stream === undefined) connection.waiting.push(message);
+      else write(connection.stream, message);
+    });
+    const connection: Connection = { keeper, stream: undefined, waiting: [] };
+    this.#connections.set(id, connection);
+    return [id, connection];
+  }
+
+  #attach(connection: Connection, response: ServerResponse): void {
+    connection.stream = response;
+    response.once('close', () => {
+      if (connection.stream === response) connection.stream = undefined;
+    });
+    for (const message of connection.waiting.splice(0)) write(response, message);
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isModern = this.#revision === '2026-07-28';
+    const isEventSource = this.#revision === '2024-11-05';
+    const url = new URL(request.url ?? '/', 'http://keeper');
+    const known = this.#connections.get(String(isEventSource ? url.searchParams.get('c') : request.headers['mcp-session-id']));
+    if (request.method === 'GET' && isEventSource && url.pathname === '/sse') {
+      const [id, connection] = this.#connect();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`event: endpoint\ndata: /messages?c=${id}\n\n`);
+      this.#attach(connection, response);
+      response.once('close', () => this.#drop(id));
+      return;
+    }
+    if (request.method === 'GET' && !isModern) {
+      if (known === undefined) {
+        response.writeHead(404).end();
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      this.#attach(known, response);
+      return;
+    }
+    if (request.method === 'DELETE') this.#drop(String(request.headers['mcp-session-id']));
+    if (request.method !== 'POST' || (isEventSource && known === undefined)) {
+      response.writeHead(request.method === 'DELETE' ? 204 : 405).end();
+      return;
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    if (isModern) this.#serveModern(message, response);
+    else if (isEventSource) this.#serveEventSource(message, known as Connection, response);
+    else this.#serve(message, known, response);
+  }
+
+  #drop(id: string): void {
+    this.#connections.get(id)?.keeper.close();
+    this.#connections.delete(id);
+  }
+
+  /** One stream for everything. */
+  #serveEventSource(message: JsonRpcRequest, { keeper, stream }: Connection, response: ServerResponse): void {
+    response.writeHead(202).end('Accepted');
+    void keeper.receive(message, (said) => {
+      if (stream !== undefined) write(stream, said);
+    });
+  }
+
+  #serve(message: JsonRpcRequest, known: Connection | undefined, response: ServerResponse): void {
+    let connection = known;
+    if (connection === undefined) {
+      if (message.method !== 'initialize') {
+        response.writeHead(404).end();
+        return;
+      }
+      const [id, opened] = this.#connect();
+      response.setHeader('mcp-session-id', id);
+      connection = opened;
+    }
+    if (message.id === undefined || !('method' in message)) {
+      response.writeHead(202).end();
+      void connection.keeper.receive(message, () => undefined);
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    void connection.keeper.receive(message, (said) => write(response, said)).then(() => response.end());
+  }
+
+  /** All requests of 2026-07-28 are served by one keeper: nothing but the request says whose it is. */
+  #serveModern(message: JsonRpcRequest, response: ServerResponse): void {
+    const connection = this.#connections.get('all') ?? this.#open();
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    response.once('close', () => connection.keeper.drop(message.id));
+    void connection.keeper.receive(message, (said) => write(response, said)).then(() => {
+      if (message.method !== 'subscriptions/listen') response.end();
+    });
+  }
+
+  #open(): Connection {
+    const connection: Connection = { keeper: this.#newKeeper(() => undefined), stream: undefined, waiting: [] };
+    this.#connections.set('all', connection);
+    return connection;
+  }
+}
+
+function write(response: ServerResponse, message: JsonObject): void {
+  response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+}
