@@ -93,6 +93,18 @@ export class PresenceWatch<S extends Sign> {
     return this.#there;
   }
 
+  /** Who is there or may be: silence of less than `lostMs` proves nothing. */
+  get expected(): readonly WorkerId[] {
+    const now = performance.now();
+    return [...this.#there, ...[...this.#missing].filter(([, { heardAt }]) => now - heardAt <= lostMs).map(([worker]) => worker)];
+  }
+
+  /** Whoever is there was heard of: nobody is expected besides those that `expected` names. */
+  get isSettled(): boolean {
+    const now = performance.now();
+    return this.#startedAt !== undefined && now - this.#startedAt > lostMs && this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
+  }
+
   /** Where no signs are watched, everybody is there. */
   state(worker: WorkerId): WorkerState {
     if (this.#startedAt === undefined || this.#workers.has(worker)) return 'there';

@@ -1,6 +1,6 @@
 /** Every subject and bucket of the system: the map of who says what to whom. `docs/subjects.md` is generated from `subjectTable`. */
 import type {
-  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, FindCommand, FindReply, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionKey, SessionMessage, SessionRecord, StreamEntry, StreamId,
+  AdoptCommand, AdoptReply, BackendPresence, CallCommand, CatalogRecord, ControlCommand, ExchangeEvent, FindCommand, FindReply, HeldExchanges, HeldRequests, HeldStreams, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, Presence, ServerName, ServerNotice, SessionKey, SessionMessage, SessionRecord, StreamEntry, StreamId,
   StreamFrame, TakenNotice, WorkerId,
 } from '@omnibus/protocol';
 import { forEveryone, subject, type Subject } from './subject.ts';
@@ -48,6 +48,8 @@ export const subjects = {
   session: ofWorker<SessionMessage, StreamFrame>('session'),
   /** For a worker that held a session before: what it has still open. */
   sessionStreams: ofWorker<HeldStreams, HeldStreams>('session-streams'),
+  /** For a worker that held a session before: what its client says of what is open there. */
+  sessionLate: ofWorker<LateMessage, LateReply>('session-late'),
   /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): Subject<StreamEntry> => subject('stream', key, stream),
   /** A request without a session, for any session worker (queue group `session`), or for the one that holds the call it continues. */
@@ -103,6 +105,7 @@ export const subjectTable = [
   { subject: 'presence', from: 'session', to: 'every edge', carries: 'Presence', answers: 'nothing' },
   { subject: 'session.<worker>', from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', answers: 'StreamFrame, many' },
   { subject: 'session-streams.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', answers: 'HeldStreams, once' },
+  { subject: 'session-late.<worker>', from: 'session', to: 'the session worker that held a session before', carries: 'LateMessage', answers: 'LateReply, once' },
   { subject: 'stream.<key>.<stream>', from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', answers: 'nothing' },
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'ModernReply, many' },
   { subject: 'modern-at.<worker>', from: 'edge', to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', answers: 'ModernReply, many' },

@@ -64,6 +64,7 @@ export const errorTable = {
   'input.unattributed': row(-32603, 200, 'never', 'A server asked something of a client, and nothing tells of which. Set `isolation: session` for the server.'),
   'input.limit': row(-32603, 200, 'same', 'A server asked more of a client at once than one call may ask.'),
   'input.timeout': row(-32603, 200, 'never', 'The client did not answer a server within timeouts.human.'),
+  'question.lost': row(-32603, 410, 'never', 'The call that asked the question is gone with the part of the gateway that held it. The answer was not used.'),
   'gateway.unavailable': row(-32603, 503, 'same', 'No part of the gateway is there to take the request.'),
   'gateway.draining': row(-32603, 503, 'same', 'The gateway is stopping.'),
   'gateway.interrupted': row(-32603, 502, 'unknown-outcome', 'The part of the gateway that served the request is gone.'),

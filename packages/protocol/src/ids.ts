@@ -14,6 +14,8 @@ export type SessionId = Brand<string, 'SessionId'>;
 export type SessionKey = Brand<string, 'SessionKey'>;
 /** One client request and everything that belongs to it, unique in the whole system. */
 export type ExchangeId = Brand<string, 'ExchangeId'>;
+/** One question of the gateway to a client, unique in the whole system: its answer can be used for no other. Also the token its progress comes under. */
+export type QuestionId = Brand<string, 'QuestionId'>;
 /** The name an operator gave an upstream server in the configuration. */
 export type ServerName = Brand<string, 'ServerName'>;
 /** One open response stream of a client: a POST being answered or a GET stream. */
@@ -54,12 +56,22 @@ export function newWorkerId(role: string): WorkerId {
 }
 
 /** Makes ids that are unique in the system because the worker's own id is. */
-export function idSequence<Id extends ExchangeId | StreamId>(worker: WorkerId): () => Id {
+export function idSequence<Id extends ExchangeId | StreamId | QuestionId>(worker: WorkerId): () => Id {
   let count = 0;
   return () => {
     count += 1;
     return `${worker}-${count.toString(36)}` as Id;
   };
+}
+
+/**
+ * The worker that gave a question its id (a text: some clients read whole numbers of 32 bits only).
+ * @param id what a client says it answers.
+ * @returns undefined when it is no such id. Whether there is such a worker is not said.
+ */
+export function askerOf(id: unknown): WorkerId | undefined {
+  const worker = typeof id === 'string' ? /^(session-.{12})-[0-9a-z]{1,11}$/.exec(id)?.[1] : undefined;
+  return worker !== undefined && isToken(worker) ? (worker as WorkerId) : undefined;
 }
 
 /** A stream's id is a token. */

@@ -150,6 +150,17 @@ export interface TakenNotice {
   readonly key: SessionKey;
 }
 
+/** What a client says of something that a worker still works on which gave the session up: the answer to its question, a cancellation. */
+export interface LateMessage {
+  readonly key: SessionKey;
+  readonly posted: PostedMessage;
+}
+
+/** `closed`: it does not wait for that any more. `gone`: it works on nothing of that session. */
+export interface LateReply {
+  readonly outcome: 'taken' | 'closed' | 'gone';
+}
+
 /** A session worker's sign of life, every `presenceMs`. */
 export interface Presence {
   readonly worker: WorkerId;

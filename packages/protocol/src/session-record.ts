@@ -1,5 +1,6 @@
 /** What a session is revived from when the worker that held it is gone. Written when one of these changes, never per request. */
-import type { ServerName, WorkerId } from './ids.ts';
+import type { InputKey } from './exchange.ts';
+import type { QuestionId, ServerName, WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 import type { LogLevel } from './methods.ts';
 import type { LegacyRevision } from './revisions.ts';
@@ -19,6 +20,8 @@ export interface SessionRecord {
   readonly subscriptions: readonly (readonly [server: ServerName, uri: string])[];
   /** Adapters that keep something for it. */
   readonly bound?: readonly (readonly [server: ServerName, worker: WorkerId])[];
+  /** What servers asked it outside any call, and it has not answered. */
+  readonly questions?: readonly (readonly [id: QuestionId, server: ServerName, input: InputKey])[];
   /** Who holds it. Changed only by comparing the record's revision: two workers never hold one session. */
   readonly worker: WorkerId;
 }

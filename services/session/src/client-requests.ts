@@ -1,13 +1,15 @@
 /**
- * What servers ask of one client and the client has not answered. These requests have an id space of their own: a server's
- * id, a client's id and ours may all be 1 at once.
+ * What servers ask of one client and the client has not answered, under ids of our own: a server's id means nothing to a
+ * client that several servers ask.
  *
  * Invariants
  *  R1  A question goes out on the stream of the call that caused it, or on a GET stream when none did, and on no other.
  *  R2  An answer reaches the server once; a second one, or one to an id we never gave, is dropped.
- *  R3  When a call ends, its open questions are taken back with `notifications/cancelled`.
+ *  R3  No id is given twice, by whichever worker, and none is an id of another session: an answer is used for what was asked, or
+ *      for nothing. One that was meant for a worker that held the session before is for that one to use.
+ *  R4  When a call ends, its open questions are taken back with `notifications/cancelled`.
  */
-import { isObject, notificationText, type Asker, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse } from '@omnibus/protocol';
+import { fault, isObject, notificationText, toErrorObject, type Asker, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse, type QuestionId, type ServerName } from '@omnibus/protocol';
 
 /** The call that waits for answers, or the session itself. */
 export interface Asking {
@@ -20,25 +22,53 @@ export interface OpenQuestion {
   readonly asker: Asking;
   readonly input: InputKey;
   readonly stream: { send(text: string): void };
+  /** Of a question that belongs to no call: it outlives the worker that asked it. */
+  readonly standing?: ServerName;
 }
 
-export class ClientRequests {
-  readonly #open = new Map<number, OpenQuestion>();
-  readonly #originalMention: (result: JsonObject) => JsonObject;
-  #nextId = 0;
+/** A question of no call, as the session's record has it. */
+export type StandingQuestion = readonly [id: QuestionId, server: ServerName, input: InputKey];
 
-  /** @param originalMention gives what an answer mentions its original id. */
-  constructor(originalMention: (result: JsonObject) => JsonObject) {
+/** A user answers a few at a time; a server that asks without end is told so. */
+const maxOpen = 256;
+/** Of those that outlive the worker, so many are recorded, the latest. */
+const maxStanding = 32;
+
+export class ClientRequests {
+  readonly #open = new Map<QuestionId, OpenQuestion>();
+  readonly #nextId: () => QuestionId;
+  readonly #originalMention: (result: JsonObject) => JsonObject;
+
+  /**
+   * @param nextId of the worker: ids go on where another session's, or this session's when it was here before, left off (R3).
+   * @param originalMention gives what an answer mentions its original id.
+   */
+  constructor(nextId: () => QuestionId, originalMention: (result: JsonObject) => JsonObject) {
+    this.#nextId = nextId;
     this.#originalMention = originalMention;
   }
 
   ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
-    this.#nextId += 1;
-    const id = this.#nextId;
+    if (this.#open.size >= maxOpen) {
+      question.asker.answerInput(question.input, { error: toErrorObject(fault('session.busy', `the client has ${maxOpen} questions to answer`)) });
+      return;
+    }
+    const id = this.#nextId();
     this.#open.set(id, question);
     const meta = params['_meta'];
     const ownToken = isObject(meta) && 'progressToken' in meta ? { _meta: { ...meta, progressToken: id } } : {};
     question.stream.send(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, ...ownToken } })); // R1
+  }
+
+  /** A question that the client has and may still answer was asked by another worker. */
+  restore(id: QuestionId, question: OpenQuestion): void {
+    this.#open.set(id, question);
+  }
+
+  /** Those that belong to no call. */
+  get standing(): readonly StandingQuestion[] {
+    if (this.#open.size === 0) return [];
+    return [...this.#open].flatMap(([id, { standing, input }]) => (standing === undefined ? [] : [[id, standing, input] as const])).slice(-maxStanding);
   }
 
   /**
@@ -56,9 +86,9 @@ export class ClientRequests {
 
   /** @returns false when nobody waits for such an answer. */
   answer({ id, result, error }: JsonRpcResponse): boolean {
-    const question = typeof id === 'number' ? this.#open.get(id) : undefined;
+    const question = this.#open.get(id as QuestionId);
     if (question === undefined) return false;
-    this.#open.delete(id as number); // R2
+    this.#open.delete(id as QuestionId); // R2
     if (result !== undefined) question.asker.answerInput(question.input, { result: this.#originalMention(result) });
     else if (error !== undefined) question.asker.answerInput(question.input, { error });
     return true;
@@ -67,7 +97,7 @@ export class ClientRequests {
   /** Progress of the client on something it was asked. */
   progress(params: JsonObject | undefined): boolean {
     const token = params?.['progressToken'];
-    const question = typeof token === 'number' ? this.#open.get(token) : undefined;
+    const question = this.#open.get(token as QuestionId);
     if (question === undefined || params === undefined) return false;
     question.asker.passInputProgress(question.input, params);
     return true;
@@ -85,7 +115,7 @@ export class ClientRequests {
     for (const [requestId, question] of this.#open) {
       if (!concerns(question)) continue;
       this.#open.delete(requestId);
-      question.stream.send(notificationText('notifications/cancelled', { requestId, reason })); // R3
+      question.stream.send(notificationText('notifications/cancelled', { requestId, reason })); // R4
     }
   }
 }

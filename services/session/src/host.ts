@@ -2,7 +2,7 @@
 import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, ExchangeId, Limits, ServerName, StreamEntry } from '@omnibus/protocol';
+import type { Caller, ExchangeId, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -24,6 +24,13 @@ export interface SessionHost {
   /** What was sent on streams that clients may come back to; undefined where nothing outlives the process. */
   readonly streams: Journal<StreamEntry> | undefined;
   readonly nextExchangeId: () => ExchangeId;
+  readonly nextQuestionId: () => QuestionId;
+  /**
+   * Gives what a client said to a worker that held its session before.
+   * @param worker as a client names it: only one that is known is asked.
+   * @param heldBefore the one that the session's record named.
+   */
+  readonly passOn: (key: SessionKey, worker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage) => Promise<LateReply['outcome']>;
   /** Undefined when the endpoint has left the configuration. */
   readonly view: (caller: Caller) => View | undefined;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;

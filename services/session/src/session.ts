@@ -10,9 +10,9 @@ import { subjects, type Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, requestOf, resultText, sessionExtensions,
-  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
-  type JsonRpcNotification, type JsonRpcRequest, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
+  askerOf, changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, requestOf, resultText, sessionExtensions,
+  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
+  type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, type LateReply, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamEntry, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -44,7 +44,7 @@ export class Session {
   readonly #host: SessionHost;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #forwarding: Forwarding<PostStream>;
-  readonly #clientRequests = new ClientRequests((answer) => this.#forwarding.originalMention(answer));
+  readonly #clientRequests: ClientRequests;
   readonly #askings = new Map<ServerName, Asking>();
   readonly #posts: StreamTable;
   readonly #push: PushStreams;
@@ -59,6 +59,8 @@ export class Session {
   #isReady = false;
   /** Streams of another worker that are being read. */
   readonly #reviving = new Map<StreamId, Promise<void>>();
+  /** It was asked something outside calls, which its record knows. */
+  #wasStanding = false;
   /** The worker that held it before this one did. */
   #heldBefore: WorkerId | undefined;
 
@@ -68,6 +70,7 @@ export class Session {
     this.#host = host;
     this.#hooks = hooks;
     this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
+    this.#clientRequests = new ClientRequests(host.nextQuestionId, (answer) => this.#forwarding.originalMention(answer));
     const { streams } = host;
     const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     this.#posts = new StreamTable(keeper);
@@ -153,7 +156,10 @@ export class Session {
         if (notice.sessions.includes(this.key)) this.#askOutsideCalls(notice);
         return;
       case 'question-withdrawn':
-        if (notice.sessions.includes(this.key)) this.#clientRequests.withdraw(this.#asking(notice.server), notice.input, notice.reason);
+        if (notice.sessions.includes(this.key)) {
+          this.#clientRequests.withdraw(this.#asking(notice.server), notice.input, notice.reason);
+          this.#hooks.changed(this);
+        }
         return;
       case 'task-status':
         if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
@@ -188,15 +194,17 @@ export class Session {
 
   /** What another worker revives it from. */
   record(worker: WorkerId): SessionRecord {
+    const { standing } = this.#clientRequests;
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
       subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound,
       ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
+      ...(standing.length === 0 ? {} : { questions: standing }),
     };
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
-  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, bound, worker }: SessionRecord): void {
+  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, bound, questions, worker }: SessionRecord): void {
     this.#heldBefore = worker;
     this.#forwarding.subscriptions = subscriptions;
     for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
@@ -204,6 +212,8 @@ export class Session {
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.#logLevel = logLevel;
     for (const server of touched) this.#forwarding.touched.add(server);
+    this.#wasStanding = questions !== undefined;
+    for (const [id, server, input] of questions ?? []) this.#clientRequests.restore(id, this.#standingQuestion(server, input));
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
     if (!isReady) return;
     this.#actor.send({ type: 'client.initialized' });
@@ -336,38 +346,77 @@ export class Session {
   #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const stream = new PostStream(command, reply, requests, this.#posts);
+    const late: Promise<LateReply['outcome']>[] = [];
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':
           this.#serve(posted.message, stream);
           break;
         case 'notification':
-          this.#hearClient(posted.message);
+          this.#hearClient(posted);
           break;
         case 'response':
-          if (!this.#clientRequests.answer(posted.message)) this.#host.metrics.dropped('response_unsolicited');
+          if (!this.#takeAnswer(posted.message)) late.push(this.#passOn(posted, askerOf(posted.message.id)));
       }
     }
-    if (requests === 0) reply({ kind: 'accepted' });
+    if (requests > 0) return;
+    if (late.length === 0) {
+      reply({ kind: 'accepted' });
+      return;
+    }
+    // A user whose answer nobody uses is not to believe that it was (2025-11-25 transports: what is not accepted is answered with an HTTP error).
+    void Promise.all(late).then((outcomes) => reply(outcomes.includes('gone') ? { kind: 'refused', fault: fault('question.lost') } : { kind: 'accepted' }));
   }
 
-  #hearClient({ method, params }: JsonRpcNotification): void {
+  /** @returns false when nobody waits for it here. */
+  #takeAnswer(response: JsonRpcResponse): boolean {
+    const isTaken = this.#clientRequests.answer(response);
+    if (isTaken && this.#wasStanding) this.#hooks.changed(this);
+    return isTaken;
+  }
+
+  /** What the client says of something that is not open here, to the worker that held the session when it began. */
+  async #passOn(posted: Exclude<PostedMessage, { kind: 'request' }>, worker: WorkerId | undefined): Promise<LateReply['outcome']> {
+    const outcome = worker === undefined ? 'closed' : await this.#host.passOn(this.key, worker, this.#heldBefore, posted);
+    if (outcome !== 'taken') this.#host.metrics.dropped(posted.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');
+    return outcome;
+  }
+
+  /** The same, as it comes from the worker that holds the session now. */
+  hearLate(posted: PostedMessage): LateReply['outcome'] {
+    const isTaken = posted.kind === 'response' ? this.#takeAnswer(posted.message) : posted.kind === 'notification' && this.#hearOpen(posted.message);
+    return isTaken ? 'taken' : 'closed';
+  }
+
+  /** Of what concerns something that is open here. @returns false when it does not. */
+  #hearOpen({ method, params }: JsonRpcNotification): boolean {
+    if (method === 'notifications/progress') return this.#clientRequests.progress(params);
+    return method === 'notifications/cancelled' && this.#cancel(params) === 'cancelled';
+  }
+
+  #cancel(params: JsonObject | undefined): ReturnType<Forwarding<PostStream>['cancel']> {
+    const id = params?.['requestId'];
+    const reason = params?.['reason'];
+    return isJsonRpcId(id) ? this.#forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
+  }
+
+  #hearClient(posted: Extract<PostedMessage, { kind: 'notification' }>): void {
+    const { method, params } = posted.message;
     switch (method) {
       case 'notifications/initialized':
         this.#actor.send({ type: 'client.initialized' });
         return;
       case 'notifications/cancelled': {
-        const id = params?.['requestId'];
-        const reason = params?.['reason'];
-        const outcome = isJsonRpcId(id) ? this.#forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
-        if (outcome !== 'cancelled') this.#host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
+        const outcome = this.#cancel(params);
+        if (outcome === 'unknown' && this.#heldBefore !== undefined) void this.#passOn(posted, this.#heldBefore);
+        else if (outcome !== 'cancelled') this.#host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
         return;
       }
       case 'notifications/roots/list_changed':
         for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'roots-changed', session: this.key });
         return;
       case 'notifications/progress':
-        if (!this.#clientRequests.progress(params)) this.#host.metrics.dropped('notification_unknown');
+        if (!this.#clientRequests.progress(params)) void this.#passOn(posted, askerOf(params?.['progressToken']));
         return;
       default:
         this.#host.metrics.dropped('notification_unknown');
@@ -495,7 +544,13 @@ export class Session {
 
   /** What a server asks of this session outside any call: its connection to it is this session's own. */
   #askOutsideCalls({ server, input, method, params }: Extract<ServerNotice, { kind: 'question' }>): void {
-    this.#ask({ asker: this.#asking(server), input, stream: { send: (text) => this.#push.push(text) } }, method, this.#forwarding.publicQuestion(server, params));
+    this.#wasStanding = true;
+    this.#ask(this.#standingQuestion(server, input), method, this.#forwarding.publicQuestion(server, params));
+    this.#hooks.changed(this);
+  }
+
+  #standingQuestion(server: ServerName, input: InputKey): OpenQuestion {
+    return { asker: this.#asking(server), input, stream: { send: (text) => this.#push.push(text) }, standing: server };
   }
 
   /** The session as the one that answers a server. */

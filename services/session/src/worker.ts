@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptCommand, type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type Principal, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type Principal, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -13,6 +13,7 @@ import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
 import type { SessionHost } from './host.ts';
 import { ModernDesk } from './modern/desk.ts';
+import { Peers } from './peers.ts';
 import { Sealer } from './sealer.ts';
 import { SessionRecords } from './session-records.ts';
 import type { Reply } from './resumable-stream.ts';
@@ -61,6 +62,7 @@ export class SessionWorker {
   #config: Config;
   #isStopping = false;
   readonly #heart: Heart<Presence>;
+  readonly #peers: Peers;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
@@ -80,6 +82,7 @@ export class SessionWorker {
     this.#worker = worker;
     this.#records = new SessionRecords({ records, worker, wheel, log, taken: (key) => this.#lose(key) });
     this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#verify() });
+    this.#peers = new Peers({ bus, wheel, worker });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
       changed: (servers) => {
@@ -95,6 +98,8 @@ export class SessionWorker {
       drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
+      nextQuestionId: idSequence<QuestionId>(worker),
+      passOn: (key, asker, heldBefore, posted) => this.#passOn(key, asker, heldBefore, posted),
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
@@ -118,10 +123,12 @@ export class SessionWorker {
     this.#commands = await bus.subscribe(subjects.session(this.#worker), (message, answer) => this.#receive(message, answer));
     // Heard to the end: what a worker that leaves still works on is asked of it.
     await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
+    await bus.subscribe(subjects.sessionLate(this.#worker), ({ key, posted }, reply) => reply({ outcome: this.#sessions.get(key)?.session.hearLate(posted) ?? 'gone' }));
     await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => this.#records.verify(key));
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
       if (this.#held(key) !== undefined) reply({ worker: this.#worker });
     });
+    await this.#peers.start();
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
     // Whoever is told that a session is held here has heard of this worker before.
@@ -163,6 +170,7 @@ export class SessionWorker {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
       await this.#commands?.drain();
       this.#heart.stop();
+      this.#peers.stop();
     }
     for (const watch of this.#news) watch.close();
   }
@@ -187,6 +195,13 @@ export class SessionWorker {
     const session = command.kind === 'probe' || command.kind === 'detach' ? this.#sessions.get(key)?.session : this.#held(key);
     if (session === undefined) answer({ kind: 'moved' });
     else session.receive(command, answer);
+  }
+
+  /** Only a worker that is known is asked: a client's string never becomes a subject. */
+  async #passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome']> {
+    if (asker === this.#worker) return 'closed';
+    if (asker !== heldBefore && !this.#peers.others.includes(asker)) return 'gone';
+    return (await this.#peers.ask(asker, subjects.sessionLate(asker), { key, posted }))?.outcome ?? 'gone';
   }
 
   async #adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
