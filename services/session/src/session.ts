@@ -6,30 +6,29 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
  */
-import { subjects, type Journal } from '@omnibus/bus';
+import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  askerOf, changeKinds, fault, featuresOf, inputCapabilities, isJsonRpcId, isLogLevel, isPushStream, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, requestOf, resultText, sessionExtensions,
-  type Caller, type ChangeKind, type ControlCommand, type EventPosition, type ErrorReason, type ExchangeEvent, type ExchangeMethod, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
-  type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, type LateReply, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
-  type SessionCommand, type SessionKey, type SessionRecord, type StreamEntry, type StreamId, type WorkerId,
+  changeKinds, fault, featuresOf, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
+  type Caller, type ChangeKind, type ErrorReason, type ExchangeMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
+  type JsonRpcNotification, type JsonRpcRequest, type LateReply, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
+  type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
-import { ClientRequests, type Asking, type OpenQuestion } from './client-requests.ts';
 import { PostStream, type PostCommand } from './client-stream.ts';
-import { downLevelError, downLevelQuestion, downLevelResult } from './dialect/legacy/down-level.ts';
+import { downLevelError, downLevelResult } from './dialect/legacy/down-level.ts';
 import { plainModernError, plainResult } from './dialect/legacy/from-modern.ts';
 import { offeredCapabilities } from './dialect/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
 import { logText, plainError, progressText } from './dialect/messages.ts';
-import type { Exchange } from './exchange/exchange.ts';
-import { Forwarding, type ForwardedCall, type Party, type ServerAnswer } from './forwarding.ts';
+import { Forwarding, type Party, type ServerAnswer } from './forwarding.ts';
 import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
-import { LostStream } from './lost-stream.ts';
-import { ResumableStream, type Reply, type SentEvent } from './resumable-stream.ts';
+import { Questions } from './questions.ts';
+import type { Reply, SentEvent } from './resumable-stream.ts';
+import { Returning } from './returning.ts';
 import { HandedOut } from './routing/handed-out.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
@@ -44,8 +43,6 @@ export class Session {
   readonly #host: SessionHost;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #forwarding: Forwarding<PostStream>;
-  readonly #clientRequests: ClientRequests;
-  readonly #askings = new Map<ServerName, Asking>();
   readonly #posts: StreamTable;
   readonly #push: PushStreams;
   /** What servers may ask of this client. */
@@ -57,12 +54,8 @@ export class Session {
   /** What the client declared, as it did. */
   #declared: JsonObject = {};
   #isReady = false;
-  /** Streams of another worker that are being read. */
-  readonly #reviving = new Map<StreamId, Promise<void>>();
-  /** It was asked something outside calls, which its record knows. */
-  #wasStanding = false;
-  /** The worker that held it before this one did. */
-  #heldBefore: WorkerId | undefined;
+  readonly #questions: Questions;
+  readonly #returning: Returning;
 
   constructor(key: SessionKey, caller: Caller, host: SessionHost, hooks: SessionHooks) {
     this.key = key;
@@ -70,11 +63,20 @@ export class Session {
     this.#host = host;
     this.#hooks = hooks;
     this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
-    this.#clientRequests = new ClientRequests(host.nextQuestionId, (answer) => this.#forwarding.originalMention(answer));
     const { streams } = host;
     const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     this.#posts = new StreamTable(keeper);
     this.#push = new PushStreams(() => host.metrics.dropped('queue_full'), keeper);
+    this.#questions = new Questions({
+      key, host,
+      capabilities: () => this.#capabilities,
+      revision: () => this.#revision,
+      publicQuestion: (server, params) => this.#forwarding.publicQuestion(server, params),
+      originalMention: (answer) => this.#forwarding.originalMention(answer),
+      push: (text) => this.#push.push(text),
+      changed: () => this.#hooks.changed(this),
+    });
+    this.#returning = new Returning({ key, host, posts: this.#posts, push: this.#push, heldBefore: () => this.#questions.heldBefore });
     this.#actor = startActor(sessionMachine.provide({
       actions: {
         announcePending: () => {
@@ -138,7 +140,7 @@ export class Session {
         else reply({ kind: 'refused', fault: fault('batch.unsupported') });
         return;
       case 'attach':
-        if (command.after !== undefined) this.#resume(command.after, command.stream, reply);
+        if (command.after !== undefined) this.#returning.resume(command.after, command.stream, reply);
         else if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
         else this.#push.attach(command.stream, reply);
         return;
@@ -153,13 +155,10 @@ export class Session {
     if (view?.definition.servers.includes(notice.server) !== true) return;
     switch (notice.kind) {
       case 'question':
-        if (notice.sessions.includes(this.key)) this.#askOutsideCalls(notice);
+        if (notice.sessions.includes(this.key)) this.#questions.outsideCalls(notice);
         return;
       case 'question-withdrawn':
-        if (notice.sessions.includes(this.key)) {
-          this.#clientRequests.withdraw(this.#asking(notice.server), notice.input, notice.reason);
-          this.#hooks.changed(this);
-        }
+        if (notice.sessions.includes(this.key)) this.#questions.withdrawOutsideCalls(notice);
         return;
       case 'task-status':
         if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
@@ -194,7 +193,7 @@ export class Session {
 
   /** What another worker revives it from. */
   record(worker: WorkerId): SessionRecord {
-    const { standing } = this.#clientRequests;
+    const { standing } = this.#questions;
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
       subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound,
@@ -204,16 +203,15 @@ export class Session {
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
-  restore({ revision, capabilities, isReady, logLevel, touched, subscriptions, bound, questions, worker }: SessionRecord): void {
-    this.#heldBefore = worker;
+  restore(record: SessionRecord): void {
+    const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound } = record;
     this.#forwarding.subscriptions = subscriptions;
     for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
     this.#declared = capabilities;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.#logLevel = logLevel;
     for (const server of touched) this.#forwarding.touched.add(server);
-    this.#wasStanding = questions !== undefined;
-    for (const [id, server, input] of questions ?? []) this.#clientRequests.restore(id, this.#standingQuestion(server, input));
+    this.#questions.restore(record);
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
     if (!isReady) return;
     this.#actor.send({ type: 'client.initialized' });
@@ -279,70 +277,6 @@ export class Session {
 
   // --- what a POST brings --------------------------------------------------------------------------------------------
 
-  /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
-  #resume(after: EventPosition, reader: StreamId, reply: Reply): void {
-    const running = this.#reviving.get(after.stream);
-    if (running !== undefined) {
-      // Readers take over from each other in the order in which they came (T2).
-      void running.then(() => this.#resume(after, reader, reply));
-      return;
-    }
-    if (this.#push.resume(after, reader, reply)) return;
-    const post = this.#posts.find(after.stream);
-    if (post === undefined && this.#host.streams !== undefined) {
-      this.#reviving.set(after.stream, this.#revive(after, reader, reply, this.#host.streams).catch((error: unknown) => {
-        this.#host.log.error({ err: error, session: this.key }, 'what was sent on a stream could not be read');
-        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
-      }).finally(() => this.#reviving.delete(after.stream)));
-    } else if (post?.resume(after.sequence, reader, reply) !== true) {
-      reply({ kind: 'refused', fault: fault('stream.unknown') });
-    }
-  }
-
-  /** Goes on with a stream that another worker began. */
-  async #revive(after: EventPosition, reader: StreamId, reply: Reply, journal: Journal<StreamEntry>): Promise<void> {
-    const { bus, metrics, wheel, drainMs } = this.#host;
-    const lost = await LostStream.find({ bus, journal, key: this.key, stream: after.stream });
-    if (isPushStream(after.stream)) {
-      lost.close();
-      if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
-      else if (this.#push.revive(after, lost.events, reader, reply)) metrics.streamsResumed.inc();
-      else reply({ kind: 'refused', fault: fault('stream.unknown') });
-      return;
-    }
-    const stream = new ResumableStream(after.stream, undefined, undefined);
-    for (const event of lost.events) stream.restore(event);
-    if (!lost.isKnown || !stream.resume(after.sequence, reader, reply)) {
-      lost.close();
-      if (lost.isKnown || (this.#heldBefore !== undefined && requestOf(after.stream) !== undefined)) lost.conclude(after, reply);
-      else reply({ kind: 'refused', fault: fault('stream.unknown') });
-      return;
-    }
-    this.#posts.add(stream);
-    metrics.streamsResumed.inc();
-    const finish = (): void => {
-      lost.close();
-      this.#posts.ended(stream);
-    };
-    if (lost.isComplete) {
-      finish();
-      return;
-    }
-    lost.follow((event) => {
-      stream.restore(event);
-      if (event.last) finish();
-    });
-    const giveUp = (): void => {
-      if (lost.isComplete) return;
-      for (const event of lost.lastWords()) stream.restore(event);
-      finish();
-    };
-    void (this.#heldBefore === undefined ? Promise.resolve(false) : lost.isHeldBy(this.#heldBefore)).then((isHeld) => {
-      if (isHeld) wheel.schedule(drainMs(), giveUp);
-      else giveUp();
-    }, giveUp);
-  }
-
   #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const stream = new PostStream(command, reply, requests, this.#posts);
@@ -356,7 +290,7 @@ export class Session {
           this.#hearClient(posted);
           break;
         case 'response':
-          if (!this.#takeAnswer(posted.message)) late.push(this.#passOn(posted, askerOf(posted.message.id)));
+          if (!this.#questions.takeAnswer(posted.message)) late.push(this.#questions.passOn(posted, posted.message.id));
       }
     }
     if (requests > 0) return;
@@ -368,29 +302,15 @@ export class Session {
     void Promise.all(late).then((outcomes) => reply(outcomes.includes('gone') ? { kind: 'refused', fault: fault('question.lost') } : { kind: 'accepted' }));
   }
 
-  /** @returns false when nobody waits for it here. */
-  #takeAnswer(response: JsonRpcResponse): boolean {
-    const isTaken = this.#clientRequests.answer(response);
-    if (isTaken && this.#wasStanding) this.#hooks.changed(this);
-    return isTaken;
-  }
-
-  /** What the client says of something that is not open here, to the worker that held the session when it began. */
-  async #passOn(posted: Exclude<PostedMessage, { kind: 'request' }>, worker: WorkerId | undefined): Promise<LateReply['outcome']> {
-    const outcome = worker === undefined ? 'closed' : await this.#host.passOn(this.key, worker, this.#heldBefore, posted);
-    if (outcome !== 'taken') this.#host.metrics.dropped(posted.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');
-    return outcome;
-  }
-
-  /** The same, as it comes from the worker that holds the session now. */
+  /** What the client says of what is open here, as it comes from the worker that holds the session now. */
   hearLate(posted: PostedMessage): LateReply['outcome'] {
-    const isTaken = posted.kind === 'response' ? this.#takeAnswer(posted.message) : posted.kind === 'notification' && this.#hearOpen(posted.message);
+    const isTaken = posted.kind === 'response' ? this.#questions.takeAnswer(posted.message) : posted.kind === 'notification' && this.#hearOpen(posted.message);
     return isTaken ? 'taken' : 'closed';
   }
 
   /** Of what concerns something that is open here. @returns false when it does not. */
   #hearOpen({ method, params }: JsonRpcNotification): boolean {
-    if (method === 'notifications/progress') return this.#clientRequests.progress(params);
+    if (method === 'notifications/progress') return this.#questions.takeProgress(params);
     return method === 'notifications/cancelled' && this.#cancel(params) === 'cancelled';
   }
 
@@ -408,7 +328,7 @@ export class Session {
         return;
       case 'notifications/cancelled': {
         const outcome = this.#cancel(params);
-        if (outcome === 'unknown' && this.#heldBefore !== undefined) void this.#passOn(posted, this.#heldBefore);
+        if (outcome === 'unknown' && this.#questions.heldBefore !== undefined) void this.#questions.passTo(this.#questions.heldBefore, posted);
         else if (outcome !== 'cancelled') this.#host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
         return;
       }
@@ -416,7 +336,7 @@ export class Session {
         for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'roots-changed', session: this.key });
         return;
       case 'notifications/progress':
-        if (!this.#clientRequests.progress(params)) void this.#passOn(posted, askerOf(params?.['progressToken']));
+        if (!this.#questions.takeProgress(params)) void this.#questions.passOn(posted, params?.['progressToken']);
         return;
       default:
         this.#host.metrics.dropped('notification_unknown');
@@ -513,9 +433,9 @@ export class Session {
       push: (text) => this.#push.push(text),
       progressText,
       logText: (params, view, server) => (this.#wantsLog(params) ? logText(params, this.#sourceName(view, server)) : undefined),
-      ask: (asker, call, _server, event) => this.#askClient(asker, call, event),
-      inputWithdrawn: (asker, input, reason) => this.#clientRequests.withdraw(asker, input, reason),
-      askerEnded: (asker, reason) => this.#clientRequests.withdrawAll(asker, reason),
+      ask: (asker, { stream }, _server, event) => this.#questions.ofCall(asker, stream, event),
+      inputWithdrawn: (asker, input, reason) => this.#questions.withdraw(asker, input, reason),
+      askerEnded: (asker, reason) => this.#questions.withdrawAll(asker, reason),
       answerOf: (method, answer, wrapsOutput) => this.#legacyAnswer(method, answer, wrapsOutput),
     };
   }
@@ -524,47 +444,6 @@ export class Session {
     const plain = answer.kind === 'error' ? plainModernError(method, plainError(answer.error)) : answer;
     if (plain.kind === 'error') return downLevelError(method, plain.error, this.#revision);
     return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.#revision) };
-  }
-
-  #askClient(asker: Exchange, { stream }: ForwardedCall<PostStream>, { input, method, params, movedFrom }: InputEvent): void {
-    if (movedFrom !== undefined && this.#clientRequests.move(movedFrom, input, asker)) return;
-    this.#ask({ asker, input, stream }, method, params);
-  }
-
-  #ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
-    const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
-    if (!(inputCapabilities[method] in this.#capabilities)) {
-      refuse(-32_601, `the client declared no capability for ${method}`);
-      return;
-    }
-    const known = downLevelQuestion(method, params, this.#revision);
-    if ('problem' in known) refuse(-32_602, known.problem);
-    else this.#clientRequests.ask(question, method, known.params);
-  }
-
-  /** What a server asks of this session outside any call: its connection to it is this session's own. */
-  #askOutsideCalls({ server, input, method, params }: Extract<ServerNotice, { kind: 'question' }>): void {
-    this.#wasStanding = true;
-    this.#ask(this.#standingQuestion(server, input), method, this.#forwarding.publicQuestion(server, params));
-    this.#hooks.changed(this);
-  }
-
-  #standingQuestion(server: ServerName, input: InputKey): OpenQuestion {
-    return { asker: this.#asking(server), input, stream: { send: (text) => this.#push.push(text) }, standing: server };
-  }
-
-  /** The session as the one that answers a server. */
-  #asking(server: ServerName): Asking {
-    const known = this.#askings.get(server);
-    if (known !== undefined) return known;
-    const tell = (command: ControlCommand): void => this.#host.bus.publish(subjects.backendControl(server), command);
-    const asking: Asking = {
-      id: this.key,
-      answerInput: (input, answer) => tell({ kind: 'answer', asker: this.key, input, answer }),
-      passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: this.key, input, params }),
-    };
-    this.#askings.set(server, asking);
-    return asking;
   }
 
   #sourceName(view: View, server: ServerName): string | undefined {
@@ -579,8 +458,6 @@ export interface SessionHooks {
   /** Its record is old. */
   changed(session: Session): void;
 }
-
-type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
 
 /** A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours. */
 function readCursor(params: JsonObject | undefined): string | undefined | typeof invalidCursor {
