@@ -10,6 +10,14 @@ const required: Record<ListKind, readonly (readonly [field: string, kind: 'strin
 
 const identity: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
 
+/** Globs of profiles are tried on names, and people and models read them. */
+const maxNameLength = 1_024;
+/** Characters of one entry as JSON, and of one list: it is held by every session worker, and sent to every client. */
+const maxEntryLength = 1024 * 1024;
+const maxListLength = 64 * 1024 * 1024;
+/** What is said about entries that were left out; a bad list has thousands of them. */
+const maxRejected = 100;
+
 export interface CheckedEntries<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
   /** What was left out and why, in words. */
@@ -21,18 +29,38 @@ export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly
   const entries: JsonObject[] = [];
   const rejected: string[] = [];
   const seen = new Set<unknown>();
+  let length = 0;
   for (const [index, value] of values.entries()) {
     const problem = entryProblem(kind, value, seen);
-    if (problem !== undefined) rejected.push(`${kind}[${index}]: ${problem}`);
-    else if (entries.length === maxEntries) {
-      rejected.push(`${kind}: only the first ${maxEntries} of ${values.length} are kept`);
+    const text = problem === undefined ? entryText(value as JsonObject) : { problem };
+    if (typeof text !== 'string') {
+      if (rejected.length < maxRejected) rejected.push(`${kind}[${index}]: ${text.problem}`);
+    } else if (entries.length === maxEntries || length + text.length > maxListLength) {
+      rejected.push(`${kind}: only the first ${entries.length} of ${values.length} are kept`);
       break;
     } else {
+      length += text.length;
       entries.push(value as JsonObject);
       seen.add((value as JsonObject)[identity[kind]]);
     }
   }
   return { entries: entries as unknown as CatalogLists[Kind], rejected };
+}
+
+/** Whether a list of a record is one whose entries can be told apart. */
+export function hasIdentities(kind: ListKind, list: unknown): boolean {
+  return Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
+}
+
+/** An entry as JSON, or why it cannot be shown: whoever reads the catalogue of another process does not know who checked it. */
+export function entryText(entry: JsonObject): string | { readonly problem: string } {
+  let text: string;
+  try {
+    text = JSON.stringify(entry);
+  } catch (error) {
+    return { problem: `it cannot be written as JSON: ${(error as Error).message}` };
+  }
+  return text.length > maxEntryLength ? { problem: `it is longer than ${maxEntryLength} characters` } : text;
 }
 
 function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>): string | undefined {
@@ -46,6 +74,7 @@ function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>
     const headers = parameterHeaders(value['inputSchema'] as JsonObject);
     if ('problem' in headers) return headers.problem;
   }
-  const id = value[identity[kind]];
-  return seen.has(id) ? `a second entry with ${identity[kind]} ${JSON.stringify(id)}` : undefined;
+  const id = value[identity[kind]] as string;
+  if ((kind === 'tools' || kind === 'prompts') && id.length > maxNameLength) return `its name is longer than ${maxNameLength} characters`;
+  return seen.has(id) ? `a second entry with ${identity[kind]} ${JSON.stringify(id.slice(0, 200))}` : undefined;
 }

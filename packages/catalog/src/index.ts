@@ -1,4 +1,5 @@
 export { checkEntries } from './entry.ts';
 export type { EndpointDefinition } from './profile.ts';
+export type { ResourceMatch } from './uris.ts';
 export { View } from './view.ts';
-export type { Route } from './view.ts';
+export type { Route, ViewProblem } from './view.ts';

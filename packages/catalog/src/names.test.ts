@@ -34,4 +34,25 @@ describe('public names', () => {
       for (const name of names.keys()) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
     }));
   });
+
+  it('are one for each of 10,000 tools whose names begin alike and hold what no name may, in reasonable time', () => {
+    const began = Date.now();
+    const entries = Array.from({ length: 10_000 }, (_, index) => ({ server: 'a', original: ([' ', '/', '💥', '\u0000', '_'][index % 5] as string).repeat(70 + (index % 3)) + String(index) }));
+    const names = publicNames(entries, true, new Map());
+    expect(names.size).toBe(10_000);
+    expect(Date.now() - began).toBeLessThan(20_000);
+  });
+
+  it('tell names apart that differ only in halves of surrogate pairs', () => {
+    const entries = ['\u{d800}', '\u{d801}', '\u{fffd}', '\u{d800}'].map((original, index) => ({ server: index === 3 ? 'b' : 'a', original }));
+    expect(publicNames(entries, false, new Map()).size).toBe(4);
+  });
+
+  it('give way until they are free when an operator\'s choice is in the way', () => {
+    const entries = [{ server: 'a', original: 'x' }, { server: 'b', original: 'y' }, { server: 'a__b', original: 'x' }, { server: 'a', original: 'b__x' }];
+    const first = publicNames(entries, true, new Map());
+    const taken = [...first.keys()][3] as string;
+    const names = publicNames(entries, true, new Map([['a/x', taken], ['b/y', taken]]));
+    expect(new Set(names.values())).toEqual(new Set(entries));
+  });
 });

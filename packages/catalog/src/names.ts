@@ -41,12 +41,14 @@ export function publicNames<Entry extends NamedEntry>(
   for (const entry of entries) {
     let name = wanted(entry);
     if ((claims.get(name) ?? 0) > 1) name = prefixedName(entry);
-    if (names.has(name)) name = fitName(`${name}_${shortHash(`${entry.server}/${entry.original}`)}`);
+    // Names can be made to collide; whoever comes later in the endpoint's order gives way until nothing is in the way.
+    for (let turn = 0; names.has(name); turn += 1) name = fitName(`${prefixedName(entry)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`);
     names.set(name, entry);
   }
   return names;
 }
 
+/** Half a surrogate pair has no bytes of its own, so a text with one is hashed as it is written in JSON. */
 function shortHash(text: string): string {
-  return hash('sha256', text, 'hex').slice(0, hashLength);
+  return hash('sha256', text.isWellFormed() ? text : JSON.stringify(text), 'hex').slice(0, hashLength);
 }

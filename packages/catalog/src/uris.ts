@@ -1,8 +1,9 @@
 /**
  * Resource URIs are identities and pass unchanged; a server is found by who lists the URI, then by the most specific
- * template that matches. Only when two servers list the same URI does the later one get an alias.
+ * template that matches (`uri-template.ts`). Only when two servers list the same URI does the later one get an alias.
  */
 import type { ServerName } from '@omnibus/protocol';
+import { UriTemplate } from './uri-template.ts';
 
 const aliasPrefix = 'omnibus://';
 
@@ -18,11 +19,14 @@ export function parseAlias(uri: string): { readonly server: string; readonly uri
   return { server: uri.slice(aliasPrefix.length, slash), uri: uri.slice(slash + 1) };
 }
 
-interface TemplateMatcher {
+/** Templates of one server that are matched with URIs, and how many of them are tried for one: a URI costs a server a bounded time. */
+const maxTemplatesOfServer = 1_000;
+const maxTried = 32;
+
+/** A server that may have a URI, and how surely: the literal characters of its template, or infinite when it lists the URI itself. */
+export interface ResourceMatch {
   readonly server: ServerName;
-  readonly pattern: RegExp;
-  /** Literal characters: what makes one template more specific than another. */
-  readonly literals: number;
+  readonly specificity: number;
 }
 
 export interface ResourceClaim {
@@ -40,7 +44,8 @@ export class ResourceIndex {
   /** For each server, the URIs it shares with an earlier one. */
   readonly #aliased = new Map<ServerName, Set<string>>();
   readonly #templateOwners = new Map<string, ServerName>();
-  readonly #templates: readonly TemplateMatcher[];
+  /** By server, the most specific first. */
+  readonly #templates: ReadonlyMap<ServerName, readonly UriTemplate[]>;
 
   /** @param claims in the order of the configuration: the first to claim a URI keeps it. */
   constructor(claims: readonly ResourceClaim[], templates: readonly TemplateClaim[]) {
@@ -53,14 +58,25 @@ export class ResourceIndex {
       }
     }
     for (const { server, uriTemplate } of templates) if (!this.#templateOwners.has(uriTemplate)) this.#templateOwners.set(uriTemplate, server);
-    this.#templates = templates
-      .map(({ server, uriTemplate }) => ({ server, ...compileTemplate(uriTemplate) }))
-      .toSorted((a, b) => b.literals - a.literals);
+    this.#templates = new Map([...Map.groupBy(templates, ({ server }) => server)].map(([server, own]) => [server, parseTemplates(own)]));
   }
 
   /** The server of a URI, or of a template as completion names it, as far as the catalogue tells. */
   ownerOf(uri: string): ServerName | undefined {
-    return this.#owners.get(uri) ?? this.#templateOwners.get(uri) ?? this.#templates.find(({ pattern }) => pattern.test(uri))?.server;
+    return this.matches(uri)[0]?.server;
+  }
+
+  /** Every server that may have a URI, the likeliest first; of equals, the earlier in the endpoint's order. */
+  matches(uri: string): readonly ResourceMatch[] {
+    const owner = this.#owners.get(uri) ?? this.#templateOwners.get(uri);
+    if (owner !== undefined) return [{ server: owner, specificity: Infinity }];
+    const found: ResourceMatch[] = [];
+    for (const [server, templates] of this.#templates) {
+      let tried = 0;
+      const template = templates.find((each) => each.mayMatch(uri) && (tried += 1) <= maxTried && each.matches(uri));
+      if (template !== undefined) found.push({ server, specificity: template.literals });
+    }
+    return found.toSorted((a, b) => b.specificity - a.specificity);
   }
 
   hasAliases(server: ServerName): boolean {
@@ -73,33 +89,6 @@ export class ResourceIndex {
   }
 }
 
-/**
- * A pattern for the URIs an RFC 6570 template can expand to. Expansions with operators may hold anything their operator
- * allows; a plain `{name}` stops at reserved characters.
- */
-function compileTemplate(template: string): { readonly pattern: RegExp; readonly literals: number } {
-  let pattern = '';
-  let literals = 0;
-  for (const part of template.split(/(\{[^{}]*\})/)) {
-    if (part.startsWith('{') && part.endsWith('}')) {
-      pattern += expansionPattern(part.slice(1, -1));
-    } else {
-      pattern += part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-      literals += part.length;
-    }
-  }
-  return { pattern: new RegExp(`^${pattern}$`), literals };
-}
-
-function expansionPattern(expression: string): string {
-  switch (expression[0]) {
-    case '+': return '.+';
-    case '#': return '(?:#.*)?';
-    case '.': return '(?:\\.[^/?#]*)?';
-    case '/': return '(?:/[^?#]*)?';
-    case ';': return '(?:;[^/?#]*)?';
-    case '?': return '(?:\\?[^#]*)?';
-    case '&': return '(?:&[^#]*)?';
-    default: return expression.endsWith('*') ? '[^?#]+' : '[^/?#]+';
-  }
+function parseTemplates(claims: readonly TemplateClaim[]): UriTemplate[] {
+  return claims.slice(0, maxTemplatesOfServer).flatMap(({ uriTemplate }) => UriTemplate.parse(uriTemplate) ?? []).toSorted((a, b) => b.literals - a.literals);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noAnnouncements, noLists, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type ServerName } from '@omnibus/protocol';
+import { noAnnouncements, noLists, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type JsonObject, type ServerName, type ToolEntry } from '@omnibus/protocol';
 import type { EndpointDefinition } from './profile.ts';
 import { View } from './view.ts';
 
@@ -99,5 +99,69 @@ describe('a view', () => {
     expect(before.changesSince(before)).toEqual([]);
     expect(other.changesSince(before)).toEqual(['tools']);
     expect(announced.changesSince(before)).toEqual(['prompts']);
+  });
+
+  it('of one server whose tool nests 6,000 deep lacks that tool, and nothing else', () => {
+    let deep: object = { type: 'string' };
+    for (let level = 0; level < 6_000; level += 1) deep = { items: deep };
+    const bad = record('bad', {
+      tools: [{ name: 'in', inputSchema: deep as JsonObject }, { name: 'out', inputSchema: {}, outputSchema: { type: 'array', items: deep } }, tool('fine')], prompts: [{ name: 'p', _meta: deep }],
+      resources: [{ uri: 'x://1', name: 'r', _meta: deep }, resource('x://2')], resourceTemplates: [{ uriTemplate: 'x://{a}', name: 't', _meta: deep }],
+    });
+    const view = new View(definition(['good', 'bad']), catalog(record('good', { tools: [tool('x')] }), bad));
+    expect(namesOf(view)).toEqual(['good__x', 'bad__fine']);
+    expect(view.modernList('tools', undefined)).toContain('bad__fine');
+    expect(view.list('prompts', undefined)).toBe('{"prompts":[]}');
+    expect(view.list('resources', undefined)).toContain('x://2');
+    expect(view.problems.map(({ server }) => server)).toContain('bad');
+    expect(view.problems.every(({ server }) => server === 'bad')).toBe(true);
+  });
+
+  it('leaves a record out that is none, whoever wrote it', () => {
+    const good = record('good', { tools: [tool('x')] });
+    for (const broken of [{}, { capabilities: {}, lists: {}, announcements: {} }, { ...good, lists: { ...good.lists, tools: [null] } }, { ...good, lists: { ...good.lists, resources: {} } }, { ...good, capabilities: null }]) {
+      const view = new View(definition(['good', 'bad']), catalog(good, { ...broken, server: 'bad' } as unknown as CatalogRecord));
+      expect(namesOf(view)).toEqual(['good__x']);
+      expect(view.problems).toEqual([{ server: 'bad', problem: 'its record in the catalogue is not one' }]);
+    }
+  });
+
+  it('shows what a server says of its entries as it is, whatever its type, where nothing is computed from it', () => {
+    const odd = { name: 'odd', inputSchema: { type: 7, properties: [], required: 'x' }, outputSchema: 'none', annotations: 5, execution: [], title: {}, icons: [{ src: 'javascript:alert(1)' }], _meta: { x: 'y' } };
+    const view = new View(definition(['a'], { pin: new Map([['a/odd', { a: 1 }]]) }), catalog(record('a', { tools: [odd as unknown as ToolEntry] })));
+    expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({ tools: [{ ...odd, execution: undefined, inputSchema: { ...odd.inputSchema, properties: {} } }] });
+  });
+
+  it('ends a page early when its entries are large', () => {
+    const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(900_000), inputSchema: {} }));
+    const view = new View(definition(['a']), catalog(record('a', { tools })));
+    expect((view.list('tools', undefined) as string).length).toBeLessThan(6_000_000);
+    const seen: string[] = [];
+    for (let cursor: string | undefined, page = 0; page === 0 || cursor !== undefined; page += 1) {
+      const list = JSON.parse(view.list('tools', cursor) as string) as { tools: { name: string }[]; nextCursor?: string };
+      seen.push(...list.tools.map(({ name }) => name));
+      cursor = list.nextCursor;
+    }
+    expect(seen).toEqual(tools.map(({ name }) => name));
+  });
+
+  it('refuses a cursor that was not handed out, of any form and length', () => {
+    const view = new View(definition(['a'], { pageSize: 1 }), catalog(record('a', { tools: [tool('1'), tool('2')] })));
+    const { nextCursor } = JSON.parse(view.list('tools', undefined) as string) as { nextCursor: string };
+    expect(view.list('tools', nextCursor)).toBeDefined();
+    for (const forged of ['.'.repeat(8_000_000), nextCursor.replace(/1$/, '0'), nextCursor.replace(/1$/, '-1'), nextCursor.replace(/1$/, '01'), nextCursor.replace(/1$/, '1e0'), nextCursor.replace(/1$/, '9'.repeat(400)), '__proto__', 'tools..1']) {
+      expect(view.list('tools', forged), forged.slice(0, 40)).toBeUndefined();
+    }
+  });
+
+  it('gives the words of each server an equal share, so that no server talks the others away', () => {
+    const view = new View(definition(['a', 'b']), catalog(record('a', {}, { instructions: 'a'.repeat(100_000) }), record('b', {}, { instructions: 'Use me for weather.' })));
+    expect(view.instructions()).toContain('Use me for weather.');
+    expect((view.instructions() as string).length).toBeLessThan(17_000);
+  });
+
+  it('takes tools away that a profile takes away, also those whose names begin with a dot', () => {
+    const view = new View(definition(['a'], { tools: ['!a/*'] }), catalog(record('a', { tools: [tool('.hidden'), tool('plain')] })));
+    expect(namesOf(view)).toEqual([]);
   });
 });

@@ -6,12 +6,14 @@
  *  V1  The same records and definition give the same bytes, in every process and whatever order servers connected in.
  *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
+ *  V4  What of one server cannot be shown is left out, with a reason in `problems`; it takes nothing else with it.
  */
 import { hash } from 'node:crypto';
 import {
-  changeKinds, featuresOf, isObject, servesTasks,
+  changeKinds, featuresOf, isObject, listKinds, servesTasks,
   type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
 } from '@omnibus/protocol';
+import { entryText, hasIdentities } from './entry.ts';
 import { needsWrapping, wrapSchema } from './output-schema.ts';
 import { publicNames, type NamedEntry } from './names.ts';
 import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
@@ -42,7 +44,18 @@ interface Named extends NamedEntry, Route {
   readonly isUp: boolean;
 }
 
+/** What a server's entries kept out of the lists. */
+export interface ViewProblem {
+  readonly server: ServerName;
+  readonly problem: string;
+}
+
 const maxInstructionsLength = 16 * 1024;
+/** A page ends with the entry that makes it longer than this, so that nobody is sent a hundred of the longest at once. */
+const maxPageLength = 4 * 1024 * 1024;
+const maxProblems = 100;
+/** Cursors of ours are shorter; a longer one is not even looked at. */
+const maxCursorLength = 100;
 
 export class View {
   readonly definition: EndpointDefinition;
@@ -56,12 +69,13 @@ export class View {
   readonly #pages: Record<ListKind, readonly Page[]>;
   /** Made when the first client of 2026-07-28 asks. */
   #modernTools: readonly Page[] | undefined;
+  readonly #problems: ViewProblem[] = [];
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
 
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
     this.definition = definition;
-    this.records = definition.servers.flatMap((server) => catalog.get(server) ?? []);
+    this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
     this.isWhole = this.#up().length === definition.servers.length;
     const prefixed = isPrefixed(definition);
     const isShown = toolFilter(definition.tools);
@@ -80,13 +94,12 @@ export class View {
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
     );
-    const lists = {
-      tools: this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name, false)),
+    const texts = {
+      tools: this.#listed(this.#tools, (tool, name) => publicTool(tool, name, false)),
       prompts: this.#listed(this.#prompts, ({ entry }, name) => ({ ...entry, name })),
-      resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.map((entry) => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) }))),
-      resourceTemplates: this.#up().flatMap(({ lists: { resourceTemplates } }) => [...resourceTemplates]),
+      resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.flatMap((entry) => this.#text(server, () => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) })))),
+      resourceTemplates: this.#up().flatMap(({ server, lists: { resourceTemplates } }) => resourceTemplates.flatMap((entry) => this.#text(server, () => entry))),
     };
-    const texts = mapLists(lists, (entries) => entries.map((entry) => JSON.stringify(entry)));
     this.versions = mapLists(texts, (entries) => hash('sha256', entries.join('\n'), 'base64url').slice(0, 12));
     this.#pages = mapLists(texts, (entries, kind) => this.#paginate(kind, entries));
   }
@@ -96,17 +109,23 @@ export class View {
     return this.#page(kind, this.#pages[kind], cursor);
   }
 
+  /** What could not be shown, for whoever runs the gateway. The first hundred. */
+  get problems(): readonly ViewProblem[] {
+    return this.#problems;
+  }
+
   #page(kind: ListKind, pages: readonly Page[], cursor: string | undefined): string | undefined {
     if (cursor === undefined) return pages[0]?.json;
+    if (cursor.length > maxCursorLength) return undefined;
     const [cursorKind, version, index] = cursor.split('.');
-    if (cursorKind !== kind || version !== this.versions[kind] || !/^\d+$/.test(index ?? '')) return undefined;
+    if (cursorKind !== kind || version !== this.versions[kind] || !/^[1-9]\d*$/.test(index ?? '')) return undefined;
     return pages[Number(index)]?.json;
   }
 
   /** The same for a client of 2026-07-28. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
     if (kind !== 'tools') return this.list(kind, cursor);
-    this.#modernTools ??= this.#paginate('tools', this.#listed(this.#tools, (tool, name) => this.#publicTool(tool, name, true)).map((entry) => JSON.stringify(entry)));
+    this.#modernTools ??= this.#paginate('tools', this.#listed(this.#tools, (tool, name) => publicTool(tool, name, true)));
     return this.#page('tools', this.#modernTools, cursor);
   }
 
@@ -169,7 +188,8 @@ export class View {
       if (instructions === undefined || instructions === '') return [];
       return [this.definition.servers.length > 1 ? `# ${server}\n\n${instructions}` : instructions];
     });
-    return parts.length === 0 ? undefined : parts.join('\n\n').slice(0, maxInstructionsLength);
+    const share = Math.floor(maxInstructionsLength / parts.length);
+    return parts.length === 0 ? undefined : parts.map((part) => part.slice(0, share)).join('\n\n');
   }
 
   /** The lists that a client of the older view must be told about: those that read differently, and those a server announced. */
@@ -191,26 +211,53 @@ export class View {
     return this.records.filter(({ status }) => status === 'up'); // V2
   }
 
-  #listed(names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): JsonObject[] {
-    return [...names].filter(([, { isUp }]) => isUp).map(([publicName, named]) => show(named, publicName));
+  #listed(names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): string[] {
+    return [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, named]) => this.#text(named.server, () => show(named, publicName)));
   }
 
-  #publicTool({ entry, pinned, taskSupport, wrapsOutput }: Named, name: string, isModern: boolean): JsonObject {
-    const { execution, ...plain } = entry as ToolEntry;
-    const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
-    const tool = taskSupport === 'forbidden' || isModern ? shown : { ...shown, execution };
-    return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
+  /** An entry as a client sees it, or nothing (V4). */
+  #text(server: ServerName, show: () => JsonObject): string[] {
+    try {
+      const text = entryText(show());
+      if (typeof text === 'string') return [text];
+      this.#leaveOut(server, text.problem);
+    } catch (error) {
+      this.#leaveOut(server, `an entry cannot be shown: ${(error as Error).message}`);
+    }
+    return [];
+  }
+
+  /** The record, if its shape is one: it comes over the bus, perhaps from another version. */
+  #sound(server: ServerName, record: CatalogRecord | undefined): CatalogRecord[] {
+    if (record === undefined) return [];
+    const isSound = isObject(record.capabilities) && isObject(record.lists) && isObject(record.announcements) && listKinds.every((kind) => hasIdentities(kind, record.lists[kind]));
+    if (!isSound) this.#leaveOut(server, 'its record in the catalogue is not one');
+    return isSound ? [record] : [];
+  }
+
+  #leaveOut(server: ServerName, problem: string): void {
+    if (this.#problems.length < maxProblems) this.#problems.push({ server, problem });
   }
 
   #paginate(kind: ListKind, entries: readonly string[]): Page[] {
     const { pageSize } = this.definition;
     const pages: Page[] = [];
-    for (let start = 0; start === 0 || start < entries.length; start += pageSize) {
-      const next = start + pageSize < entries.length ? `,"nextCursor":${JSON.stringify(`${kind}.${this.versions[kind]}.${pages.length + 1}`)}` : '';
-      pages.push({ json: `{"${kind}":[${entries.slice(start, start + pageSize).join(',')}]${next}}` });
+    for (let start = 0; start === 0 || start < entries.length;) {
+      let end = start;
+      for (let length = 0; end < entries.length && end - start < pageSize && length <= maxPageLength; end += 1) length += (entries[end] as string).length;
+      const next = end < entries.length ? `,"nextCursor":${JSON.stringify(`${kind}.${this.versions[kind]}.${pages.length + 1}`)}` : '';
+      pages.push({ json: `{"${kind}":[${entries.slice(start, end).join(',')}]${next}}` });
+      start = Math.max(end, 1);
     }
     return pages;
   }
+}
+
+function publicTool({ entry, pinned, taskSupport, wrapsOutput }: Named, name: string, isModern: boolean): JsonObject {
+  const { execution, ...plain } = entry as ToolEntry;
+  const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
+  const tool = taskSupport === 'forbidden' || isModern ? shown : { ...shown, execution };
+  return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
 }
 
 function taskSupportOf({ execution }: JsonObject): TaskSupport {
@@ -225,8 +272,8 @@ function isRepeatable({ annotations }: JsonObject): boolean {
 
 function withoutArguments(schema: JsonObject, pinned: JsonObject): JsonObject {
   const isFree = (name: string): boolean => !Object.hasOwn(pinned, name);
-  const properties = Object.fromEntries(Object.entries((schema['properties'] as JsonObject | undefined) ?? {}).filter(([name]) => isFree(name)));
-  const required = Array.isArray(schema['required']) ? { required: (schema['required'] as string[]).filter(isFree) } : {};
+  const properties = Object.fromEntries(Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).filter(([name]) => isFree(name)));
+  const required = Array.isArray(schema['required']) ? { required: (schema['required'] as unknown[]).filter((name) => typeof name !== 'string' || isFree(name)) } : {};
   return { ...schema, properties, ...required };
 }
 

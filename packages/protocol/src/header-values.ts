@@ -27,6 +27,11 @@ export interface ParameterHeader {
 }
 
 const annotation = 'x-mcp-header';
+/** All headers of a request are 16 KB at most servers, so no more would ever arrive. */
+const maxParameterHeaders = 100;
+const maxHeaderNameLength = 200;
+/** Arguments themselves nest no deeper (`limits.maxJsonDepth`). */
+const maxParameterDepth = 128;
 /** Schemas are asked with every call; each is read once. */
 const read = new WeakMap<JsonObject, ReturnType<typeof parameterHeaders>>();
 
@@ -40,38 +45,58 @@ export function parameterHeaders(schema: JsonObject): readonly ParameterHeader[]
   return known;
 }
 
-function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHeaders> {
-  const found: ParameterHeader[] = [];
-  const problem = collect(schema, [], found);
-  if (problem !== undefined) return { problem };
-  const names = found.map(({ name }) => name.toLowerCase());
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  return twice === undefined ? found : { problem: `two arguments are repeated in the header ${twice}` };
+/** Where a property stands, as a chain upwards: most properties are not repeated in a header, and their paths are never written out. */
+interface Place {
+  readonly key: string;
+  readonly parent: Place | undefined;
+  readonly depth: number;
 }
 
-function collect(schema: JsonObject, path: readonly string[], found: ParameterHeader[]): string | undefined {
-  const { properties } = schema;
-  if (!isObject(properties)) return undefined;
-  for (const [key, property] of Object.entries(properties)) {
-    if (!isObject(property)) continue;
-    const at = [...path, key];
-    if (annotation in property) {
-      const name = property[annotation];
-      const { type } = property;
-      if (typeof name !== 'string' || !token.test(name)) return `${annotation} of ${at.join('.')} must be a header name`;
-      if (type !== 'string' && type !== 'integer' && type !== 'boolean') return `${annotation} of ${at.join('.')} needs the type string, integer or boolean`;
-      found.push({ path: at, name, type });
+/** Walks level by level without recursion, in the order of the schema: how deep and how wide it is, its server decides. */
+function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHeaders> {
+  const found = new Map<string, ParameterHeader>();
+  const open: { readonly properties: unknown; readonly place: Place | undefined }[] = [{ properties: schema['properties'], place: undefined }];
+  for (let level = open.pop(); level !== undefined; level = open.pop()) {
+    if (!isObject(level.properties)) continue;
+    const depth = (level.place?.depth ?? 0) + 1;
+    for (const [key, property] of Object.entries(level.properties)) {
+      if (!isObject(property)) continue;
+      const place: Place = { key, parent: level.place, depth };
+      if (Object.hasOwn(property, annotation)) {
+        const header = headerOf(property, place);
+        if ('problem' in header) return header;
+        const name = header.name.toLowerCase();
+        if (found.has(name)) return { problem: `two arguments are repeated in the header ${name}` };
+        if (found.size === maxParameterHeaders) return { problem: `more than ${maxParameterHeaders} arguments are repeated in headers` };
+        found.set(name, header);
+      }
+      if (isObject(property['properties'])) open.push({ properties: property['properties'], place });
     }
-    const problem = collect(property, at, found);
-    if (problem !== undefined) return problem;
   }
-  return undefined;
+  return [...found.values()];
+}
+
+function headerOf(property: JsonObject, place: Place): ParameterHeader | { readonly problem: string } {
+  if (place.depth > maxParameterDepth) return { problem: `${annotation} stands deeper than ${maxParameterDepth} properties` };
+  const path = pathOf(place);
+  const name = property[annotation];
+  const { type } = property;
+  const at = path.join('.').slice(0, 200);
+  if (typeof name !== 'string' || name.length > maxHeaderNameLength || !token.test(name)) return { problem: `${annotation} of ${at} must be a header name` };
+  if (type !== 'string' && type !== 'integer' && type !== 'boolean') return { problem: `${annotation} of ${at} needs the type string, integer or boolean` };
+  return { path, name, type };
+}
+
+function pathOf(place: Place): string[] {
+  const path: string[] = [];
+  for (let at: Place | undefined = place; at !== undefined; at = at.parent) path.unshift(at.key);
+  return path;
 }
 
 /** The argument a header repeats; undefined when it is absent or null, and then there is no header. */
 export function argumentAt(args: unknown, path: readonly string[]): unknown {
   let value = args;
-  for (const key of path) value = isObject(value) ? value[key] : undefined;
+  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value ?? undefined;
 }
 

@@ -51,6 +51,8 @@ export interface ProcessStatus {
   readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
   /** By state. */
   readonly sessions?: Readonly<Record<string, number>>;
+  /** What servers offer and clients cannot be shown, with the reason. */
+  readonly leftOut?: readonly string[];
   readonly servers?: readonly {
     readonly server: string;
     readonly status: 'up' | 'down';
@@ -96,7 +98,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const status = (): ProcessStatus => ({
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
-    ...(sessions === undefined ? {} : { sessions: sessions.counts() }),
+    ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut }),
     ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists }) => ({ server, status: is, problem, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
   });
   const admin = isServing ? await openAdmin(config, { metrics, notReady, status }) : undefined;

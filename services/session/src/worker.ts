@@ -77,7 +77,7 @@ export class SessionWorker {
     this.#views = new Views(endpointDefinitions(config), wheel, (endpoint, changes) => {
       for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
       this.#desk.listsChanged(endpoint, changes);
-    });
+    }, (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'));
     const worker = newWorkerId('session');
     this.#worker = worker;
     this.#records = new SessionRecords({ records, worker, wheel, log, taken: (key) => this.#lose(key) });
@@ -142,6 +142,11 @@ export class SessionWorker {
       await bus.subscribe(subjects.sessionOpen(this.#worker), open),
     ];
     this.#sweepLater();
+  }
+
+  /** What servers offer and clients cannot be shown, in words. */
+  get leftOut(): readonly string[] {
+    return this.#views.leftOut;
   }
 
   /** Sessions by state. */

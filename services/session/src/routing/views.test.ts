@@ -15,9 +15,12 @@ function setUp() {
   let now = 0;
   const wheel = new DeadlineWheel({ tickMs: 1, now: () => now, onFault: (error) => expect.fail(String(error)) });
   const told: (readonly ChangeKind[])[] = [];
-  const views = new Views(new Map([[rootEndpoint, definition]]), wheel, (_endpoint, changes) => told.push(changes));
+  const leftOut: string[][] = [];
+  const views = new Views(new Map([[rootEndpoint, definition]]), wheel, (_endpoint, changes) => told.push(changes), (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)));
   return {
     told,
+    leftOut,
+    views,
     toolsOf: () => JSON.parse(views.get(rootEndpoint)?.list('tools', undefined) as string).tools.length as number,
     put: (status: 'up' | 'down') => views.catalogChanged({ kind: 'put', key: server, value: record(status), revision: 1 }),
     settle: () => {
@@ -54,4 +57,20 @@ it('what came and went unseen is not told, and changes that come together are to
   settle();
   expect(told).toEqual([['tools']]);
   expect(toolsOf()).toBe(0);
+});
+
+it('what cannot be shown is told once, and stands there as long as it is so', () => {
+  const { leftOut, put, views, toolsOf } = setUp();
+  let deep: object = {};
+  for (let level = 0; level < 20_000; level += 1) deep = { deep };
+  const bad: CatalogRecord = { ...record('up'), lists: { ...noLists, tools: [{ name: 'bad', inputSchema: deep }, { name: 'good', inputSchema: {} }] } };
+  for (let turn = 1; turn <= 2; turn += 1) {
+    views.catalogChanged({ kind: 'put', key: server, value: bad, revision: turn });
+    expect(toolsOf()).toBe(1);
+  }
+  expect(leftOut).toEqual([['it cannot be written as JSON: Maximum call stack size exceeded']]);
+  expect(views.leftOut).toEqual(['up: it cannot be written as JSON: Maximum call stack size exceeded']);
+  put('up');
+  expect(toolsOf()).toBe(1);
+  expect(views.leftOut).toEqual([]);
 });

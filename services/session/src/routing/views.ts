@@ -1,5 +1,5 @@
 /** The views of all endpoints, kept in step with the catalogue. A view is computed when it is first asked for after a change. */
-import { View, type EndpointDefinition } from '@omnibus/catalog';
+import { View, type EndpointDefinition, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { parseServerName, type CatalogRecord, type ChangeKind, type EndpointName, type ServerName } from '@omnibus/protocol';
@@ -10,6 +10,9 @@ const announceDelayMs = 50;
 export class Views {
   readonly #wheel: DeadlineWheel;
   readonly #announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
+  readonly #tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
+  /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
+  readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
   readonly #views = new Map<EndpointName, View>();
   /**
@@ -21,12 +24,21 @@ export class Views {
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
 
+  /** @param tell hears what servers offer and clients cannot be shown, when that changes. */
   constructor(
     definitions: ReadonlyMap<EndpointName, EndpointDefinition>, wheel: DeadlineWheel, announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void,
+    tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void,
   ) {
     this.#definitions = definitions;
     this.#wheel = wheel;
     this.#announce = announce;
+    this.#tell = tell;
+  }
+
+  /** What clients cannot be shown now, in words: of those endpoints that were asked for. */
+  get leftOut(): readonly string[] {
+    const all = [...this.#views.values()].flatMap(({ problems }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
+    return [...new Set(all)];
   }
 
   /** Undefined when there is no such endpoint. */
@@ -37,6 +49,9 @@ export class Views {
     if (definition === undefined) return undefined;
     const view = new View(definition, this.#records);
     this.#views.set(endpoint, view);
+    const words = JSON.stringify(view.problems);
+    if (words !== (this.#told.get(endpoint) ?? '[]')) this.#tell(endpoint, view.problems);
+    this.#told.set(endpoint, words);
     const seen = this.#seen.get(endpoint);
     if (seen === undefined) this.#seen.set(endpoint, new Set([view]));
     else seen.add(view);
