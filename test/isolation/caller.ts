@@ -13,6 +13,8 @@ export interface CallerKind {
   readonly revision: '2024-11-05' | '2025-06-18' | '2025-11-25' | '2026-07-28';
   /** It says that it can be asked, and answers. */
   readonly isAskable: boolean;
+  /** Default: everything its revision has, if it can be asked. */
+  readonly capabilities?: JsonObject;
 }
 
 export interface Reply {
@@ -91,8 +93,8 @@ export class Caller {
 
   get capabilities(): JsonObject {
     if (!this.kind.isAskable) return {};
-    const { revision } = this.kind;
-    return { roots: {}, sampling: {}, ...(revision >= '2025-11-25' ? { elicitation: { form: {}, url: {} } } : revision >= '2025-06-18' ? { elicitation: {} } : {}) };
+    const { revision, capabilities } = this.kind;
+    return capabilities ?? { roots: {}, sampling: {}, ...(revision >= '2025-11-25' ? { elicitation: { form: {}, url: {} } } : revision >= '2025-06-18' ? { elicitation: {} } : {}) };
   }
 
   newMarker(): string {

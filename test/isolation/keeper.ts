@@ -14,6 +14,8 @@ export type Note = { readonly connection: string } & (
   | { readonly kind: 'open'; readonly capabilities: JsonObject }
   /** The first word of a client on this connection. */
   | { readonly kind: 'secret'; readonly secret: Secret }
+  /** What became of a question outside any call. */
+  | { readonly kind: 'later'; readonly marker: string; readonly answer: string }
   /** A client's roots were read over this connection. */
   | { readonly kind: 'roots' }
   | { readonly kind: 'wrong answer'; readonly marker: string; readonly answer: string }
@@ -56,7 +58,7 @@ interface Tool {
 
 const prefix = 'io.modelcontextprotocol/';
 const tools: Readonly<Record<string, Tool>> = {
-  echo: {}, talk: {}, fail: {}, ask: {}, touch: {}, count: {}, wait: {},
+  echo: {}, talk: {}, fail: {}, ask: {}, touch: {}, count: {}, wait: {}, later: {},
   task: { since: '2025-11-25', until: '2025-11-25', more: { execution: { taskSupport: 'optional' } } },
   job: { since: '2026-07-28' },
 };
@@ -81,6 +83,9 @@ class Wanted extends Error {
     this.request = request;
   }
 }
+
+/** By then the call that is the reason of a question is over. */
+const laterMs = 50;
 
 /** A moment in which other calls get in between. */
 const moment = (): Promise<void> => new Promise((go) => {
@@ -242,8 +247,12 @@ export class Keeper {
         this.#count += 1;
         return text(`${marker} ${this.#count}`);
       case 'wait':
+        own({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress: 1 } });
         await new Promise<void>((resolve) => this.#cancels.set(id, resolve));
         return text(`too late for ${marker}`);
+      case 'later':
+        setTimeout(() => void this.#ask('form', marker, params, this.#options.standing).then((answer) => this.#options.note({ connection: this.#options.connection, kind: 'later', marker, answer })), laterMs);
+        return text(`later ${marker}`);
       case 'ask':
         return text(`${marker} was answered ${await this.#ask(String(args['what']), marker, params, via)}`);
       case 'task':
