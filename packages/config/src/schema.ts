@@ -50,9 +50,10 @@ const server = z.strictObject({
   era: z.enum(['auto', 'legacy', 'modern']).default('auto')
     .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
-    .describe('Who shares a connection to the server. auto: callers that a server may ask nothing share one; others have one of their own, per session on stdio or when they have roots, else per caller.'),
-  concurrency: count(128).describe('Requests the server works on at once.'),
-  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place; more are refused with "server busy".'),
+    .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but one caller\'s sessions share, once callers are known. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
+  concurrency: count(128).describe('Requests the server works on at once. Of many, one session has 7/8 at most.'),
+  maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),
+  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has 7/8 at most; more are refused with "server busy". Sessions take turns.'),
   restart: z.strictObject({
     minDelay: duration('500ms').describe('Wait before the first new attempt.'),
     maxDelay: duration('30s').describe('Longest wait between attempts.'),
@@ -121,6 +122,9 @@ const shape = z.strictObject({
     maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
     maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
     maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
+    maxCatalogBytes: limit('maxCatalogBytes').describe('Size of one list of one server, in characters of JSON; entries beyond it are left out.'),
+    maxCallerConnections: limit('maxCallerConnections').describe('Connections for callers of their own that one process has, over all its servers. One that nobody uses is closed before a caller is refused.'),
+    maxCallerPrograms: limit('maxCallerPrograms').describe('Programs that one process runs behind such connections; those it runs for everybody are not counted. Each takes the memory it takes.'),
   }).prefault({}),
   discovery: z.strictObject({
     kubernetes: z.strictObject({

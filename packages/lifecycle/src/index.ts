@@ -2,6 +2,7 @@ export { startActor } from './actor.ts';
 export { backoffMs } from './backoff.ts';
 export type { BackoffOptions } from './backoff.ts';
 export { Bulkhead } from './bulkhead.ts';
+export type { Place } from './bulkhead.ts';
 export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
 export { stopOnSignal } from './shutdown.ts';

@@ -1,5 +1,5 @@
-/** What one upstream server offers, as its adapter publishes it: the value under the server's key in the catalogue. */
-import type { ServerName } from './ids.ts';
+/** What one upstream server offers, as an adapter of it publishes it: the value under the server and the adapter's worker in the catalogue. */
+import { isToken, type ServerName, type WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 import type { ChangeKind } from './methods.ts';
 import type { Revision } from './revisions.ts';
@@ -26,9 +26,28 @@ export interface CatalogRecord {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
   readonly lists: CatalogLists;
+  /** Entries the server offers that are in no list because they do not fit. */
+  readonly leftOut?: number;
+  /** The adapter's worker has left in order: the record counts only while nobody else has one. */
+  readonly hasLeft?: boolean;
   /** When the server last announced a change, per list; it grows with each: announcements are passed on even when the list reads the same afterwards. */
   readonly announcements: Readonly<Record<ChangeKind, number>>;
 }
 
 export const noLists: CatalogLists = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
 export const noAnnouncements: Readonly<Record<ChangeKind, number>> = { tools: 0, prompts: 0, resources: 0 };
+
+/** Stands in no name. */
+const separator = '=';
+
+/** The key of a record: each worker writes its own, so that one that cannot reach a server does not speak for the others. */
+export function catalogKey(server: ServerName, worker: WorkerId): string {
+  return `${server}${separator}${worker}`;
+}
+
+/** @returns undefined for a key that is not ours, as of another version of the gateway. */
+export function parseCatalogKey(key: string): { readonly server: ServerName; readonly worker: WorkerId } | undefined {
+  const [server, worker, ...more] = key.split(separator);
+  if (server === undefined || worker === undefined || more.length > 0 || !isToken(server) || !isToken(worker)) return undefined;
+  return { server: server as ServerName, worker: worker as WorkerId };
+}

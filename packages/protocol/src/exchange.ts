@@ -107,9 +107,11 @@ export type ExchangeEvent =
 
 /** What a server says outside any call. Sent to every session worker. */
 export type ServerNotice =
+  /** Its adapter has begun anew: what it is to know of a session has to be said again. */
+  | { readonly kind: 'adapter-changed'; readonly server: ServerName }
   | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
-  /** `sessions`: those it may concern; undefined means all that asked for logs. */
-  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] | undefined }
+  /** `sessions`: those it can concern, if they asked for logs. */
+  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
   /** A question that belongs to no call, over a connection that is one session's own. */
   | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: InputMethod; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }

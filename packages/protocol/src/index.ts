@@ -4,7 +4,7 @@ export { classify, errorText, isJsonRpcId, isObject, notificationText, resultTex
 export type {
   Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
 } from './json-rpc.ts';
-export { readJson } from './read-json.ts';
+export { isDeeperThan, readJson } from './read-json.ts';
 export type { ReadJson, Unreadable } from './read-json.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
@@ -20,7 +20,7 @@ export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
-export { noAnnouncements, noLists } from './catalog-record.ts';
+export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
 export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';

@@ -26,6 +26,12 @@ export const defaultLimits = {
   maxCatalogEntries: 50_000,
   /** Pages of one list of an upstream server, against a cursor that never ends. */
   maxCatalogPages: 1_000,
+  /** Characters of one list of an upstream server as JSON. */
+  maxCatalogBytes: 32 * 1024 * 1024,
+  /** Connections for callers of their own, of one process over all its servers. */
+  maxCallerConnections: 2_000,
+  /** Programs behind such connections. */
+  maxCallerPrograms: 64,
 } as const;
 
 /** A POST that is not answered within this many milliseconds is answered by a stream (ours: long before anyone in between gives up). */

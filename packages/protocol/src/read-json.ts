@@ -79,7 +79,7 @@ function count(text: string, character: string, before: number, most: number): n
 }
 
 /** Recursion stops at the bound. */
-function isDeeperThan(value: unknown, maxDepth: number): boolean {
+export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (maxDepth === 0) return true;
   if (Array.isArray(value)) {

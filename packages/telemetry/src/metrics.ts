@@ -11,7 +11,7 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
-const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event', 'bus_unknown'] as const;
+const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
 type DropReason = (typeof dropReasons)[number];
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
@@ -71,6 +71,10 @@ export class Metrics {
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
   readonly #running = this.#gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.#gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
+  readonly #connections = this.#gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that are one caller\'s own; on stdio, programs.', ['server']);
+  readonly callerConnections = this.#gauge('omnibus_caller_connections', 'The same of all servers; bounded by limits.maxCallerConnections.', []);
+  readonly callerPrograms = this.#gauge('omnibus_caller_programs', 'Programs behind such connections; bounded by limits.maxCallerPrograms.', []);
+  readonly #leftOut = this.#gauge('omnibus_catalog_left_out_entries', 'Entries a server offers that are in no list because they do not fit, or are too many.', ['server']);
   readonly #entries = this.#gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
   readonly #sessions = this.#gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
   readonly sessionsOpened = this.#counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
@@ -169,9 +173,14 @@ export class Metrics {
     this.#circuit.inc({ server, cause });
   }
 
-  upstreamLoad(server: ServerName, running: number, waiting: number): void {
+  upstreamLoad(server: ServerName, { running, waiting, connections }: { readonly running: number; readonly waiting: number; readonly connections: number }): void {
     this.#running.set({ server }, running);
     this.#waiting.set({ server }, waiting);
+    this.#connections.set({ server }, connections);
+  }
+
+  catalogLeftOut(server: ServerName, count: number): void {
+    this.#leftOut.set({ server }, count);
   }
 
   catalogEntries(server: ServerName, kind: ListKind, count: number): void {
@@ -195,6 +204,8 @@ export class Metrics {
     this.#restarts.remove({ server });
     this.#running.remove({ server });
     this.#waiting.remove({ server });
+    this.#connections.remove({ server });
+    this.#leftOut.remove({ server });
     for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });
   }
 

@@ -6,6 +6,8 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
+import { ConnectionBudget } from './budget.ts';
+import { Inlet } from './inlet.ts';
 
 export interface BackendOptions {
   readonly config: Config;
@@ -19,9 +21,18 @@ export interface BackendOptions {
 
 const connectTimeoutMs = 10_000;
 
+/** One configured server. */
+interface Served {
+  readonly adapter: Adapter;
+  readonly inlet: Inlet;
+}
+
 export class Backend {
   readonly #options: BackendOptions;
-  readonly #adapters = new Map<string, Adapter>();
+  readonly #served = new Map<string, Served>();
+  /** Adapters that finish what they have begun. */
+  readonly #leavers = new Set<Promise<void>>();
+  readonly #budget: ConnectionBudget;
   readonly #limits: Limits;
   /** Time limits are each call's own, so the wire has none but for connecting. */
   readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
@@ -30,19 +41,27 @@ export class Backend {
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
+  /** Configurations are applied one after the other. */
+  #applying: Promise<void> = Promise.resolve();
 
   constructor(options: BackendOptions) {
     this.#options = options;
     this.#config = options.config;
     this.#limits = options.config.limits;
+    this.#budget = new ConnectionBudget(options.config.limits);
     this.#heart = new Heart<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,
-      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#adapters.keys()].map(parseServerName), isLeaving, reconnects: options.bus.reconnects }),
+      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#served.keys()].map(parseServerName), isLeaving, reconnects: options.bus.reconnects }),
+      returned: () => {
+        for (const { adapter } of this.#served.values()) void adapter.sayAgain();
+      },
     });
     options.metrics.beforeScrape(() => {
-      for (const adapter of this.#adapters.values()) adapter.reportLoad();
+      for (const { adapter } of this.#served.values()) adapter.reportLoad();
+      options.metrics.callerConnections.set(this.#budget.connections);
+      options.metrics.callerPrograms.set(this.#budget.programs);
     });
   }
 
@@ -54,42 +73,88 @@ export class Backend {
 
   /** Resolves when every server is up or has failed its first attempt. */
   async settled(): Promise<void> {
-    await Promise.all([...this.#adapters.values()].map(({ firstAttempt }) => firstAttempt));
+    await Promise.all([...this.#served.values()].map(({ adapter }) => adapter.firstAttempt));
   }
 
   get records(): readonly CatalogRecord[] {
-    return [...this.#adapters.values()].map(({ record }) => record);
+    return [...this.#served.values()].map(({ adapter }) => adapter.record);
   }
 
-  /** Applies a changed configuration; servers that did not change are not touched. */
-  async apply(config: Config): Promise<void> {
+  /**
+   * Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force: what the adapters before
+   * have begun goes on beside it.
+   */
+  apply(config: Config): Promise<void> {
+    this.#applying = this.#applying.then(() => this.#apply(config)).catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
+    });
+    return this.#applying;
+  }
+
+  async #apply(config: Config): Promise<void> {
     const { added, removed, changed } = diffServers(this.#config, config);
     this.#config = config;
-    await Promise.all([...removed, ...changed].map((name) => this.#remove(name, removed.includes(name))));
+    await Promise.all(removed.map((name) => this.#remove(name)));
     await Promise.all([...added, ...changed].map((name) => this.#add(name)));
   }
 
   async stop(): Promise<void> {
-    const names = [...this.#adapters.keys()];
-    await Promise.all(names.map((name) => this.#remove(name, false)));
-    this.#leaving = names.map(parseServerName);
+    await this.#applying;
+    const served = [...this.#served];
+    await Promise.all(served.map(async ([, { adapter, inlet }]) => {
+      await adapter.leave();
+      await inlet.drain();
+      await adapter.stop(this.#config.timeouts.drain);
+      inlet.leave(adapter);
+    }));
+    await Promise.all(this.#leavers);
+    this.#leaving = served.map(([name]) => parseServerName(name));
+    this.#served.clear();
     this.#heart.stop();
     await this.#dispatcher.destroy();
   }
 
+  /** Connects to a server, or goes on with it under another configuration. */
   async #add(name: string): Promise<void> {
     const config = enabledServers(this.#config).get(name);
     if (config === undefined) return;
     const { bus, wheel, metrics, tracing, baseFolder, log } = this.#options;
     const server = parseServerName(name);
-    const adapter = new Adapter({ server, worker: this.#worker, config, baseFolder, limits: this.#limits, dispatcher: this.#dispatcher, bus, wheel, metrics, tracing, log: log.child({ server }) });
-    this.#adapters.set(name, adapter);
+    const before = this.#served.get(name);
+    const adapter = new Adapter({
+      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, dispatcher: this.#dispatcher, bus, wheel, metrics, tracing, log: log.child({ server }),
+      ...(before === undefined ? {} : { before: before.adapter }),
+    });
+    const inlet = before?.inlet ?? new Inlet();
+    this.#served.set(name, { adapter, inlet });
     await adapter.start();
+    inlet.turnTo(adapter);
+    if (before === undefined) {
+      await inlet.open(bus, server, this.#worker);
+      return;
+    }
+    before.adapter.retire();
+    this.#letLeave(before.adapter.stop(this.#config.timeouts.drain).then(() => inlet.leave(before.adapter)));
+    // What sessions want of a server they say again: the adapter before took it with it.
+    bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
-  async #remove(name: string, isRemoved: boolean): Promise<void> {
-    const adapter = this.#adapters.get(name);
-    this.#adapters.delete(name);
-    await adapter?.stop(this.#config.timeouts.drain, isRemoved);
+  async #remove(name: string): Promise<void> {
+    const served = this.#served.get(name);
+    if (served === undefined) return;
+    this.#served.delete(name);
+    await served.inlet.drain();
+    await served.adapter.forget();
+    this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {
+      served.inlet.leave(served.adapter);
+      if (!this.#served.has(name)) this.#options.metrics.removeServer(parseServerName(name));
+    }));
+  }
+
+  #letLeave(work: Promise<void>): void {
+    const left = work.catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'the adapter of a server could not be stopped');
+    }).finally(() => this.#leavers.delete(left));
+    this.#leavers.add(left);
   }
 }

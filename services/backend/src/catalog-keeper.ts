@@ -3,10 +3,10 @@
  *
  * Invariant A3: what a server announced is in the catalogue before anyone hears of it.
  */
-import type { KeyValue } from '@omnibus/bus';
+import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import {
-  changeKinds, isObject, listKinds, noAnnouncements, noLists,
-  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry,
+  catalogKey, changeKinds, isObject, listKinds, noAnnouncements, noLists,
+  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -16,6 +16,7 @@ import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 
 export interface CatalogKeeperOptions {
   readonly server: ServerName;
+  readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;
   readonly wheel: DeadlineWheel;
   readonly limits: Limits;
@@ -26,6 +27,8 @@ export interface CatalogKeeperOptions {
 /** A server that says its lists are old at once is not asked all the time. */
 const minTtlMs = 30_000;
 const rewriteMs = 2_000;
+/** Between two readings: however often a server says that a list changed, it is asked once in this time. */
+const readPauseMs = 1_000;
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
 
@@ -35,7 +38,14 @@ export class CatalogKeeper {
   #record: CatalogRecord;
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
-  #isReading = false;
+  /** Connections of callers to read again, the latest of those that declared the same. */
+  readonly #staleMore = new Map<string, UpstreamConnection>();
+  /** The reading that runs: one at a time. */
+  #reading: Promise<void> | undefined;
+  #readAt = -Infinity;
+  /** Another adapter writes the record from now on, or nobody. */
+  #isRetired = false;
+  readonly #leftOut = new Map<ListKind, number>();
   /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   /** Set while a list is going to be read again because it ages. */
@@ -56,14 +66,21 @@ export class CatalogKeeper {
     return this.#record;
   }
 
-  open(catalog: KeyValue<CatalogRecord>): void {
-    this.#catalog = catalog;
+  /** @param before what was known of the server under its configuration before. */
+  async open(bus: Bus, before: CatalogRecord | undefined): Promise<void> {
+    if (before !== undefined) {
+      this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
+      this.#common = before.lists;
+      this.#tools = new Map(before.lists.tools.map((tool) => [tool.name, tool]));
+    }
+    this.#catalog = await bus.keyValue(catalogBucket);
   }
 
   /** Reads all lists of a server that has just introduced itself. Resolves when they are published. */
   async introduce({ revision, capabilities, instructions }: ServerIntroduction): Promise<void> {
     this.#record = { ...this.#record, revision, capabilities, ...(instructions === undefined ? {} : { instructions }) };
     for (const kind of changeKinds) this.#stale.add(kind);
+    this.#readAt = -Infinity;
     await this.#readStale();
   }
 
@@ -71,6 +88,12 @@ export class CatalogKeeper {
   announced(kind: ChangeKind): void {
     this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: Math.max(Date.now(), this.#record.announcements[kind] + 1) } };
     this.#stale.add(kind);
+    void this.#readStale();
+  }
+
+  /** The same over a connection with capabilities of its own, or one that has just been opened: what the base is not offered is added. */
+  announcedMore(connection: UpstreamConnection): void {
+    this.#staleMore.set(connection.declared, connection);
     void this.#readStale();
   }
 
@@ -102,31 +125,76 @@ export class CatalogKeeper {
     await this.#publish({ ...this.#record, status: 'down', problem });
   }
 
-  async remove(): Promise<void> {
-    await this.#catalog?.delete(this.#options.server);
+  /** Writes nothing more: another adapter does from now on. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#rewriting?.cancel();
+    this.#rereading?.cancel();
   }
 
-  /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. */
-  async #readStale(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    try {
-      while (this.#stale.size > 0 && this.#options.connection().isReady) {
-        const kinds = [...this.#stale];
-        this.#stale.clear();
-        const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]), this.#options.connection());
-        if (!this.#options.connection().isReady) return;
-        this.#common = { ...this.#common, ...lists };
-        const { problem: _problem, ...record } = this.#record;
-        await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
+  /** The worker leaves, and others may have the server too. */
+  async leave(): Promise<void> {
+    if (this.#isRetired) return;
+    this.#record = { ...this.#record, hasLeft: true };
+    await this.#write();
+    this.retire();
+  }
+
+  /** The server left the configuration. */
+  async remove(): Promise<void> {
+    this.retire();
+    await this.#catalog?.delete(catalogKey(this.#options.server, this.#options.worker));
+  }
+
+  /** Whoever took this worker for gone is told that it is not. */
+  async sayAgain(): Promise<void> {
+    await this.#write();
+  }
+
+  /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
+  #readStale(): Promise<void> {
+    this.#reading ??= this.#readRounds().catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'the lists of the server could not be read');
+    }).finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readRounds(): Promise<void> {
+    const { connection, wheel } = this.#options;
+    while (!this.#isRetired) {
+      const isStale = this.#stale.size > 0 && connection().isReady;
+      if (!isStale && this.#staleMore.size === 0) return;
+      const pauseMs = this.#readAt + readPauseMs - performance.now();
+      if (pauseMs > 0) {
+        await new Promise<void>((resolve) => {
+          wheel.schedule(pauseMs, resolve);
+        });
       }
-    } finally {
-      this.#isReading = false;
+      // A reading that takes long is followed by a pause too.
+      if (isStale) await this.#readBase();
+      else await this.#readMore();
+      this.#readAt = performance.now();
     }
   }
 
-  /** Reads what a connection with capabilities of its own is offered; what the base is not offered is added. */
-  async readMore(connection: UpstreamConnection): Promise<void> {
+  async #readBase(): Promise<void> {
+    const base = this.#options.connection();
+    const kinds = [...this.#stale];
+    this.#stale.clear();
+    const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]), base);
+    if (!base.isReady) return;
+    this.#common = { ...this.#common, ...lists };
+    const { problem: _problem, ...record } = this.#record;
+    await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
+  }
+
+  /** Reads what a connection with capabilities of its own is offered. */
+  async #readMore(): Promise<void> {
+    const [declared, connection] = this.#staleMore.entries().next().value as [string, UpstreamConnection];
+    this.#staleMore.delete(declared);
+    if (!connection.isReady) return;
     const lists = await this.#readLists(listKinds, connection);
     const before = JSON.stringify(this.#more);
     this.#more = { ...this.#more, ...lists };
@@ -151,10 +219,11 @@ export class CatalogKeeper {
       if (capability === undefined) return [kind, []] as const;
       const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
       if ('failed' in reading) {
-        log.warn({ problem: reading.failed }, 'a list of the server could not be read');
+        if (connection.isReady) log.warn({ problem: reading.failed }, 'a list of the server could not be read');
         return undefined;
       }
-      if (reading.problems.length > 0) log.warn({ problems: reading.problems.slice(0, 10), count: reading.problems.length }, 'entries of a list were left out');
+      if (reading.problems.length > 0) log.warn({ problems: reading.problems, leftOut: reading.leftOut }, 'entries of a list were left out');
+      if (connection === this.#options.connection()) this.#leftOut.set(kind, reading.leftOut);
       // Who announces changes need not be asked; of the others, what has a time to live is read again after it.
       if (reading.ttlMs !== undefined && !(isObject(capability) && capability['listChanged'] === true)) this.#readAgainAfter(Math.max(reading.ttlMs, minTtlMs));
       return [kind, reading.entries] as const;
@@ -163,8 +232,11 @@ export class CatalogKeeper {
   }
 
   /** Resolves when it is written, or cannot be. */
-  async #publish(record: CatalogRecord): Promise<void> {
-    this.#record = record;
+  async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
+    if (this.#isRetired) return;
+    const leftOut = [...this.#leftOut.values()].reduce((sum, count) => sum + count, 0);
+    this.#record = leftOut === 0 ? record : { ...record, leftOut };
+    this.#options.metrics.catalogLeftOut(record.server, leftOut);
     this.#tools = new Map(record.lists.tools.map((tool) => [tool.name, tool]));
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
     await this.#write();
@@ -173,8 +245,9 @@ export class CatalogKeeper {
   /** Writes what is known now. What cannot be written, because the store is full or has no leader, is written later. */
   async #write(): Promise<void> {
     const record = this.#record;
+    if (this.#isRetired) return;
     try {
-      await this.#catalog?.put(record.server, record);
+      await this.#catalog?.put(catalogKey(record.server, this.#options.worker), record);
     } catch (error) {
       this.#options.log.error({ err: error }, 'the catalogue could not be written; it is tried again');
       if (this.#rewriting !== undefined) return;

@@ -1,55 +1,120 @@
-/** Reads all pages of a server's lists. */
+/** Reads all pages of a server's lists, within bounds: nothing a server says of itself is believed to be small, shallow or finite. */
 import { checkEntries } from '@omnibus/catalog';
-import { isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
+import { isDeeperThan, isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
   /** Milliseconds for which the server says the list can be used; undefined when it does not say. */
   readonly ttlMs: number | undefined;
-  /** What could not be read or was left out, in words. */
+  /** Some of what could not be read or was left out, in words. */
   readonly problems: readonly string[];
+  /** Entries left out, as far as they were read. */
+  readonly leftOut: number;
 }
+
+export type ReaderLimits = Pick<Limits, 'maxCatalogEntries' | 'maxCatalogPages' | 'maxCatalogBytes' | 'maxJsonDepth'>;
+
+/** Problems that are said; the others are counted. */
+const maxProblems = 10;
+/** Characters of a problem: a server's own strings stand in it. */
+const maxProblemLength = 300;
+/** Characters of a name or URI: eight times what revisions recommend at most for names, and what browsers take as an address. */
+const maxIdentityLength: Record<ListKind, number> = { tools: 1_024, prompts: 1_024, resources: 8_192, resourceTemplates: 8_192 };
+const identities: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
 
 /** JSON-RPC "method not found": the server has the capability but not this list, for example no templates. */
 const methodNotFound = -32_601;
 
+/** What was read of one list so far. */
+class Reading {
+  readonly values: unknown[] = [];
+  readonly problems: string[] = [];
+  leftOut = 0;
+  readonly #kind: ListKind;
+  readonly #limits: ReaderLimits;
+  #bytes = 0;
+
+  constructor(kind: ListKind, limits: ReaderLimits) {
+    this.#kind = kind;
+    this.#limits = limits;
+  }
+
+  note(problem: string): void {
+    if (this.problems.length < maxProblems) this.problems.push(problem.slice(0, maxProblemLength));
+  }
+
+  /** @returns false when there is no room for more. */
+  take(items: readonly unknown[]): boolean {
+    for (const [index, item] of items.entries()) {
+      if (this.values.length >= this.#limits.maxCatalogEntries) {
+        this.#stop(items.length - index, `only the first ${this.#limits.maxCatalogEntries} entries are kept (limits.maxCatalogEntries)`);
+        return false;
+      }
+      const problem = this.#problem(item);
+      if (problem !== undefined) {
+        this.leftOut += 1;
+        this.note(`${this.#kind}: an entry was left out: ${problem}`);
+        continue;
+      }
+      this.#bytes += JSON.stringify(item).length;
+      if (this.#bytes > this.#limits.maxCatalogBytes) {
+        this.#stop(items.length - index, `the list is larger than ${this.#limits.maxCatalogBytes} bytes (limits.maxCatalogBytes)`);
+        return false;
+      }
+      this.values.push(item);
+    }
+    return true;
+  }
+
+  #stop(left: number, problem: string): void {
+    this.leftOut += left;
+    this.note(`${this.#kind}: ${problem}`);
+  }
+
+  #problem(item: unknown): string | undefined {
+    if (!isObject(item)) return 'it is not an object';
+    const identity = item[identities[this.#kind]];
+    const max = maxIdentityLength[this.#kind];
+    if (typeof identity === 'string' && identity.length > max) return `its ${identities[this.#kind]} has ${identity.length} characters, more than ${max}`;
+    return isDeeperThan(item, this.#limits.maxJsonDepth) ? `it nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)` : undefined;
+  }
+}
+
 /**
  * Follows the cursors of one list to the end. The empty string is a cursor; a cursor that came before, or too many pages,
  * ends the reading (server/utilities/pagination; a server that repeats its cursor would hold us for ever).
- * @returns undefined when not even the first page could be read.
+ * @returns `failed` when not even the first page could be read.
  */
 export async function readList<Kind extends ListKind>(
-  kind: Kind, ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>, limits: Limits,
+  kind: Kind, ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>, limits: ReaderLimits,
 ): Promise<ListReading<Kind> | { readonly failed: string }> {
-  const values: unknown[] = [];
-  const problems: string[] = [];
+  const reading = new Reading(kind, limits);
   const seen = new Set<string>();
   let cursor: string | undefined;
   let ttlMs: number | undefined;
-  for (let page = 0; ; page += 1) {
+  for (let page = 1; ; page += 1) {
     const outcome = await ask(listMethods[kind], cursor === undefined ? {} : { cursor });
     const items = outcome.kind === 'result' ? outcome.result[kind] : undefined;
     if (outcome.kind !== 'result' || !Array.isArray(items)) {
-      if (outcome.kind === 'error' && outcome.error.code === methodNotFound && page === 0) break;
-      const problem = `${listMethods[kind]} failed on page ${page + 1}: ${describe(outcome)}`;
-      if (page === 0) return { failed: problem };
-      problems.push(problem);
+      if (outcome.kind === 'error' && outcome.error.code === methodNotFound && page === 1) break;
+      const problem = `${listMethods[kind]} failed on page ${page}: ${describe(outcome)}`.slice(0, maxProblemLength);
+      if (page === 1) return { failed: problem };
+      reading.note(problem);
       break;
     }
-    values.push(...(items as unknown[]));
-    const age = outcome.result['ttlMs'];
+    const { ttlMs: age, nextCursor: next } = outcome.result;
     if (typeof age === 'number') ttlMs = Math.min(age, ttlMs ?? Infinity);
-    const next: unknown = isObject(outcome) && outcome.kind === 'result' ? outcome.result['nextCursor'] : undefined;
-    if (typeof next !== 'string') break;
-    if (seen.has(next) || page + 1 >= limits.maxCatalogPages || values.length > limits.maxCatalogEntries) {
-      problems.push(`${listMethods[kind]}: stopped after ${page + 1} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of the limits'}`);
+    if (!reading.take(items as unknown[]) || typeof next !== 'string') break;
+    if (seen.has(next) || page >= limits.maxCatalogPages) {
+      reading.note(`${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`);
       break;
     }
     seen.add(next);
     cursor = next;
   }
-  const { entries, rejected } = checkEntries(kind, values, limits.maxCatalogEntries);
-  return { entries, ttlMs, problems: [...problems, ...rejected] };
+  const { entries, rejected } = checkEntries(kind, reading.values, limits.maxCatalogEntries);
+  for (const problem of rejected) reading.note(problem);
+  return { entries, ttlMs, problems: reading.problems, leftOut: reading.leftOut + rejected.length };
 }
 
 function describe(outcome: ExchangeOutcome): string {

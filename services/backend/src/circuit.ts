@@ -47,3 +47,8 @@ export class Circuit {
     });
   }
 }
+
+/** The server is well, and does not want this request: what one client sends must not take it from the others. */
+export function isAboutRequest(httpStatus: number): boolean {
+  return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
+}

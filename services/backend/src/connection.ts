@@ -10,7 +10,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName,
+  classify, fault, isObject, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -18,10 +18,11 @@ import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
 import type { Era } from './dialect/modern/discovery.ts';
-import { Circuit } from './circuit.ts';
+import { Circuit, isAboutRequest } from './circuit.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
-import { meet } from './meeting.ts';
+import { letLookAround, meet } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
+import { SoleUser } from './sole-user.ts';
 import { StandingListen } from './standing-listen.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
 
@@ -48,6 +49,8 @@ export interface ConnectionOptions {
   readonly createTransport: (observer: TransportObserver) => Transport;
   /** The transport's program or port belongs to it alone, so an old one must be gone before a new one opens. */
   readonly isExclusive: boolean;
+  /** What has to be over before an exclusive transport opens first. */
+  readonly after?: Promise<void> | undefined;
   readonly connectTimeoutMs: number;
   readonly backoff: BackoffOptions;
   readonly wheel: DeadlineWheel;
@@ -59,8 +62,13 @@ export interface ConnectionOptions {
 interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
   lost(problem: string): void;
-  /** A notification that is neither progress nor a log message of a request in flight. */
-  notification(method: string, params: JsonObject | undefined): void;
+  /**
+   * A notification that is neither progress nor a log message of a request in flight.
+   * @param session the one it can concern, where that is certain.
+   */
+  notification(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void;
+  /** The server asked something, and nothing tells on whose behalf. */
+  askedUnnamed(): void;
   /** Progress of no request in flight. @returns false when it means nothing to anybody. */
   strayProgress(progress: Progress): boolean;
   /** Something may have been said while nobody listened. */
@@ -73,12 +81,16 @@ export interface RequestOptions extends RequestContext {
 }
 
 const plainRequest: RequestOptions = { wantsProgress: false, capabilities: {}, logLevel: undefined };
+/** Of a request that belongs to the meeting: sent before the connection is ready. */
+const greeting: RequestOptions = { ...plainRequest };
 
 interface PendingRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly options: RequestOptions;
   readonly waiter: Waiter;
+  /** Grows with each request of the connection; ids do not, since their slots are used again. */
+  readonly order: number;
   /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
   progress: number;
   /** `held`: not with the server now, to be sent when the connection is ready. */
@@ -98,7 +110,7 @@ export class UpstreamConnection {
   readonly #questions: Questions;
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
-  #closing: Promise<void> = Promise.resolve();
+  #closing: Promise<void>;
   #retry: Deadline | undefined;
   #introduction: ServerIntroduction | undefined;
   readonly #circuit: Circuit;
@@ -110,16 +122,22 @@ export class UpstreamConnection {
   /** Set from the handshake on: requests carry their context. */
   #isModern = false;
   #listen: StandingListen | undefined;
+  #requests = 0;
+  /** Since the transport was opened. */
+  readonly #user = new SoleUser();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#closing = options.after ?? Promise.resolve();
     this.#questions = new Questions({
       server: options.server,
       capabilities: options.capabilities,
       owner: options.owner,
       log: options.log,
       send: (message) => this.#transport?.send(message),
-      inFlight: () => this.#pending.toArray().map(([, { waiter }]) => waiter),
+      inFlight: () => this.#pending.toArray().map(([, pending]) => pending).sort((one, other) => one.order - other.order).map(({ waiter }) => waiter),
+      user: () => this.#onlyUser,
+      unnamed: () => options.observer.askedUnnamed(),
     });
     this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#lose(cause, problem) });
     this.#actor = startActor(connectionMachine.provide({
@@ -148,6 +166,21 @@ export class UpstreamConnection {
   /** The server is of 2026-07-28: it has no sessions, and one connection serves everybody. */
   get isModern(): boolean {
     return this.#isModern;
+  }
+
+  /** What the server is told its client can do, as JSON. */
+  get declared(): string {
+    return JSON.stringify(this.#options.capabilities);
+  }
+
+  /** The server has asked something over it, of whoever used it then. */
+  get wasAsked(): boolean {
+    return this.#questions.wereAsked;
+  }
+
+  /** The session that alone can have caused what the server says of no request. */
+  get #onlyUser(): SessionKey | undefined {
+    return this.#options.owner?.session ?? this.#user.session;
   }
 
   /** Tells a server of 2026-07-28 which resources we want to hear of. Resolves with those it took. */
@@ -184,9 +217,11 @@ export class UpstreamConnection {
    * @returns its id, for `cancel`.
    */
   request(method: string, params: JsonObject, waiter: Waiter, options: RequestOptions): number {
-    const isHandshake = method === 'initialize' || method === 'server/discover';
+    const isHandshake = method === 'initialize' || method === 'server/discover' || options === greeting;
     const isHeld = !this.isReady && !isHandshake;
-    const pending: PendingRequest = { method, params, options, waiter, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    this.#requests += 1;
+    const pending: PendingRequest = { method, params, options, waiter, order: this.#requests, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    this.#user.use(waiter.session);
     const id = this.#pending.add(pending);
     if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
     else if (!isHeld) this.#send(id, pending); // C4
@@ -250,6 +285,8 @@ export class UpstreamConnection {
     };
     const transport = this.#options.createTransport(observer);
     this.#transport = transport;
+    this.#user.forget();
+    for (const [, { waiter }] of this.#pending.toArray()) this.#user.use(waiter.session);
     const isCurrent = (): boolean => this.#transport === transport;
     const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
     wait.then(() => (isCurrent() ? transport.open() : undefined)).then(
@@ -273,17 +310,27 @@ export class UpstreamConnection {
       ask: (method, params, limitMs) => this.ask(method, params, limitMs),
       plain: (message) => message.replace(this.#subject, ''),
     }).then((meeting) => {
-      if (!isCurrent()) return;
+      if (!isCurrent()) return undefined;
       if ('problem' in meeting) {
         this.#lose('connection', meeting.problem);
-        return;
+        return undefined;
       }
       this.#introduction = meeting.introduction;
       this.#isModern = meeting.isModern;
       if (!this.#isModern) transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
       transport.initialized(meeting.introduction.revision);
-      this.#actor.send({ type: 'handshake.done' });
-    });
+      if (this.#isModern || !('roots' in capabilities)) return undefined;
+      const { wheel } = this.#options;
+      return letLookAround({ ping: () => this.ask('ping', {}, connectTimeoutMs, greeting), questions: this.#questions, wheel, limitMs: connectTimeoutMs });
+    }).then(
+      () => {
+        if (isCurrent()) this.#actor.send({ type: 'handshake.done' });
+      },
+      (error: unknown) => {
+        this.#options.log.error({ err: error }, 'meeting the server failed');
+        if (isCurrent()) this.#lose('connection', 'the gateway failed while it met the server');
+      },
+    );
   }
 
   #announceReady(): void {
@@ -427,7 +474,7 @@ export class UpstreamConnection {
       case 'notifications/message': {
         const caller = this.#callerOf(origin);
         if (caller !== undefined && isObject(params)) caller.waiter.log(params);
-        else this.#options.observer.notification(method, params);
+        else this.#options.observer.notification(method, params, this.#onlyUser);
         return;
       }
       case 'notifications/cancelled': {
@@ -440,14 +487,16 @@ export class UpstreamConnection {
         this.#listen?.acknowledged(isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined, params);
         return;
       default:
-        this.#options.observer.notification(method, params);
+        this.#options.observer.notification(method, params, this.#onlyUser);
     }
   }
 
-  /** The request a message belongs to: the one whose stream carried it, else the only one in flight, else none. */
+  /** The request a message belongs to: the one whose stream carried it, else the only one in flight of the only session there is, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
     if (origin !== undefined) return this.#find(origin);
-    const candidates = this.#pending.toArray().filter(([, { waiter }]) => waiter.session !== undefined);
+    const user = this.#onlyUser;
+    if (user === undefined) return undefined;
+    const candidates = this.#pending.toArray().filter(([, { waiter }]) => waiter.session === user);
     return candidates.length === 1 ? candidates[0]?.[1] : undefined;
   }
 
@@ -521,9 +570,4 @@ export class UpstreamConnection {
     this.#questions.leave(pending.waiter);
     pending.waiter.settle(outcome, id);
   }
-}
-
-/** The server is well, and does not want this request: what one client sends must not take it from the others. */
-function isAboutRequest(httpStatus: number): boolean {
-  return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
 }

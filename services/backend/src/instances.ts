@@ -1,139 +1,214 @@
 /**
  * The connections to one server. The base connection reads the catalogue and carries the calls of callers whom a server may
- * ask nothing. The others exist for callers it may ask: a connection declares what its callers can do, and what comes over
- * it concerns them and nobody else.
+ * ask nothing. The others exist for callers it may ask: a connection declares what its caller can do, and what comes over
+ * it concerns that caller and nobody else.
+ *
+ * A caller is a session. A request without a session is a caller of its own: it has a connection alone while it runs, and the next
+ * one is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
  *
  * Invariants
- *  I1  Callers that share a connection declared the same capabilities.
+ *  I1  A connection that is not the base serves one caller at a time, with exactly the capabilities it declared.
  *  I2  A connection that no call used for a while, or whose session ended, is closed.
+ *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, JsonObject, SessionKey } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import { makeRoom, type ConnectionBudget, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 
-/** `auto`: one connection for callers that may be asked nothing; others have their own, per session on stdio or with roots, else per caller. */
+/** `auto`: one connection for callers that may be asked nothing; others have their own. */
 export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface InstancesOptions {
   readonly isolation: Isolation;
-  /** Nothing tells which call a question belongs to. */
-  readonly isSingleStream: () => boolean;
+  /** Behind each connection is a program of its own. */
+  readonly isProgram: boolean;
   readonly base: UpstreamConnection;
   /** @param session whose it is, when it is one session's alone. */
   readonly create: (capabilities: JsonObject, session: SessionKey | undefined) => UpstreamConnection;
   readonly wheel: DeadlineWheel;
   readonly idleMs: number;
-  readonly maxInstances: number;
+  /** Connections to this server besides the base; the option `maxConnections`. */
+  readonly maxConnections: number;
+  /** What all servers of the process have together. */
+  readonly budget: ConnectionBudget;
   /** Something still runs over it although no call does. */
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
 interface Instance {
+  readonly key: string;
   readonly connection: UpstreamConnection;
-  readonly session: SessionKey | undefined;
+  /** Whose it is: a session; of a request without one, its own key while it runs. */
+  user: string;
+  /** Of requests without a session: those that may be given the same connection one after the other. */
+  readonly pool: string | undefined;
   lastUsedAt: number;
   calls: number;
 }
 
-/** Connections for requests that stand alone and may be asked something, where only one call at a time tells whose a question is. */
-const maxParallel = 16;
+interface Use {
+  readonly connection: UpstreamConnection;
+  /** To be called once, when the call has ended. */
+  readonly done: () => void;
+}
 
-/** What all callers of a shared server together may be asked: one without it is answered for by the gateway. */
-export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } };
+export type Taken = Use | { readonly refused: string };
 
-export class Instances {
+/**
+ * What all callers of a shared server together may be asked: one without it is answered for by the gateway. Roots are not in it: a server
+ * reads them once and keeps them, and they would be one caller's.
+ */
+export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
+
+const nothing = (): void => undefined;
+
+export class Instances implements Pool {
   readonly #options: InstancesOptions;
   readonly #instances = new Map<string, Instance>();
+  /** Makes keys of connections that are no session's. */
+  #count = 0;
+  #asksUnnamed = false;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
+    options.budget.join(this);
+  }
+
+  get isProgram(): boolean {
+    return this.#options.isProgram;
+  }
+
+  get size(): number {
+    return this.#instances.size;
   }
 
   /**
-   * The connection a call goes over, and what to say when it has ended.
-   * @returns undefined when there are as many connections as there may be.
+   * The server asks without saying on whose behalf. Then only a connection that has served one caller tells whose a question is, and
+   * requests without a session do not share any more, not even one after the other.
    */
-  take({ session, principal, standsAlone, capabilities: declared }: ExchangeContext): { readonly connection: UpstreamConnection; readonly done: () => void } | undefined {
-    const { base, create, maxInstances } = this.#options;
-    if (base.isModern) return { connection: base, done: () => undefined };
-    const { extensions: _extensions, ...capabilities } = declared;
-    const isolation = this.#isolationOf(capabilities, standsAlone);
-    if (isolation === 'shared') return { connection: base, done: () => undefined };
-    const isOwn = isolation === 'session';
-    const key = this.#keyOf(isOwn, isOwn ? session : principal, capabilities, standsAlone); // I1
-    let instance = this.#instances.get(key);
-    if (instance === undefined) {
-      if (this.#instances.size >= maxInstances) return undefined;
-      const owner = isOwn ? session : undefined;
-      instance = { connection: create(capabilities, owner), session: owner, lastUsedAt: 0, calls: 0 };
-      this.#instances.set(key, instance);
-      instance.connection.start();
-      this.#closeWhenIdle(key, instance);
-    }
-    const used = instance;
-    used.calls += 1;
+  asksUnnamed(): void {
+    this.#asksUnnamed = true;
+  }
+
+  /** The connection a call goes over, or why there is none. */
+  take(context: ExchangeContext): Taken {
+    const { base } = this.#options;
+    const capabilities = askable(context);
+    if (this.#isShared(capabilities)) return { connection: base, done: nothing };
+    const declared = JSON.stringify(capabilities);
+    const pool = context.standsAlone ? `${context.principal} ${declared}` : undefined;
+    const user = pool === undefined ? this.#callerOf(context) : context.session;
+    const key = `${user} ${declared}`; // I1
+    const instance = this.#instances.get(key) ?? this.#free(pool, user) ?? this.#open(pool === undefined ? key : this.#nextKey(), { user, pool, capabilities, session: user === context.session && pool === undefined ? context.session : undefined });
+    if (typeof instance === 'string') return { refused: instance };
+    instance.calls += 1;
     return {
-      connection: used.connection,
+      connection: instance.connection,
       done: () => {
-        used.calls -= 1;
-        used.lastUsedAt = performance.now();
+        instance.calls -= 1;
+        instance.lastUsedAt = performance.now();
+        if (instance.calls === 0 && pool !== undefined && !this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
       },
     };
   }
 
   /** The call goes over the connection that serves everybody. */
-  isShared({ capabilities: { extensions: _extensions, ...capabilities }, standsAlone }: ExchangeContext): boolean {
-    return this.#options.base.isModern || this.#isolationOf(capabilities, standsAlone) === 'shared';
+  isShared(context: ExchangeContext): boolean {
+    return this.#isShared(askable(context));
   }
 
-  /** Requests that stand alone share what they find free: where nothing tells whose a question is, one at a time. */
-  #keyOf(isOwn: boolean, owner: string, capabilities: JsonObject, standsAlone: boolean): string {
-    const key = `${owner} ${JSON.stringify(capabilities)}`;
-    if (isOwn || !standsAlone || !this.#options.isSingleStream() || Object.keys(capabilities).length === 0) return key;
-    for (let index = 1; index < maxParallel; index += 1) if ((this.#instances.get(`${key} ${index}`)?.calls ?? 0) === 0) return `${key} ${index}`;
-    return `${key} ${maxParallel}`;
+  #isShared(capabilities: JsonObject): boolean {
+    const { isolation, base } = this.#options;
+    if (base.isModern || isolation === 'shared') return true;
+    return isolation === 'auto' && Object.keys(capabilities).length === 0;
   }
 
-  #isolationOf(capabilities: JsonObject, standsAlone: boolean): Exclude<Isolation, 'auto'> {
-    const { isolation, isSingleStream } = this.#options;
-    if (standsAlone && isolation === 'session') return 'principal';
-    if (isolation !== 'auto') return isolation;
-    if (standsAlone) return Object.keys(capabilities).length === 0 ? 'shared' : 'principal';
-    if (Object.keys(capabilities).length === 0) return 'shared';
-    // Servers keep the roots they read once, so those of one session must not serve another.
-    return isSingleStream() || 'roots' in capabilities ? 'session' : 'principal';
+  /** Who is nobody in particular is known by the session. */
+  #callerOf({ principal, session }: ExchangeContext): string {
+    return this.#options.isolation === 'principal' && principal !== anonymous ? principal : session;
+  }
+
+  #nextKey(): string {
+    this.#count += 1;
+    return `alone ${this.#count}`;
+  }
+
+  /** Of those that requests without a session may use: one this request used before, or one that is free. */
+  #free(pool: string | undefined, user: string): Instance | undefined {
+    if (pool === undefined) return undefined;
+    let free: Instance | undefined;
+    for (const instance of this.#instances.values()) {
+      if (instance.pool !== pool) continue;
+      if (instance.user === user) return instance;
+      if (instance.calls === 0 && this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) free = instance;
+    }
+    if (free !== undefined) free.user = user;
+    return free;
+  }
+
+  #mayServeAnother({ connection }: Instance): boolean {
+    return this.#options.isolation === 'auto' && !connection.wasAsked && !this.#asksUnnamed; // I3
+  }
+
+  /** @returns why it cannot, in words, when there are as many as there may be. */
+  #open(key: string, made: Pick<Instance, 'user' | 'pool'> & { readonly capabilities: JsonObject; readonly session: SessionKey | undefined }): Instance | string {
+    const { create, maxConnections, budget } = this.#options;
+    const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
+    if (full !== undefined) return full;
+    const instance: Instance = { key, user: made.user, pool: made.pool, connection: create(made.capabilities, made.session), lastUsedAt: performance.now(), calls: 0 };
+    this.#instances.set(key, instance);
+    instance.connection.start();
+    this.#closeWhenIdle(instance);
+    return instance;
+  }
+
+  idle(): IdleConnection | undefined {
+    let oldest: Instance | undefined;
+    for (const instance of this.#instances.values()) {
+      if (instance.calls > 0 || (oldest !== undefined && oldest.lastUsedAt <= instance.lastUsedAt) || this.#options.isNeeded(instance.connection)) continue;
+      oldest = instance;
+    }
+    const found = oldest;
+    return found === undefined ? undefined : { since: found.lastUsedAt, close: () => void this.#close(found) };
   }
 
   all(): UpstreamConnection[] {
     return [...this.#instances.values()].map(({ connection }) => connection);
   }
 
-  /** The connections that may carry something for a session. */
+  /** The connections that carry something for a session. */
   of(session: SessionKey): UpstreamConnection[] {
-    return [...this.#instances.values()].filter((instance) => instance.session === undefined || instance.session === session).map(({ connection }) => connection);
+    return [...this.#instances.values()].filter(({ user }) => user === session).map(({ connection }) => connection);
   }
 
   endSession(session: SessionKey): void {
-    for (const [key, instance] of this.#instances) {
-      if (instance.session === session && !this.#options.isNeeded(instance.connection)) void this.#close(key, instance);
+    for (const instance of this.#instances.values()) {
+      if (instance.user === session && (instance.pool === undefined || instance.calls === 0) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
     }
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#instances].map(([key, instance]) => this.#close(key, instance)));
+    this.#options.budget.leave(this);
+    await Promise.all([...this.#instances.values()].map((instance) => this.#close(instance)));
   }
 
-  #closeWhenIdle(key: string, instance: Instance): void {
+  #closeWhenIdle(instance: Instance): void {
     const { wheel, idleMs, isNeeded } = this.#options;
     wheel.schedule(idleMs, () => {
-      if (this.#instances.get(key) !== instance) return;
-      if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(key, instance); // I2
-      else this.#closeWhenIdle(key, instance);
+      if (this.#instances.get(instance.key) !== instance) return;
+      if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(instance); // I2
+      else this.#closeWhenIdle(instance);
     });
   }
 
-  #close(key: string, { connection }: Instance): Promise<void> {
+  #close({ key, connection }: Instance): Promise<void> {
     this.#instances.delete(key);
     return connection.stop();
   }
+}
+
+/** What a server may ask of the caller. */
+function askable({ capabilities: { extensions: _extensions, ...capabilities } }: ExchangeContext): JsonObject {
+  return capabilities;
 }

@@ -2,6 +2,8 @@
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Questions } from './questions.ts';
 import type { Transport } from './transport/transport.ts';
 
 export interface MeetingOptions {
@@ -24,6 +26,8 @@ export type Meeting =
 
 /** A program that is only starting must not be taken for one that does not answer. */
 const minProbeMs = 2_000;
+/** A server that was told roots looks at the folders before it can use them, and nothing tells when it has. */
+const lookAroundMs = 250;
 
 /** 2026-07-28 basic/versioning, Compatibility: `server/discover` first, `initialize` for those that do not know it. */
 export async function meet(options: MeetingOptions): Promise<Meeting> {
@@ -86,4 +90,24 @@ async function initialize({ ask, capabilities, connectTimeoutMs, plain }: Meetin
         return { problem: (error as Error).message };
       }
   }
+}
+
+export interface LookAroundOptions {
+  readonly ping: () => Promise<unknown>;
+  readonly questions: Questions;
+  readonly wheel: DeadlineWheel;
+  readonly limitMs: number;
+}
+
+/**
+ * Servers that keep roots ask for them as soon as they are initialized, and refuse everything until they have them (the official
+ * filesystem server). Messages are read in order, so what it asks at once comes before the answer to a ping.
+ */
+export async function letLookAround({ ping, questions, wheel, limitMs }: LookAroundOptions): Promise<void> {
+  await ping();
+  if (!questions.wereAsked) return;
+  await questions.quiet((run) => wheel.schedule(limitMs, run));
+  await new Promise<void>((resolve) => {
+    wheel.schedule(lookAroundMs, resolve);
+  });
 }

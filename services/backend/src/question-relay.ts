@@ -10,6 +10,7 @@ import {
   type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
+import { urlProblem } from './elicitation-url.ts';
 import type { Asked, Question } from './questions.ts';
 
 /** A call whose server may ask. */
@@ -41,6 +42,7 @@ export interface QuestionRelayOptions {
 const ownerAnswerMs = 10 * 60_000;
 /** Elicitations by URL whose completion may still be announced. */
 const maxElicitations = 1_000;
+const invalidParams = -32_602;
 
 export class QuestionRelay {
   readonly #options: QuestionRelayOptions;
@@ -78,6 +80,11 @@ export class QuestionRelay {
   /** Asks a call what a server of 2026-07-28 wants before it can go on. */
   ofRound(call: AskedCall): (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void {
     return (method, params, respond) => {
+      const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
+      if (problem !== undefined) {
+        respond({ error: { code: invalidParams, message: problem } });
+        return;
+      }
       const again = (): void => call.reply({ kind: 'input', input, method, params });
       const input = this.#add({ respond, asker: call.exchange, again });
       again();

@@ -2,8 +2,9 @@
  * What a server asks of its client over one connection, until it is answered, withdrawn or nobody's any more.
  *
  * Invariants
- *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else the only request in flight; else, when all in flight
- *      are one session's, the latest of them; else the session that has the connection alone. Never a guess between sessions: then it is refused.
+ *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else, where one session alone has used the
+ *      connection, the latest request it has in flight, or the session itself. Everything else would be a guess, since what another session sent before may have
+ *      caused it, and is refused.
  *  Q2  A question attributed by session only outlives its request while the session has another in flight.
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
@@ -11,7 +12,9 @@ import {
   fault, inputCapabilities, isInputMethod, relatedTaskOf, toErrorObject,
   type InputAnswer, type InputMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
+import type { Deadline } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
+import { urlProblem } from './elicitation-url.ts';
 
 /** Something the server asks of the client; answered with `respond`. */
 export interface Question {
@@ -42,6 +45,10 @@ export interface QuestionsOptions {
   readonly send: (message: { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & InputAnswer) => void;
   /** Of the requests in flight, oldest first. */
   readonly inFlight: () => readonly Asked[];
+  /** The session that alone has used the connection; undefined when several have, or none. */
+  readonly user: () => SessionKey | undefined;
+  /** Nothing tells on whose behalf a question is asked. */
+  readonly unnamed: () => void;
   readonly log: Logger;
 }
 
@@ -56,10 +63,13 @@ interface OpenQuestion {
 const maxOpen = 100;
 
 const methodNotFound = -32_601;
+const invalidParams = -32_602;
 
 export class Questions {
   readonly #options: QuestionsOptions;
   readonly #open = new Map<JsonRpcId, OpenQuestion>();
+  #wereAsked = false;
+  #quiet: (() => void) | undefined;
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
@@ -76,6 +86,14 @@ export class Questions {
       this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${method}: it declared no capability for it` } });
       return;
     }
+    const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
+    if (problem !== undefined) {
+      log.warn({ problem }, 'the server asked for something no user should be shown');
+      this.respond(id, { error: { code: invalidParams, message: problem } });
+      return;
+    }
+    this.#wereAsked = true;
+    if (origin === undefined) this.#options.unnamed();
     const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
@@ -86,7 +104,7 @@ export class Questions {
       this.respond(id, { result: { roots: [] } });
     } else {
       const refusal = fault('input.unattributed', asked === undefined
-        ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it`
+        ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it, or make the call again`
         : `server "${server}" has ${maxOpen} questions open already`);
       log.warn({ method }, refusal.message);
       this.respond(id, { error: toErrorObject(refusal) });
@@ -94,13 +112,13 @@ export class Questions {
   }
 
   respond(id: JsonRpcId, answer: InputAnswer): void {
-    this.#open.delete(id); // Q3
+    this.#close(id); // Q3
     this.#options.send({ jsonrpc: '2.0', id, ...answer });
   }
 
   withdraw(id: JsonRpcId, reason: string): void {
     const open = this.#open.get(id);
-    this.#open.delete(id);
+    this.#close(id);
     open?.asked.withdraw(id, reason);
   }
 
@@ -111,7 +129,7 @@ export class Questions {
       if (asked !== ended) continue;
       const heir = isCertain ? undefined : this.#concerned();
       if (heir === undefined || heir.session !== ended.session) {
-        this.#open.delete(id);
+        this.#close(id);
       } else {
         this.#open.set(id, { question, asked: heir, isCertain }); // Q2
         heir.adopt(question);
@@ -121,6 +139,33 @@ export class Questions {
 
   clear(): void {
     this.#open.clear();
+    this.#quiet?.();
+  }
+
+  /** Something was asked that a client may have to answer. */
+  get wereAsked(): boolean {
+    return this.#wereAsked;
+  }
+
+  /**
+   * Resolves when no question is open, or the limit is over.
+   * @param limit calls what it is given when the time is over.
+   */
+  quiet(limit: (run: () => void) => Deadline): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        deadline.cancel();
+        this.#quiet = undefined;
+        resolve();
+      };
+      const deadline = limit(finish);
+      this.#quiet = finish;
+    });
+  }
+
+  #close(id: JsonRpcId): void {
+    if (this.#open.delete(id) && this.#open.size === 0) this.#quiet?.();
   }
 
   /** What a server needs for a task, it asks of the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
@@ -130,8 +175,7 @@ export class Questions {
   }
 
   #concerned(): Asked | undefined {
-    const candidates = this.#options.inFlight().filter(({ session }) => session !== undefined);
-    const latest = candidates.at(-1);
-    return candidates.every(({ session }) => session === latest?.session) ? latest : undefined; // Q1
+    const user = this.#options.user();
+    return user === undefined ? undefined : this.#options.inFlight().findLast(({ session }) => session === user); // Q1
   }
 }

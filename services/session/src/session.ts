@@ -150,7 +150,7 @@ export class Session {
     }
   }
 
-  hear(notice: ServerNotice): void {
+  hear(notice: Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>): void {
     const view = this.#host.view(this.caller);
     if (view?.definition.servers.includes(notice.server) !== true) return;
     switch (notice.kind) {
@@ -175,7 +175,7 @@ export class Session {
         return;
       case 'log':
         // What belongs to no call is only for those who asked for logs.
-        if (notice.sessions?.includes(this.key) === false) return;
+        if (!notice.sessions.includes(this.key)) return;
         if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
         return;
       case 'elicitation-complete':

@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptCommand, type AdoptReply, type Caller, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type Principal, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type Principal, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -59,6 +59,7 @@ export class SessionWorker {
   /** What is said to sessions that are held here. */
   #commands: Subscription | undefined;
   #news: Watch[] = [];
+  #catalog: KeyValue<CatalogRecord> | undefined;
   #config: Config;
   #isStopping = false;
   readonly #heart: Heart<Presence>;
@@ -74,10 +75,16 @@ export class SessionWorker {
     const { config, bus, wheel, log, metrics, tracing } = options;
     this.#options = options;
     this.#config = config;
-    this.#views = new Views(endpointDefinitions(config), wheel, (endpoint, changes) => {
-      for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
-      this.#desk.listsChanged(endpoint, changes);
-    }, (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'));
+    this.#views = new Views(endpointDefinitions(config), {
+      wheel,
+      announce: (endpoint, changes) => {
+        for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
+        this.#desk.listsChanged(endpoint, changes);
+      },
+      tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
+      isLost: (backend) => this.#watch.isLost(backend),
+      remove: (key) => void this.#catalog?.delete(key).catch((error: unknown) => log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed')),
+    });
     const worker = newWorkerId('session');
     this.#worker = worker;
     this.#records = new SessionRecords({ records, worker, wheel, log, taken: (key) => this.#lose(key) });
@@ -85,12 +92,9 @@ export class SessionWorker {
     this.#peers = new Peers({ bus, wheel, worker });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
-      changed: (servers) => {
-        for (const server of servers) {
-          for (const { session } of this.#sessions.values()) session.adaptersChanged(server);
-          this.#desk.adaptersChanged(server);
-        }
-      },
+      changed: (servers) => this.#adaptersChanged(servers),
+      workersChanged: () => this.#views.workersChanged(),
+      reaching: (server, workers) => this.#views.reaching(server, workers),
     });
     this.#host = {
       watch: this.#watch,
@@ -112,10 +116,17 @@ export class SessionWorker {
 
   async start(): Promise<void> {
     const { bus } = this.#options;
-    const catalog = await bus.keyValue(catalogBucket);
+    this.#catalog = await bus.keyValue(catalogBucket);
     this.#news = [
-      await catalog.watch((change) => this.#views.catalogChanged(change)),
+      await this.#catalog.watch((change) => {
+        this.#views.catalogChanged(change);
+        this.#watch.catalogChanged();
+      }),
       await bus.subscribe(subjects.notices, (notice) => {
+        if (notice.kind === 'adapter-changed') {
+          this.#adaptersChanged([notice.server]);
+          return;
+        }
         for (const { session } of this.#sessions.values()) session.hear(notice);
         this.#desk.hear(notice);
       }),
@@ -147,6 +158,14 @@ export class SessionWorker {
   /** What servers offer and clients cannot be shown, in words. */
   get leftOut(): readonly string[] {
     return this.#views.leftOut;
+  }
+
+  /** What adapters are to know of sessions is said again. */
+  #adaptersChanged(servers: readonly ServerName[]): void {
+    for (const server of servers) {
+      for (const { session } of this.#sessions.values()) session.adaptersChanged(server);
+      this.#desk.adaptersChanged(server);
+    }
   }
 
   /** Sessions by state. */

@@ -38,12 +38,6 @@ export class TransportFactory {
       : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), log };
   }
 
-  /** Everything a server says comes on one way, so nothing tells which request a question belongs to. */
-  get isSingleStream(): boolean {
-    const { url } = this.#config;
-    return url === undefined || this.#verdict.isEventSource || /^wss?:/.test(url);
-  }
-
   /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
   create(observer: TransportObserver, isBase: boolean): Transport {
     const { url, type, headers, connectTimeout: openTimeoutMs } = this.#config;

@@ -18,6 +18,10 @@ export interface ExchangeWatchOptions {
   readonly log: Logger;
   /** An adapter of a server came or went: what those that are there are to know of us has to be said again. */
   readonly changed: (servers: readonly ServerName[]) => void;
+  /** Workers came, left or are not heard of. */
+  readonly workersChanged: () => void;
+  /** Of workers that have an adapter of a server, those whose records say that it is up; all, when none does. */
+  readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
 }
 
 /** Where a call goes. */
@@ -61,17 +65,22 @@ export class ExchangeWatch {
         if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers)) this.#adapters = undefined;
       },
       joined: ({ worker, servers }) => {
+        options.workersChanged();
         this.#stopAgain(worker);
         options.changed(servers);
       },
       gone: (signs, how) => {
         this.#adapters = undefined;
+        options.workersChanged();
         if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
         this.#options.changed(serversOf(signs));
         this.#ask(signs, () => true);
         if (how === 'left') for (const { worker } of signs) this.#signs.delete(worker);
       },
-      missing: (signs) => this.#ask(signs, (exchange) => !exchange.isSure),
+      missing: (signs) => {
+        options.workersChanged();
+        this.#ask(signs, (exchange) => !exchange.isSure);
+      },
       disturbed: () => {
         this.#options.changed(serversOf(this.#workers.signs));
         this.#ask(undefined, () => true);
@@ -101,6 +110,16 @@ export class ExchangeWatch {
     this.#workers.stop();
   }
 
+  /** What workers say of servers has changed. */
+  catalogChanged(): void {
+    this.#adapters = undefined;
+  }
+
+  /** It is proven that a worker is not there. */
+  isLost(worker: WorkerId): boolean {
+    return this.#workers.state(worker) === 'lost';
+  }
+
   add(exchange: Exchange): void {
     this.#open.add(exchange);
   }
@@ -116,7 +135,7 @@ export class ExchangeWatch {
    */
   route(server: ServerName, bound: WorkerId | undefined, except?: WorkerId): Way {
     if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), worker: bound, isBound: true };
-    this.#adapters ??= adaptersOf(this.#workers.signs);
+    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#options.reaching(each, workers)]));
     const known = this.#adapters.get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there?.[Math.floor(Math.random() * there.length)];

@@ -1,10 +1,12 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind } from '@omnibus/protocol';
+import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type WorkerId } from '@omnibus/protocol';
 import { Views } from './views.ts';
 
 const server = parseServerName('up');
+const worker = newWorkerId('backend');
+const other = newWorkerId('backend');
 const definition: EndpointDefinition = { endpoint: rootEndpoint, servers: [server], prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
 
 function record(status: 'up' | 'down'): CatalogRecord {
@@ -15,20 +17,22 @@ function setUp() {
   let now = 0;
   const wheel = new DeadlineWheel({ tickMs: 1, now: () => now, onFault: (error) => expect.fail(String(error)) });
   const told: (readonly ChangeKind[])[] = [];
+  const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
-  const views = new Views(new Map([[rootEndpoint, definition]]), wheel, (_endpoint, changes) => told.push(changes), (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)));
+  const removed: string[] = [];
+  const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: (_endpoint, changes) => told.push(changes), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key), tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)) });
+  const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
   return {
-    told,
-    leftOut,
-    views,
+    told, leftOut, views, lost, removed, put,
     toolsOf: () => JSON.parse(views.get(rootEndpoint)?.list('tools', undefined) as string).tools.length as number,
-    put: (status: 'up' | 'down') => views.catalogChanged({ kind: 'put', key: server, value: record(status), revision: 1 }),
     settle: () => {
       now += 1_000;
       wheel.tick();
     },
   };
 }
+
+type Put = ReturnType<typeof setUp>['put'];
 
 it('a client that saw what was true for a moment only is told that it is not any more', () => {
   const { told, toolsOf, put, settle } = setUp();
@@ -65,7 +69,7 @@ it('what cannot be shown is told once, and stands there as long as it is so', ()
   for (let level = 0; level < 20_000; level += 1) deep = { deep };
   const bad: CatalogRecord = { ...record('up'), lists: { ...noLists, tools: [{ name: 'bad', inputSchema: deep }, { name: 'good', inputSchema: {} }] } };
   for (let turn = 1; turn <= 2; turn += 1) {
-    views.catalogChanged({ kind: 'put', key: server, value: bad, revision: turn });
+    views.catalogChanged({ kind: 'put', key: catalogKey(server, worker), value: bad, revision: turn });
     expect(toolsOf()).toBe(1);
   }
   expect(leftOut).toEqual([['it cannot be written as JSON: Maximum call stack size exceeded']]);
@@ -73,4 +77,62 @@ it('what cannot be shown is told once, and stands there as long as it is so', ()
   put('up');
   expect(toolsOf()).toBe(1);
   expect(views.leftOut).toEqual([]);
+});
+
+describe('a server of which several workers have adapters', () => {
+  it('is there while one of them reaches it, whatever the others wrote last', () => {
+    const { put, toolsOf, views } = setUp();
+    put('up');
+    put('down', other, { lists: noLists, problem: 'no route to host' });
+    expect(toolsOf()).toBe(1);
+    expect(views.reaching(server, [worker, other])).toEqual([worker]);
+    put('down');
+    expect(toolsOf()).toBe(0);
+    expect(views.reaching(server, [worker, other])).toEqual([worker, other]);
+  });
+
+  it('offers the same in every process, in whatever order the records came', () => {
+    const lists = { ...noLists, tools: [{ name: 'other', inputSchema: { type: 'object' } }] };
+    const steps = [(put: Put) => put('up'), (put: Put) => put('up', other, { lists }), (put: Put) => put('down', newWorkerId('backend'))];
+    const offered = [steps, steps.toReversed()].map((order) => {
+      const { put, views } = setUp();
+      for (const step of order) step(put);
+      return views.get(rootEndpoint)?.list('tools', undefined);
+    });
+    expect(offered[0]).toBe(offered[1]);
+  });
+
+  it('is what the one says that announced a change last', () => {
+    const { put, views } = setUp();
+    const lists = { ...noLists, tools: [{ name: 'new', inputSchema: { type: 'object' } }] };
+    for (const [newer, older] of [[worker, other], [other, worker]] as const) {
+      put('up', older);
+      put('up', newer, { lists, announcements: { ...noAnnouncements, tools: 5 } });
+      expect(views.get(rootEndpoint)?.list('tools', undefined)).toContain('new');
+      put('up', newer);
+    }
+  });
+
+  it('is not offered by a worker that is lost, and is by one that has only left until another is there', () => {
+    const { put, toolsOf, lost, views } = setUp();
+    put('up');
+    lost.add(worker);
+    views.workersChanged();
+    expect(toolsOf()).toBe(0);
+    expect(views.get(rootEndpoint)?.record(server)?.problem).toContain('gone');
+    lost.delete(worker);
+    put('up', worker, { hasLeft: true });
+    expect(toolsOf()).toBe(1);
+    put('down', other);
+    expect(toolsOf()).toBe(0);
+    put('up', other);
+    expect(toolsOf()).toBe(1);
+    expect(views.reaching(server, [worker, other])).toEqual([other]);
+  });
+
+  it('what another version of the gateway wrote is not read', () => {
+    const { views, toolsOf } = setUp();
+    views.catalogChanged({ kind: 'put', key: server, value: record('up'), revision: 1 });
+    expect(toolsOf()).toBe(0);
+  });
 });

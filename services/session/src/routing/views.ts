@@ -2,15 +2,32 @@
 import { View, type EndpointDefinition, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { parseServerName, type CatalogRecord, type ChangeKind, type EndpointName, type ServerName } from '@omnibus/protocol';
+import { catalogKey, parseCatalogKey, type CatalogRecord, type ChangeKind, type EndpointName, type ServerName, type WorkerId } from '@omnibus/protocol';
+import { Replicas } from './replicas.ts';
 
 /** Changes that come together, as at a start, are told together. */
 const announceDelayMs = 50;
+/** What a worker wrote that was not there for so long is removed. Where it comes back, it writes it again. */
+const forgottenMs = 10 * 60_000;
+const sweepMs = 60_000;
+
+export interface ViewsOptions {
+  readonly wheel: DeadlineWheel;
+  /** Clients of an endpoint are to be told that lists changed. */
+  readonly announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
+  /** Whether it is proven that a backend worker is not there. */
+  readonly isLost: (worker: WorkerId) => boolean;
+  /** Hears what servers offer and clients cannot be shown, when that changes. */
+  readonly tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
+  /** Removes a record from the catalogue. */
+  readonly remove: (key: string) => void;
+}
 
 export class Views {
-  readonly #wheel: DeadlineWheel;
-  readonly #announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
-  readonly #tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
+  readonly #options: ViewsOptions;
+  readonly #replicas = new Map<ServerName, Replicas>();
+  /** Keys of records whose workers are not there, and since when. */
+  readonly #absent = new Map<string, number>();
   /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
@@ -24,15 +41,10 @@ export class Views {
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
 
-  /** @param tell hears what servers offer and clients cannot be shown, when that changes. */
-  constructor(
-    definitions: ReadonlyMap<EndpointName, EndpointDefinition>, wheel: DeadlineWheel, announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void,
-    tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void,
-  ) {
+  constructor(definitions: ReadonlyMap<EndpointName, EndpointDefinition>, options: ViewsOptions) {
     this.#definitions = definitions;
-    this.#wheel = wheel;
-    this.#announce = announce;
-    this.#tell = tell;
+    this.#options = options;
+    this.#sweepLater();
   }
 
   /** What clients cannot be shown now, in words: of those endpoints that were asked for. */
@@ -50,7 +62,7 @@ export class Views {
     const view = new View(definition, this.#records);
     this.#views.set(endpoint, view);
     const words = JSON.stringify(view.problems);
-    if (words !== (this.#told.get(endpoint) ?? '[]')) this.#tell(endpoint, view.problems);
+    if (words !== (this.#told.get(endpoint) ?? '[]')) this.#options.tell(endpoint, view.problems);
     this.#told.set(endpoint, words);
     const seen = this.#seen.get(endpoint);
     if (seen === undefined) this.#seen.set(endpoint, new Set([view]));
@@ -59,11 +71,50 @@ export class Views {
   }
 
   catalogChanged(change: KeyValueChange<CatalogRecord>): void {
-    const server = parseServerName(change.key);
-    if (change.kind === 'put') this.#records.set(server, change.value);
-    else this.#records.delete(server);
+    const parsed = parseCatalogKey(change.key);
+    if (parsed === undefined) return;
+    const { server, worker } = parsed;
+    const replicas = this.#replicas.get(server) ?? new Replicas(this.#options.isLost);
+    this.#replicas.set(server, replicas);
+    if (change.kind === 'put') replicas.set(worker, change.value);
+    else replicas.delete(worker);
+    this.#chooseAnew(server, replicas);
+  }
+
+  /** Backend workers have come or gone. */
+  workersChanged(): void {
+    for (const [server, replicas] of this.#replicas) this.#chooseAnew(server, replicas);
+  }
+
+  /** Of workers that have an adapter of a server, those that reach it; all, when none does. */
+  reaching(server: ServerName, workers: readonly WorkerId[]): readonly WorkerId[] {
+    const replicas = this.#replicas.get(server);
+    const reaching = replicas === undefined ? [] : workers.filter((worker) => replicas.isUpAt(worker));
+    return reaching.length === 0 ? workers : reaching;
+  }
+
+  #chooseAnew(server: ServerName, replicas: Replicas): void {
+    const isOther = replicas.choose();
+    if (replicas.isEmpty) this.#replicas.delete(server);
+    if (!isOther) return;
+    if (replicas.record === undefined) this.#records.delete(server);
+    else this.#records.set(server, replicas.record);
     for (const [endpoint, { servers }] of this.#definitions) if (servers.includes(server)) this.#views.delete(endpoint);
     this.#announceSoon();
+  }
+
+  #sweepLater(): void {
+    this.#options.wheel.schedule(sweepMs, () => {
+      const now = performance.now();
+      const absent = new Set([...this.#replicas].flatMap(([server, replicas]) => replicas.absent.map((worker) => catalogKey(server, worker))));
+      for (const key of this.#absent.keys()) if (!absent.has(key)) this.#absent.delete(key);
+      for (const key of absent) {
+        const since = this.#absent.get(key) ?? now;
+        this.#absent.set(key, since);
+        if (now - since >= forgottenMs) this.#options.remove(key);
+      }
+      this.#sweepLater();
+    });
   }
 
   redefine(definitions: ReadonlyMap<EndpointName, EndpointDefinition>): void {
@@ -74,7 +125,7 @@ export class Views {
 
   #announceSoon(): void {
     if (this.#announcement !== undefined) return;
-    this.#announcement = this.#wheel.schedule(announceDelayMs, () => {
+    this.#announcement = this.#options.wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
       for (const [endpoint, seen] of [...this.#seen]) {
         const view = this.get(endpoint);
@@ -85,7 +136,7 @@ export class Views {
         this.#seen.set(endpoint, new Set([view]));
         seen.delete(view);
         const changes = new Set([...seen].flatMap((before) => view.changesSince(before)));
-        if (changes.size > 0) this.#announce(endpoint, [...changes]);
+        if (changes.size > 0) this.#options.announce(endpoint, [...changes]);
       }
     });
   }

@@ -1,0 +1,86 @@
+/**
+ * What one server says of its own accord, and who hears of it. A log message that names no request goes to the session whose connection
+ * it is, or that alone has used it; else to no client, but to the operator's log: two sessions may have caused it, and what a server writes
+ * into it may be one caller's.
+ */
+import { subjects, type Bus } from '@omnibus/bus';
+import { changeKinds, changeNotifications, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { CatalogKeeper } from './catalog-keeper.ts';
+import type { UpstreamConnection } from './connection.ts';
+import type { Progress } from './dialect/legacy/messages.ts';
+import type { QuestionRelay } from './question-relay.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { Tasks } from './tasks.ts';
+import type { Watching } from './watching.ts';
+
+export interface ServerWordsOptions {
+  readonly bus: Bus;
+  readonly server: ServerName;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly catalog: CatalogKeeper;
+  readonly questions: QuestionRelay;
+  readonly tasks: Tasks;
+  readonly watching: Watching;
+  readonly base: () => UpstreamConnection;
+}
+
+/** Lines of the operator's log about one server each second: enough to see what it is about, too few to fill a disk. */
+const linesPerSecond = 5;
+/** Characters of one such line. */
+const maxLineLength = 2_000;
+
+export class ServerWords {
+  readonly #options: ServerWordsOptions;
+  readonly #lines = new RateLimit(linesPerSecond);
+
+  constructor(options: ServerWordsOptions) {
+    this.#options = options;
+  }
+
+  /** @param session the one it can concern, where that is certain. */
+  hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
+    const { catalog, watching, questions, metrics, base } = this.#options;
+    const kind = changeKinds.find((each) => changeNotifications[each] === method);
+    if (kind !== undefined) {
+      if (connection === base()) catalog.announced(kind);
+      else catalog.announcedMore(connection);
+    } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
+      watching.updated(connection, params['uri']);
+    } else if (method === 'notifications/message' && params !== undefined) {
+      this.#passLog(params, session);
+    } else if (method === 'notifications/tasks/status' && params !== undefined) {
+      this.announceTask(connection, params);
+    } else if (method === 'notifications/elicitation/complete') {
+      questions.announceCompletion(params);
+    } else {
+      metrics.dropped('notification_unknown');
+    }
+  }
+
+  announceTask(connection: UpstreamConnection, task: JsonObject): void {
+    const { bus, server, tasks } = this.#options;
+    const session = tasks.status(connection, task);
+    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, sessions: [session] });
+  }
+
+  /** @returns false when it means nothing to anybody. */
+  hearTaskProgress(connection: UpstreamConnection, { token, ...progress }: Progress): boolean {
+    const { bus, server, tasks } = this.#options;
+    const task = tasks.byToken(connection, token);
+    if (task === undefined) return false;
+    bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    return true;
+  }
+
+  #passLog(params: JsonObject, session: SessionKey | undefined): void {
+    const { bus, server, log } = this.#options;
+    if (session !== undefined) {
+      bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+    } else if (this.#lines.take()) {
+      const left = this.#lines.takeRefused();
+      log.info({ words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) }, 'the server said something of no request');
+    }
+  }
+}
