@@ -49,7 +49,7 @@ ${generated('packages/bus/src/subjects.ts')}Who says what to whom. Payloads are 
 
 ${table(['subject', 'from', 'to', 'carries', 'answers'], rows)}
 
-The key-value bucket \`omnibus-catalog\` holds what each server offers (\`CatalogRecord\`, key: the server's name); its parts
+The key-value bucket \`omnibus-catalog\` holds what each server offers (\`CatalogRecord\`, key: the server and the worker of the adapter); its parts
 larger than one message are in \`omnibus-catalog-parts\`.
 `;
 }

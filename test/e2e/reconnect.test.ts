@@ -35,7 +35,7 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
   });
 });
 
-it.each([['shared', 1], ['principal', 1], ['session', 2]] as const)('isolation %s: two sessions of one caller have %i connections for their calls', async (isolation, connections) => {
+it.each([['shared', 1], ['principal', 2], ['session', 2]] as const)('isolation %s: two sessions of callers nobody knows have %i connections for their calls', async (isolation, connections) => {
   await using upstream = await Upstream.start({ onCall: (call) => call.answer({ content: [{ type: 'text', text: call.session }] }) });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
   using one = await RawClient.open(gateway.url);

@@ -83,7 +83,7 @@ export const subjects = {
   notices: subject<ServerNotice>('notices'),
 };
 
-/** What each server offers; key: the server's name. */
+/** What each server offers; key: the server and the worker of the adapter that says so (`catalogKey`). */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog' };
 
 /** What clients may ask for again when the worker that sent it is gone. */

@@ -17,7 +17,7 @@ import { makeRoom, type ConnectionBudget, type IdleConnection, type Pool } from 
 import type { UpstreamConnection } from './connection.ts';
 
 /** `auto`: one connection for callers that may be asked nothing; others have their own. */
-export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
+type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface InstancesOptions {
   readonly isolation: Isolation;
