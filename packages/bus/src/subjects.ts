@@ -56,8 +56,8 @@ export const subjects = {
   modern: ofAnyWorker<ModernCommand, ModernReply>('modern'),
   /** For every session worker. */
   modernControl: subject<ModernControl>('modern-control'),
-  /** Which of these requests does a session worker hold? Every one answers. */
-  modernHolds: forEveryone(subject<HeldRequests, HeldRequests>('modern-holds')),
+  /** Which of these requests does a session worker hold? Without a worker, as older edges ask, every one answers. */
+  modernHolds: (worker: WorkerId | undefined): Subject<HeldRequests, HeldRequests> => (worker === undefined ? forEveryone(subject('modern-holds')) : subject('modern-holds-at', worker)),
   /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): Subject<InboxPost, InboxReply> => subject('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -110,7 +110,8 @@ export const subjectTable = [
   { subject: 'modern', from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', answers: 'ModernReply, many' },
   { subject: 'modern-at.<worker>', from: 'edge', to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', answers: 'ModernReply, many' },
   { subject: 'modern-control', from: 'edge', to: 'every session worker', carries: 'ModernControl', answers: 'nothing' },
-  { subject: 'modern-holds', from: 'edge', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
+  { subject: 'modern-holds', from: 'edge of an older version', to: 'every session worker', carries: 'HeldRequests', answers: 'HeldRequests, once each' },
+  { subject: 'modern-holds-at.<worker>', from: 'edge', to: 'the session worker that may hold them', carries: 'HeldRequests', answers: 'HeldRequests, once' },
   { subject: 'edge-inbox.<key>', from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', answers: 'InboxReply, once' },
   { subject: 'backend.<server>', from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', answers: 'ExchangeEvent, many' },
   { subject: 'backend-at.<server>.<worker>', from: 'session', to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', answers: 'ExchangeEvent, many' },

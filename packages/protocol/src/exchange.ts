@@ -30,6 +30,8 @@ export interface ExchangeContext {
   readonly session: SessionKey;
   /** What the client declared that a server may ask of it; a server is told exactly this. */
   readonly capabilities: JsonObject;
+  /** Of a request about a task: the session or request that created it, when that is another. Who holds the task's id was given it. */
+  readonly taskOwner?: SessionKey;
   /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
   readonly standsAlone: boolean;
   /** The least severe messages the client wants; undefined for none. */

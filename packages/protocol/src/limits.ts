@@ -16,6 +16,18 @@ export const defaultLimits = {
   maxSessionsPerPrincipal: 20_000,
   /** Requests of one session that wait for their answer. */
   maxInFlightPerSession: 1_000,
+  /** Requests without a session (2026-07-28) that wait for their answer, on one worker. */
+  maxInFlightWithoutSession: 10_000,
+  /** Calls between two requests of their client, and answers kept for one that may come back, of one client on one worker. */
+  maxParkedPerClient: 1_000,
+  /** The same of all clients. */
+  maxParked: 10_000,
+  /** Bytes of what these calls were sent, were asked or were answered, on one worker. */
+  maxParkedBytes: 256 * 1024 * 1024,
+  /** Streams of `subscriptions/listen` of one client on one worker. */
+  maxListenersPerClient: 1_024,
+  /** The same of all clients. */
+  maxListeners: 10_000,
   /** GET streams of one session. */
   maxStreamsPerSession: 8,
   /** Bytes written to one client's stream and not yet taken by the network; the stream is closed beyond it. */

@@ -7,6 +7,8 @@ import type { ModernContext } from './modern.ts';
 export interface Caller {
   readonly principal: Principal;
   readonly endpoint: EndpointName;
+  /** The client's address, where the edge knows it: those who cannot be told apart otherwise have their shares by it. */
+  readonly origin?: string;
 }
 
 /** Opens a session: the client's `initialize`. Any session worker may take it. */
@@ -116,6 +118,8 @@ export interface ModernControl {
   readonly kind: 'closed';
   readonly key: SessionKey;
   readonly reason: string;
+  /** At that worker only; another one may work on it by now. */
+  readonly worker?: WorkerId;
 }
 
 /** A question about requests without a session that are open, and the answer: those a worker holds. */

@@ -56,6 +56,10 @@ export class Metrics {
   readonly inFlight = this.#gauge('omnibus_client_requests_in_flight', 'Requests of clients that wait for their answer at this edge, standing streams among them.', []);
   readonly bufferedBytes = this.#gauge('omnibus_client_buffered_bytes', 'Bytes written to event streams that the network has not taken yet.', []);
   readonly parkedCalls = this.#gauge('omnibus_parked_calls', 'Calls that wait between two requests of their client for an answer to what the server asked.', []);
+  readonly requestsWithoutSession = this.#gauge('omnibus_requests_without_session', 'Requests without a session that wait for their answer at this worker.', []);
+  readonly keptCalls = this.#gauge('omnibus_kept_calls', 'Calls kept for clients that may come back: parked ones, and answers that may be asked for again.', []);
+  readonly keptBytes = this.#gauge('omnibus_kept_calls_bytes', 'Bytes of what kept calls were sent, asked or answered.', []);
+  readonly listeners = this.#gauge('omnibus_listeners', 'Subscription streams (2026-07-28) at this worker.', []);
   readonly sessionsHandedOver = this.#counter('omnibus_sessions_handed_over_total', 'Sessions this worker gave up because it was told to stop.', []);
   readonly sessionsLost = this.#counter('omnibus_sessions_taken_total', 'Sessions that another worker took over while this one could not be reached.', []);
   readonly busRoundTrip = this.#histogram('omnibus_bus_round_trip_seconds', 'Time to the bus and back, measured every few seconds.', []);

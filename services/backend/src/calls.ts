@@ -192,6 +192,11 @@ export class Calls {
       isOver = true;
       taken.done();
     };
+    if (tasks.isAnothers(connection, taskId, command.context)) {
+      end();
+      this.#refuse(call, fault('task.unknown'));
+      return;
+    }
     if (watching.isSettled(command, connection)) {
       end();
       this.#finish(call, { kind: 'result', result: {} });

@@ -87,7 +87,15 @@ export class Tasks {
   /** The connection a request about a task goes over: where it was created. */
   connectionOf(taskId: string, context: ExchangeContext): UpstreamConnection | undefined {
     const candidates = this.#known.filter((owner) => owner.taskId === taskId && owner.context.principal === context.principal);
-    return (candidates.find((owner) => owner.context.session === context.session) ?? candidates[0])?.connection;
+    const meant = candidates.find((owner) => owner.context.session === ownerOf(context));
+    return (meant ?? (context.principal === anonymous ? undefined : candidates[0]))?.connection;
+  }
+
+  /** Whether a task of that id over that connection is known to be another's: two programs of one server may give the same ids. */
+  isAnothers(connection: UpstreamConnection, taskId: unknown, context: ExchangeContext): boolean {
+    const isMeant = ({ context: { principal, session } }: Owner): boolean => principal === context.principal && (principal !== anonymous || session === ownerOf(context));
+    const owners = this.#known.filter((owner) => owner.connection === connection && owner.taskId === taskId);
+    return owners.length > 0 && !owners.some(isMeant);
   }
 
   /** @returns the session that is to hear of it; undefined while nobody is known to. */
@@ -122,4 +130,9 @@ export class Tasks {
     return this.#known.some((owner) => owner.connection === connection && owner.taskId === taskId
       && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
   }
+}
+
+/** Who created the task that a request is about. */
+function ownerOf({ taskOwner, session }: ExchangeContext): SessionKey {
+  return taskOwner ?? session;
 }

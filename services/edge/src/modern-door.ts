@@ -3,10 +3,10 @@
  * worker holds. When the worker is gone, the request is made again where that can do no harm, and answered with "outcome
  * unknown" where it could (W1, W2 of `session-door.ts`).
  */
-import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
+import { Inquiry, subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type ModernCommand, type ModernReply, type Presence, type SessionKey, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import { fault, repeatableMethods, type HeldRequests, type ModernCommand, type ModernReply, type Presence, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
 import { enter } from './enter.ts';
@@ -39,17 +39,30 @@ export interface ModernDoorOptions {
   readonly workers: PresenceWatch<Presence>;
 }
 
-/** Workers have this long to say which requests they hold. */
-const holdsMs = 500;
 /** Times a request is sent to workers that leave, or say that another one holds what it continues. */
 const maxAttempts = 12;
 
 export class ModernDoor {
   readonly #options: ModernDoorOptions;
   readonly #open = new Ring<Passage>();
+  readonly #inquiry: Inquiry<Passage, HeldRequests>;
 
   constructor(options: ModernDoorOptions) {
     this.#options = options;
+    const { bus, wheel, workers } = options;
+    this.#inquiry = new Inquiry<Passage, HeldRequests>({
+      bus, clock: wheel, workers,
+      payload: (passages) => ({ keys: passages.map(({ command }) => command.key) }),
+      heldOf: (answer, asked) => {
+        const keys = new Set(answer.keys);
+        return new Set(asked.filter(({ command }) => keys.has(command.key)));
+      },
+      attemptOf: (passage) => (this.#open.has(passage) && passage.pending !== undefined ? passage.attempts : undefined),
+      held: (passage, worker) => {
+        passage.sentTo = worker;
+      },
+      lost: (passage) => this.#lost(passage),
+    });
   }
 
   /** What waits for its answer here. */
@@ -82,15 +95,32 @@ export class ModernDoor {
 
   #hear(passage: Passage, worker: WorkerId | undefined, frame: ModernReply): void {
     const mayGoOn = passage.attempts < maxAttempts;
-    if (frame.kind === 'elsewhere') {
-      passage.holder = frame.worker;
-      this.#goTo(passage, frame.worker);
-    } else if (frame.kind === 'refused' && frame.fault.reason === 'gateway.draining' && mayGoOn) {
-      // It was on its way to a worker that leaves, which did nothing with it (W1).
-      if (worker !== undefined) passage.without.add(worker);
-      this.#again(passage);
-    } else {
-      passage.observer.reply(frame);
+    switch (frame.kind) {
+      case 'elsewhere':
+        passage.holder = frame.worker;
+        this.#goTo(passage, frame.worker);
+        return;
+      case 'refused':
+        if (frame.fault.reason !== 'gateway.draining' || !mayGoOn) {
+          passage.observer.reply(frame);
+          return;
+        }
+        // It was on its way to a worker that leaves, which did nothing with it (W1).
+        if (worker !== undefined) passage.without.add(worker);
+        this.#again(passage);
+        return;
+      case 'message':
+      case 'accepted':
+      case 'attached':
+      case 'end':
+      case 'probed':
+      case 'moved':
+        passage.observer.reply(frame);
+        return;
+      default:
+        // Of a newer worker: what it means, and whether it is the last, is not known here.
+        this.#options.log.warn('a worker answered what this version does not know');
+        this.#refuse(passage, 'gateway.interrupted');
     }
   }
 
@@ -122,36 +152,19 @@ export class ModernDoor {
     else wheel.schedule(retryMs, () => this.#goTo(passage, holder));
   }
 
-  /** Asks which of the open requests workers hold. */
+  /** Asks those that may have the open requests which of them they hold. */
   lookAfter(chosen: (passage: Pick<Passage, 'sentTo'>) => boolean = () => true): void {
-    this.#ask(this.#open.toArray().filter((passage) => passage.pending !== undefined && chosen(passage)));
-  }
-
-  #ask(open: readonly Passage[]): void {
-    if (open.length === 0) return;
-    const { bus, wheel, workers } = this.#options;
-    const held = new Set<SessionKey>();
-    const attempts = open.map((passage) => passage.attempts);
-    const pending = bus.request(subjects.modernHolds, { keys: open.map(({ command }) => command.key) }, {
-      reply: ({ keys }) => {
-        for (const key of keys) held.add(key);
-      },
-      failed: () => undefined, // Nobody is there: nothing is held.
-    });
-    wheel.schedule(holdsMs, () => {
-      pending.close();
-      if (!bus.connected) return;
-      const asked = open.filter((passage, index) => this.#open.has(passage) && passage.attempts === attempts[index] && !held.has(passage.command.key));
-      // One that has only paused may be back in a moment, and nothing is known of what it does.
-      const mayReturn = asked.filter((passage) => passage.sentTo !== undefined && workers.state(passage.sentTo) === 'silent' && !isRepeatable(passage));
-      for (const passage of asked) if (!mayReturn.includes(passage)) this.#lost(passage);
-      this.#ask(mayReturn);
-    });
+    const { workers } = this.#options;
+    const open = this.#open.toArray().filter((passage) => passage.pending !== undefined && chosen(passage));
+    this.#inquiry.ask(open, (worker) => subjects.modernHolds(worker), ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]));
   }
 
   /** The worker that had it is gone. */
   #lost(passage: Passage): void {
     if (!this.#open.has(passage)) return;
+    const { command: { key }, sentTo } = passage;
+    // Should it only not have been reached, it need not go on.
+    if (sentTo !== undefined) this.#options.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the request was given up', worker: sentTo });
     if (isRepeatable(passage)) this.#again(passage);
     else this.#refuse(passage, 'gateway.interrupted'); // W2
   }

@@ -72,6 +72,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
   readonly wrapsOutput?: boolean;
+  /** Of a request about a task: who created it. */
+  readonly taskOwner?: SessionKey;
 }
 
 /** One server such a request goes to, and as what. */
@@ -121,7 +123,7 @@ export class Forwarding<Stream extends CallStream> {
     this.#party = party;
     this.#handedOut = handedOut;
     this.#hooks = hooks;
-    this.#tasks = new TaskIds(host.sealer, party.caller.principal);
+    this.#tasks = new TaskIds(host.sealer, party.caller.principal, party.key);
   }
 
   get size(): number {
@@ -159,9 +161,9 @@ export class Forwarding<Stream extends CallStream> {
     return this.#tasks.publicTask(server, task);
   }
 
-  /** What a server asks, with the ids in it as the client may see them. */
-  publicQuestion(server: ServerName, params: JsonObject): JsonObject {
-    return publicElicitation(server, this.#tasks.publicMention(server, params));
+  /** What a server asks, with the ids in it as the client may see them. @param taskOwner who created the task it is about. */
+  publicQuestion(server: ServerName, params: JsonObject, taskOwner?: SessionKey): JsonObject {
+    return publicElicitation(server, this.#tasks.of(taskOwner).publicMention(server, params));
   }
 
   /** A client's answer to a question, with the task it mentions under the server's own id. */
@@ -213,7 +215,7 @@ export class Forwarding<Stream extends CallStream> {
       case 'tasks/update': {
         const opened = this.#tasks.open(sent['taskId'] as string);
         if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(stream, id, 'task.unknown');
-        else this.#start(call, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });
+        else this.#start({ ...call, taskOwner: opened.owner }, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });
         return;
       }
       case 'tasks/list':
@@ -388,7 +390,7 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {
-    const { stream, progressToken, view } = call;
+    const { stream, progressToken, view, taskOwner } = call;
     const { nextExchangeId } = this.#host;
     if (!this.touched.has(server)) {
       this.touched.add(server);
@@ -411,7 +413,7 @@ export class Forwarding<Stream extends CallStream> {
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...traceOf(span?.traceparent ?? stream.trace) },
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...(taskOwner === undefined ? {} : { taskOwner }), ...traceOf(span?.traceparent ?? stream.trace) },
       bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
@@ -424,10 +426,10 @@ export class Forwarding<Stream extends CallStream> {
         this.#hooks.touched();
       },
       log: (entry) => {
-        const text = this.#party.logText(this.#tasks.publicMention(server, entry), view, server);
+        const text = this.#party.logText(this.#tasks.of(taskOwner).publicMention(server, entry), view, server);
         if (text !== undefined) stream.send(text);
       },
-      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params) }),
+      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params, taskOwner) }),
       inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');
@@ -468,21 +470,21 @@ export class Forwarding<Stream extends CallStream> {
     return method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits;
   }
 
-  #answer({ stream, id, method, view, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
+  #answer({ stream, id, method, view, taskOwner, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
     const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
     if (outcome.kind === 'fault') {
       this.#answerFault(stream, id, outcome.fault);
       return;
     }
-    const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(method, server, outcome.result, mapUri) }
+    const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(this.#tasks.of(taskOwner), method, server, outcome.result, mapUri) }
       : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput);
     if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
     else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
   }
 
-  #publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, mapUri: ((uri: string) => string) | undefined): JsonObject {
+  #publicResult(tasks: TaskIds, method: ExchangeMethod, server: ServerName, result: JsonObject, mapUri: ((uri: string) => string) | undefined): JsonObject {
     if (method === 'tools/call' || method === 'tasks/result') this.#handedOut.remember(server, result);
-    const published = this.#tasks.publicResult(method, server, result);
+    const published = tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
   }
 }

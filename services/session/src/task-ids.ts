@@ -1,9 +1,20 @@
 /**
  * Task ids towards clients: sealed, so that they lead to their server from any session and work for nobody but the caller
- * they were given to (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control).
+ * they were given to (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They name the session or request that
+ * created the task, which nobody can guess and which tells two tasks apart to which two programs of one server gave the same id:
+ * where callers have no names, a task belongs to whoever holds its id.
  */
-import { createdTask, isObject, withRelatedTask, type ExchangeMethod, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import { createdTask, isObject, withRelatedTask, type ExchangeMethod, type JsonObject, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Sealer } from './sealer.ts';
+
+/** A task at its server. */
+export interface TaskAddress {
+  readonly server: ServerName;
+  /** The server's own id. */
+  readonly id: string;
+  /** The session or request that created it. */
+  readonly owner: SessionKey;
+}
 
 /** Where a page of `tasks/list` begins. */
 export interface TaskPage {
@@ -15,22 +26,30 @@ export interface TaskPage {
 export class TaskIds {
   readonly #sealer: Sealer;
   readonly #principal: Principal;
+  readonly #owner: SessionKey;
 
-  constructor(sealer: Sealer, principal: Principal) {
+  /** @param owner the session or request that creates tasks, and whose tasks are spoken of. */
+  constructor(sealer: Sealer, principal: Principal, owner: SessionKey) {
     this.#sealer = sealer;
     this.#principal = principal;
+    this.#owner = owner;
+  }
+
+  /** The ids of tasks that another session or request created. */
+  of(owner: SessionKey | undefined): TaskIds {
+    return owner === undefined || owner === this.#owner ? this : new TaskIds(this.#sealer, this.#principal, owner);
   }
 
   publish(server: ServerName, id: string): string {
-    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal]));
+    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, this.#owner]));
   }
 
   /** @returns undefined for an id that was not given to this caller. */
-  open(publicId: string): { readonly server: ServerName; readonly id: string } | undefined {
+  open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
-    const [server, id, principal] = JSON.parse(opened) as [ServerName, string, Principal];
-    return principal === this.#principal ? { server, id } : undefined;
+    const [server, id, principal, owner] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey];
+    return principal === this.#principal ? { server, id, owner } : undefined;
   }
 
   publishCursor({ server, cursor }: TaskPage): string {

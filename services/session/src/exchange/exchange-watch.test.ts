@@ -180,6 +180,17 @@ describe('a call', () => {
     expect(outcomes).toEqual(['gateway.interrupted']);
   });
 
+  it('that the only worker took without being known is answered when that one leaves without it', async () => {
+    const nats = await bus.subscribe(subjects.backend(server), () => undefined, { queue: 'backend' });
+    await call();
+    nats.close();
+    const only = await started();
+    await pass(10_000);
+    only.leave();
+    await pass(3_000);
+    expect(outcomes).toEqual(['gateway.interrupted']);
+  });
+
   it('meant for a backend that has gone in that moment goes to another, and to none that is silent', async () => {
     const [gone, other] = [await started(), await started()];
     gone.kill();

@@ -120,6 +120,11 @@ export class ExchangeWatch {
     return this.#workers.state(worker) === 'lost';
   }
 
+  /** What is on its way to servers. */
+  get size(): number {
+    return this.#open.size;
+  }
+
   add(exchange: Exchange): void {
     this.#open.add(exchange);
   }
@@ -177,7 +182,7 @@ export class ExchangeWatch {
     }
     for (const { worker } of this.#signs.values()) if (this.#workers.state(worker) === 'lost') this.#signs.delete(worker);
     for (const [server, exchanges] of byServer) {
-      const everyone = [...this.#signs.values()].filter((sign) => sign.servers.includes(server)).map(({ worker }) => worker);
+      const everyone = [...this.#signs.values(), ...(signs ?? [])].filter((sign) => sign.servers.includes(server)).map(({ worker }) => worker);
       this.#inquiry.ask(exchanges, (worker) => subjects.backendHolds(server, worker), ({ sentTo }) => (sentTo === undefined ? everyone : [sentTo]));
     }
   }

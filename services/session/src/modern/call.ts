@@ -13,8 +13,10 @@
  *  M1  The server hears one answer to each question, however often the client sends it.
  *  M2  A request that brings answers a second time joins the call; it gets what the call is answered with.
  *  M3  A call whose client has gone while it ran is cancelled; between two rounds a client holds no connection, and is not gone.
+ *  M5  While it runs it has a place among what runs, while it is kept for its client one among what is kept, and never both.
  */
 import type { View } from '@omnibus/catalog';
+import type { Deadline } from '@omnibus/lifecycle';
 import {
   carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
@@ -27,8 +29,17 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding, type CallStream, type Party, type ServerAnswer } from '../forwarding.ts';
 import type { SessionHost } from '../host.ts';
 import type { HandedOut } from '../routing/handed-out.ts';
+import type { Kept } from './shelf.ts';
 import { extensionTask } from './task-facade.ts';
 import { answer, answerResult, progressTokenOf, refuse, send, type Waiter } from './waiter.ts';
+
+/** Where a call has its place (M5). */
+interface Places {
+  /** Leaves those that run; or is kept on, with another size. @returns why it cannot be kept, and has to end. */
+  keep(kept: Kept, bytes: number): GatewayFault | undefined;
+  /** Runs again. @returns why it cannot now, and is kept on. */
+  run(kept: Kept): GatewayFault | undefined;
+}
 
 export interface ModernCallOptions {
   readonly host: SessionHost;
@@ -44,6 +55,7 @@ export interface ModernCallOptions {
   readonly humanMs: number;
   /** What to answer when the server wants URLs visited before it is called again. */
   readonly urlsRequired: (error: JsonObject) => JsonObject | undefined;
+  readonly places: Places;
   /** Nobody can come back to it any more. */
   readonly ended: (call: ModernCall) => void;
 }
@@ -57,10 +69,12 @@ interface OpenQuestion {
 
 /** Questions that a server asks together are asked together. */
 const collectMs = 20;
+/** Requests that wait for the answer to one call: a client that repeats itself does so a few times. */
+const maxWaiters = 16;
 /** How long an answered call can be asked for again. */
 const keepSettledMs = 60_000;
 
-export class ModernCall implements CallStream, Party<ModernCall> {
+export class ModernCall implements CallStream, Party<ModernCall>, Kept {
   readonly #options: ModernCallOptions;
   readonly #forwarding: Forwarding<ModernCall>;
   readonly #questions = new Map<string, OpenQuestion>();
@@ -73,6 +87,8 @@ export class ModernCall implements CallStream, Party<ModernCall> {
   #collecting: NodeJS.Timeout | undefined;
   #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
   #httpStatus = 200;
+  /** When an answer cannot be asked for again any more. */
+  #forgetting: Deadline | undefined;
   #lastProgress = -Infinity;
   #askedUntil = Infinity;
 
@@ -147,6 +163,10 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     }
     this.#questionCount += 1;
     this.#questions.set(`r${this.#questionCount}`, { asker, input, method, entry: inputRequest(method, params) });
+    if (this.#phase === 'parked') {
+      const refusal = this.#options.places.keep(this, this.#size);
+      if (refusal !== undefined) this.#forwarding.failAll(refusal);
+    }
     if (this.#phase !== 'running') return;
     this.#phase = 'collecting';
     this.#collecting = setTimeout(() => this.#park(), collectMs);
@@ -203,8 +223,16 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     this.#phase = 'settled';
     this.#answer = given;
     for (const waiter of this.#waiters.splice(0)) this.#deliver(waiter);
-    if (this.#round === 0) this.#options.ended(this);
-    else this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
+    // An answer that there is no room for cannot be asked for again; the client has been sent it.
+    if (this.#round === 0 || this.#options.places.keep(this, 'member' in given ? given.member.length : 0) !== undefined) this.#options.ended(this);
+    else this.#forgetting = this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
+  }
+
+  /** Others of the same client are kept in its place. */
+  drop(reason: string): void {
+    this.#forgetting?.cancel();
+    if (this.#phase === 'settled') this.#options.ended(this);
+    else this.#forwarding.cancelAll(reason);
   }
 
   #deliver(waiter: Waiter): void {
@@ -222,9 +250,20 @@ export class ModernCall implements CallStream, Party<ModernCall> {
       this.#phase = 'running';
       return;
     }
+    const refusal = this.#options.places.keep(this, this.#size);
+    if (refusal !== undefined) {
+      this.#forwarding.failAll(refusal);
+      return;
+    }
     this.#phase = 'parked';
     this.#round += 1;
     for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
+  }
+
+  /** Bytes, about, of what it was sent and is asked. */
+  get #size(): number {
+    const { params } = this.#options;
+    return JSON.stringify(params).length + JSON.stringify([...this.#questions.values()].map(({ entry }) => entry)).length;
   }
 
   /** The time to come back is over. */
@@ -243,7 +282,7 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     if (this.#phase === 'settled') {
       this.#deliver(waiter); // M2
     } else if (this.#phase !== 'parked') {
-      this.#waiters.push(waiter); // M2
+      this.#join(waiter); // M2
     } else if (round !== this.#round) {
       this.#askFor(waiter); // M2: an old state, while the next question is open.
     } else {
@@ -251,29 +290,40 @@ export class ModernCall implements CallStream, Party<ModernCall> {
     }
   }
 
+  #join(waiter: Waiter): void {
+    if (this.#waiters.length < maxWaiters) this.#waiters.push(waiter);
+    else refuse(waiter, fault('session.busy', `${maxWaiters} requests wait for the answer to this call already`));
+  }
+
   #takeAnswers(waiter: Waiter): void {
     const given = waiter.command.request.params?.['inputResponses'];
     const responses = isObject(given) ? given : {};
-    const answered = [...this.#questions].filter(([key]) => key in responses);
+    const answered = [...this.#questions].filter(([key]) => Object.hasOwn(responses, key));
     for (const [key, { method }] of answered) {
       const problem = responseProblem(method, responses[key]);
       if (problem === undefined) continue;
       refuse(waiter, fault('params.invalid', `params.inputResponses.${key} ${problem}`));
       return;
     }
+    const isComplete = answered.length === this.#questions.size;
+    const refusal = isComplete ? this.#options.places.run(this) : undefined;
+    if (refusal !== undefined) {
+      refuse(waiter, refusal); // The client comes back with the same answers.
+      return;
+    }
     this.#latest = waiter;
     this.#lastProgress = -Infinity;
+    if (isComplete) {
+      this.#phase = 'running';
+      this.#waiters.push(waiter);
+    }
     for (const [key, { asker, input }] of answered) {
       this.#questions.delete(key); // M1
       asker.answerInput(input, { result: responses[key] as JsonObject });
     }
-    if (this.#questions.size > 0) {
-      this.#round += 1;
-      this.#askFor(waiter);
-      return;
-    }
-    this.#phase = 'running';
-    this.#waiters.push(waiter);
+    if (isComplete) return;
+    this.#round += 1;
+    this.#askFor(waiter);
   }
 
   waits(key: SessionKey): boolean {

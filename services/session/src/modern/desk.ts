@@ -7,15 +7,17 @@ import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, urlElicitationRequired, withoutHopMeta,
-  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type JsonObject, type ModernCommand, type Principal, type ServerName, type ServerNotice,
+  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type Principal, type ServerName, type ServerNotice,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { discovery, inputRequired, modernList } from '../dialect/modern/encode.ts';
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
-import { TaskIds } from '../task-ids.ts';
+import { TaskIds, type TaskAddress } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
+import { holderOf, Shelf } from './shelf.ts';
+import { Shares } from './shares.ts';
 import { TaskFacade } from './task-facade.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { answer, answerResult, draining, refuse, type Waiter } from './waiter.ts';
@@ -36,7 +38,10 @@ interface SealedState {
 }
 
 const needsTasks = { requiredCapabilities: { extensions: { [tasksExtension]: {} } } };
-const maxListeners = 1_024;
+/** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
+const maxGone = 1_000;
+/** Clients whose results are remembered for what they link to; those that had none for longest are forgotten. */
+const maxHandedOut = 1_000;
 /** How often a server may want URLs visited before one call. */
 const maxUrlRounds = 8;
 
@@ -46,9 +51,14 @@ export class ModernDesk {
   readonly #humanMs: () => number;
   readonly #tasks: TaskFacade;
   readonly #calls = new Map<string, ModernCall>();
-  readonly #running = new Map<Principal, number>();
+  /** Calls that continue, by the request that continues them. */
+  readonly #joined = new Map<SessionKey, ModernCall>();
+  readonly #running: Shares;
+  readonly #listening: Shares;
+  readonly #shelf: Shelf;
   readonly #listeners = new Map<SessionKey, Listener>();
-  readonly #handedOut = new Map<Principal, HandedOut>();
+  readonly #handedOut = new Map<string, HandedOut>();
+  readonly #gone = new Set<SessionKey>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
   #onIdle: (() => void) | undefined;
@@ -58,16 +68,32 @@ export class ModernDesk {
     this.#host = host;
     this.#worker = worker;
     this.#humanMs = humanMs;
-    this.#tasks = new TaskFacade(host, worker);
+    const { limits } = host;
+    const limit = <Name extends keyof typeof limits>(name: Name): { readonly name: Name; readonly value: number } => ({ name, value: limits[name] });
+    this.#running = new Shares({ share: limit('maxInFlightPerSession'), total: limit('maxInFlightWithoutSession') });
+    this.#listening = new Shares({ share: limit('maxListenersPerClient'), total: limit('maxListeners') });
+    this.#shelf = new Shelf(limits);
+    this.#tasks = new TaskFacade(host, worker, this.#shelf);
+    host.metrics.beforeScrape(() => {
+      host.metrics.requestsWithoutSession.set(this.#running.size);
+      host.metrics.keptCalls.set(this.#shelf.size);
+      host.metrics.keptBytes.set(this.#shelf.bytes);
+      host.metrics.listeners.set(this.#listening.size);
+    });
   }
 
   async start(): Promise<void> {
     const { bus } = this.#host;
+    const sayWhatIsHeld = ({ keys }: HeldRequests, reply: (held: HeldRequests) => void): void => reply({ keys: keys.filter((key) => this.#holds(key)) });
     this.#subscriptions = [
       await bus.subscribe(subjects.modern(undefined), (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
       await bus.subscribe(subjects.modern(this.#worker), (command, reply) => this.#receive({ command, reply })),
-      await bus.subscribe(subjects.modernHolds, ({ keys }, reply) => reply({ keys: keys.filter((key) => this.#holds(key)) })),
-      await bus.subscribe(subjects.modernControl, ({ key, reason }) => this.#closed(key, reason)),
+      await bus.subscribe(subjects.modernHolds(this.#worker), sayWhatIsHeld),
+      await bus.subscribe(subjects.modernHolds(undefined), sayWhatIsHeld),
+      await bus.subscribe(subjects.modernControl, (control) => {
+        if (control.kind !== 'closed') this.#host.metrics.dropped('bus_unknown'); // Of a newer edge.
+        else if (control.worker === undefined || control.worker === this.#worker) this.#closed(control);
+      }),
     ];
   }
 
@@ -75,9 +101,8 @@ export class ModernDesk {
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#subscriptions.slice(0, 2).map((subscription) => subscription.drain()));
-    for (const listener of this.#listeners.values()) listener.end(true);
-    this.#listeners.clear();
-    if ([...this.#calls.values()].some(({ isRunning }) => isRunning)) {
+    for (const listener of [...this.#listeners.values()]) this.#endListener(listener, true);
+    if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         const limit = this.#host.wheel.schedule(limitMs, resolve);
         this.#onIdle = () => {
@@ -87,12 +112,18 @@ export class ModernDesk {
       });
     }
     for (const call of this.#calls.values()) call.abandon('the gateway stops');
+    this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();
   }
 
   /** Calls between two requests of their clients. */
   get parked(): number {
     return [...this.#calls.values()].filter(({ isParked }) => isParked).length;
+  }
+
+  /** Calls and those who wait for them; what nobody can come back to is not among them. */
+  get remembered(): number {
+    return this.#calls.size + this.#joined.size;
   }
 
   listsChanged(endpoint: EndpointName, kinds: readonly ChangeKind[]): void {
@@ -117,20 +148,39 @@ export class ModernDesk {
   }
 
   #holds(key: SessionKey): boolean {
-    return this.#listeners.has(key) || [...this.#calls.values()].some((call) => call.waits(key)) || this.#tasks.waits(key);
+    return this.#listeners.has(key) || this.#callOf(key)?.waits(key) === true || this.#tasks.waits(key);
   }
 
-  #closed(key: SessionKey, reason: string): void {
+  /** A call has the key of the request it began with. */
+  #callOf(key: SessionKey): ModernCall | undefined {
+    return this.#joined.get(key) ?? this.#calls.get(key);
+  }
+
+  #closed({ key, reason, worker }: ModernControl): void {
     const listener = this.#listeners.get(key);
-    if (listener !== undefined) {
-      this.#listeners.delete(key);
-      listener.end(false);
-      return;
+    const call = this.#callOf(key);
+    this.#joined.delete(key);
+    if (listener !== undefined) this.#endListener(listener, false);
+    else if (call?.closed(key, reason) !== true && !this.#tasks.closed(key, reason) && worker === undefined) {
+      // It may be on its way still: a large request is overtaken by what is said after it.
+      this.#gone.add(key);
+      if (this.#gone.size > maxGone) this.#gone.delete(this.#gone.values().next().value as SessionKey);
     }
-    for (const call of this.#calls.values()) if (call.closed(key, reason)) return;
+  }
+
+  #endListener(listener: Listener, isGraceful: boolean): void {
+    const { key, caller } = listener.waiter.command;
+    if (!this.#listeners.delete(key)) return;
+    this.#listening.leave(holderOf(caller));
+    listener.end(isGraceful);
   }
 
   #receive(waiter: Waiter): void {
+    if ((waiter.command.kind as string) !== 'request') {
+      this.#refuse(waiter, 'method.unknown'); // Of a newer edge.
+      return;
+    }
+    if (this.#gone.delete(waiter.command.key)) return; // Nobody waits for it, and nothing was done.
     const { request, caller } = waiter.command;
     const view = this.#host.view(caller);
     // What continues a call that is open here is let in to the last.
@@ -179,10 +229,25 @@ export class ModernDesk {
   }
 
   #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {
-    const opened = new TaskIds(this.#host.sealer, waiter.command.caller.principal).open(String(params['taskId']));
+    const { caller } = waiter.command;
+    const opened = this.#taskOf(waiter.command, params);
     if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(waiter, 'task.unknown');
     else if (isModernRevision(view.record(opened.server)?.revision)) this.#start(waiter, view, method, 0);
-    else this.#tasks.serve(waiter, method, opened.server, opened.id);
+    else {
+      const full = this.#running.take(holderOf(caller));
+      if (full === undefined) this.#tasks.serve(waiter, method, opened, () => this.#left(caller));
+      else this.#refuse(waiter, 'request.limit', full);
+    }
+  }
+
+  #taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
+    return typeof taskId === 'string' ? new TaskIds(this.#host.sealer, principal, key).open(taskId) : undefined;
+  }
+
+  /** What ran does not run any more. */
+  #left(caller: Caller): void {
+    this.#running.leave(holderOf(caller));
+    if (this.#running.size === 0) this.#onIdle?.();
   }
 
   // --- subscriptions ---------------------------------------------------------------------------------------------------------
@@ -201,8 +266,9 @@ export class ModernDesk {
       this.#refuse(waiter, 'capability.missing', `taskIds need the extension ${tasksExtension}`, needsTasks);
       return;
     }
-    if (this.#listeners.size >= maxListeners) {
-      this.#refuse(waiter, 'listen.limit');
+    const full = this.#listening.take(holderOf(waiter.command.caller));
+    if (full !== undefined) {
+      this.#refuse(waiter, 'listen.limit', full);
       return;
     }
     this.#listeners.set(waiter.command.key, new Listener(this.#host, waiter, asked, view, this.#handedOutTo(waiter.command.caller)));
@@ -211,7 +277,7 @@ export class ModernDesk {
   // --- calls -----------------------------------------------------------------------------------------------------------------
 
   #call(waiter: Waiter, view: View, method: ExchangeMethod, params: JsonObject): void {
-    const { parameterHeaders, caller } = waiter.command;
+    const { parameterHeaders } = waiter.command;
     if (method === 'tools/call' && parameterHeaders !== undefined && typeof params['name'] === 'string') {
       const problem = parameterHeaderProblem(view.tool(params['name'])?.['inputSchema'], params['arguments'], parameterHeaders);
       if (problem !== undefined) {
@@ -226,7 +292,7 @@ export class ModernDesk {
         this.#comeBack(waiter, view, method, sealed);
         return;
       }
-      if (!this.#isModernServer(method, params, view, caller)) {
+      if (!this.#isModernServer(method, params, view, waiter.command)) {
         this.#refuse(waiter, 'state.invalid');
         return;
       }
@@ -235,56 +301,73 @@ export class ModernDesk {
   }
 
   /** A server of this revision keeps its own state: it comes and goes through us untouched. */
-  #isModernServer(method: ExchangeMethod, params: JsonObject, view: View, caller: Caller): boolean {
-    const server = this.#serverOf(method, params, view, caller);
+  #isModernServer(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
+    const server = this.#serverOf(method, params, view, command);
     return server !== undefined && isModernRevision(view.record(server)?.revision);
   }
 
-  #serverOf(method: ExchangeMethod, params: JsonObject, view: View, caller: Caller): ServerName | undefined {
+  #serverOf(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): ServerName | undefined {
     const uri = params['uri'];
     if (method === 'tools/call') return view.toolRoute(String(params['name']))?.server;
-    if (method.startsWith('tasks/')) return new TaskIds(this.#host.sealer, caller.principal).open(String(params['taskId']))?.server;
+    if (method.startsWith('tasks/')) return this.#taskOf(command, params)?.server;
     if (method === 'prompts/get') return view.promptRoute(String(params['name']))?.server;
-    return typeof uri === 'string' ? (view.resourceRoute(uri)?.server ?? this.#handedOutTo(caller).find(uri)) : undefined;
+    return typeof uri === 'string' ? (view.resourceRoute(uri)?.server ?? this.#handedOutTo(command.caller).find(uri)) : undefined;
   }
 
   #start(waiter: Waiter, view: View, method: ExchangeMethod, urlRound: number): void {
     const { request: { params = {} }, caller } = waiter.command;
     const { principal } = caller;
-    const running = this.#running.get(principal) ?? 0;
-    if (running >= this.#host.limits.maxInFlightPerSession) {
-      this.#refuse(waiter, 'session.busy');
+    const holder = holderOf(caller);
+    const full = this.#running.take(holder);
+    if (full !== undefined) {
+      this.#refuse(waiter, 'request.limit', full);
       return;
     }
-    this.#running.set(principal, running + 1);
+    let isRunning = true;
     const id = waiter.command.key;
-    const digest = digestOf(method, params);
-    const isModern = this.#isModernServer(method, params, view, caller);
+    const isModern = this.#isModernServer(method, params, view, waiter.command);
     const { inputResponses: _responses, requestState: _state, ...plain } = params;
     const call = new ModernCall({
       host: this.#host, view, handedOut: this.#handedOutTo(caller), first: waiter, method,
       params: keepToken(params, withoutHopMeta(isModern ? params : plain)),
       humanMs: this.#humanMs(),
-      seal: (round) => this.#seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digest),
-      urlsRequired: (error) => this.#urlsRequired(error, waiter.command, digest, urlRound),
-      ended: () => {
-        this.#calls.delete(id);
-        const left = (this.#running.get(principal) ?? 1) - 1;
-        if (left === 0) this.#running.delete(principal);
-        else this.#running.set(principal, left);
-        if (![...this.#calls.values()].some(({ isRunning }) => isRunning)) this.#onIdle?.();
+      seal: (round) => this.#seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digestOf(method, params)),
+      urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
+      places: {
+        keep: (kept, bytes) => {
+          const refusal = this.#shelf.keep(kept, bytes);
+          if (refusal === undefined && isRunning) {
+            isRunning = false;
+            this.#left(caller);
+          }
+          return refusal;
+        },
+        run: (kept) => {
+          const reached = this.#running.take(holder);
+          if (reached !== undefined) return fault('request.limit', reached);
+          isRunning = true;
+          this.#shelf.remove(kept);
+          return undefined;
+        },
+      },
+      ended: (ended) => {
+        if (!this.#calls.delete(id)) return;
+        this.#shelf.remove(ended);
+        if (isRunning) this.#left(caller);
+        isRunning = false;
       },
     });
     this.#calls.set(id, call);
     call.start();
   }
 
-  #handedOutTo({ principal }: Caller): HandedOut {
-    const known = this.#handedOut.get(principal);
-    if (known !== undefined) return known;
-    const made = new HandedOut();
-    this.#handedOut.set(principal, made);
-    return made;
+  #handedOutTo(caller: Caller): HandedOut {
+    const holder = holderOf(caller);
+    const remembered = this.#handedOut.get(holder) ?? new HandedOut();
+    this.#handedOut.delete(holder);
+    this.#handedOut.set(holder, remembered);
+    if (this.#handedOut.size > maxHandedOut) this.#handedOut.delete(this.#handedOut.keys().next().value as string);
+    return remembered;
   }
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
@@ -319,7 +402,18 @@ export class ModernDesk {
     const call = this.#calls.get(id);
     if (call === undefined) this.#refuse(waiter, 'state.lost');
     else if (call.isOverdue) this.#refuse(waiter, 'state.invalid');
-    else call.resume(waiter, round);
+    else {
+      const { command, reply } = waiter;
+      const { key } = command;
+      this.#joined.set(key, call);
+      call.resume({
+        command,
+        reply: (frame) => {
+          if (frame.kind !== 'message' || frame.last) this.#joined.delete(key);
+          reply(frame);
+        },
+      }, round);
+    }
   }
 
   /** The user has been to the URLs a server wanted visited: nothing is open at the server, so it is called anew. */
@@ -336,13 +430,13 @@ export class ModernDesk {
   }
 
   /** An older server refuses until URLs are visited; a client of this revision is asked to, and comes back (2025-11-25 client/elicitation). */
-  #urlsRequired(error: JsonObject, { context, caller }: ModernCommand, digest: string, round: number): JsonObject | undefined {
+  #urlsRequired(error: JsonObject, { context, caller, request: { params = {} } }: ModernCommand, method: string, round: number): JsonObject | undefined {
     const data = error['data'];
     if (error['code'] !== urlElicitationRequired || !isObject(data) || !Array.isArray(data['elicitations'])) return undefined;
     const { elicitation } = context.capabilities;
     if (!isObject(elicitation) || !isObject(elicitation['url']) || round >= maxUrlRounds) return undefined;
     const requests = data['elicitations'].filter(isObject).map(({ message, url }, index) => [`url_${index + 1}`, { method: 'elicitation/create', params: { mode: 'url', message, url } }]);
-    return inputRequired(Object.fromEntries(requests), this.#seal({ kind: 'again', round: round + 1 }, caller.principal, digest));
+    return inputRequired(Object.fromEntries(requests), this.#seal({ kind: 'again', round: round + 1 }, caller.principal, digestOf(method, params)));
   }
 }
 

@@ -14,6 +14,8 @@ import { answerResult, send, subscriptionId, type Waiter } from './waiter.ts';
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
 /** A server has this long to take a subscription; what it has not taken by then is not claimed. */
 const subscribeMs = 500;
+/** What is kept for the moment of the acknowledgement; a client that is told nothing of what was before it misses nothing it was promised. */
+const maxEarly = 1_000;
 /** Resources one stream can be told of. */
 export const maxResourceSubscriptions = 1_000;
 
@@ -26,6 +28,8 @@ export class Listener {
   readonly #taken: (readonly [server: ServerName, uri: string])[] = [];
   /** What happened before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
+  /** Subscriptions on their way to servers. */
+  readonly #running = new Set<Exchange>();
   #isEnded = false;
 
   constructor(host: SessionHost, waiter: Waiter, asked: JsonObject, view: View, handedOut: HandedOut) {
@@ -55,6 +59,9 @@ export class Listener {
   end(isGraceful: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#early = undefined;
+    for (const exchange of this.#running) exchange.cancel('nobody listens any more');
+    this.#running.clear();
     for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
     if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
   }
@@ -76,7 +83,7 @@ export class Listener {
     if (this.#isEnded) return;
     const tell = (): void => send(this.waiter, notificationText(method, { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), [subscriptionId]: this.#id } }));
     if (this.#early === undefined) tell();
-    else this.#early.push(tell);
+    else if (this.#early.length < maxEarly) this.#early.push(tell);
   }
 
   /** Subscribes each resource at its server, and acknowledges those that were taken. */
@@ -111,12 +118,17 @@ export class Listener {
       acknowledge();
     }
   }
+
   #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
     const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = this.waiter.command;
-    Exchange.start(this.#host, {
+    const exchange = Exchange.start(this.#host, {
       exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
       context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
-    }, (outcome) => settled(outcome.kind === 'result'));
+    }, (outcome) => {
+      this.#running.delete(exchange);
+      settled(outcome.kind === 'result');
+    });
+    this.#running.add(exchange);
   }
 }

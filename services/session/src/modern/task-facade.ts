@@ -2,47 +2,62 @@
  * Tasks of an older server (2025-11-25 basic/utilities/tasks) as a client of the tasks extension sees them: results are read
  * with the state, and what the task needs is shown with it and answered by `tasks/update`.
  *
- * An older server asks only on an open `tasks/result`, so one is kept open by the worker that first saw the need. The keys of
- * its questions name that worker, to which the answers belong.
+ * An older server asks only on an open `tasks/result`, so one is kept open by the worker that first saw the need.
+ *
+ * Invariant M4: an update answers questions of the task it names, and of no other. The keys of questions are sealed: they name the
+ * task, and the worker to which the answers belong, and nobody can make one.
  */
 import {
-  carriedExtensions, fault, isObject, isToken, withRelatedTask,
-  type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName, type SessionKey, type WorkerId,
+  carriedExtensions, fault, isObject, printable, withRelatedTask,
+  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
-import { TaskIds } from '../task-ids.ts';
+import { TaskIds, type TaskAddress } from '../task-ids.ts';
+import type { Kept, Shelf } from './shelf.ts';
 import { answer, answerResult, refuse, type Waiter } from './waiter.ts';
 
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
+type Method = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
 
-/** A server and its own id of a task. */
-type TaskAddress = readonly [server: ServerName, taskId: string];
-
-/** A `tasks/result` that is open because the task needs something. */
-interface Watch {
-  readonly exchange: Exchange;
-  readonly questions: Map<string, Input>;
-  /** Called when the first question is there, or the task has gone on without. */
-  asked: () => void;
+/** A request that waits for what a server says of a task. */
+interface Asking {
+  readonly waiter: Waiter;
+  readonly task: TaskAddress;
+  /** It has been answered, or its client has gone. */
+  readonly over: () => void;
+  /** Undefined while nothing is asked of the server for it. */
+  exchange: Exchange | undefined;
 }
 
-/** A server that needs something says so when it is asked for the result; it has this long to do so. */
+/** A `tasks/result` that is open because the task needs something. */
+interface Watch extends Kept {
+  readonly exchange: Exchange;
+  readonly questions: Map<string, Input>;
+  /** Who wants to know when the first question is there, or the task has gone on without. */
+  readonly asked: Set<() => void>;
+}
+
+/** A server that needs something says so when it is asked for the result; it has this long to do so before the client is told of the need without the question. */
 const askMs = 500;
-const maxWatches = 1_000;
+/** Keys of an update that are looked at to find whose they are: a task has no more questions open (`exchange-questions.ts`). */
+const maxKeys = 100;
 
 export class TaskFacade {
   readonly #host: SessionHost;
   readonly #worker: WorkerId;
+  readonly #shelf: Shelf;
   readonly #watches = new Map<string, Watch>();
-  readonly #asking = new Set<SessionKey>();
+  readonly #asking = new Map<SessionKey, Asking>();
   #count = 0;
 
-  constructor(host: SessionHost, worker: WorkerId) {
+  /** @param shelf where what is kept open between requests has its place. */
+  constructor(host: SessionHost, worker: WorkerId, shelf: Shelf) {
     this.#host = host;
     this.#worker = worker;
+    this.#shelf = shelf;
   }
 
   /** Whether a request waits for what a server says of a task. */
@@ -50,128 +65,205 @@ export class TaskFacade {
     return this.#asking.has(key);
   }
 
-  serve(given: Waiter, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', server: ServerName, id: string): void {
+  /** @returns false when it is none of these requests. */
+  closed(key: SessionKey, reason: string): boolean {
+    const asking = this.#asking.get(key);
+    if (asking === undefined) return false;
+    this.#asking.delete(key);
+    asking.over();
+    asking.exchange?.cancel(reason);
+    return true;
+  }
+
+  /** The gateway stops: whoever asks again has the task's needs found out anew. */
+  stop(reason: string): void {
+    for (const watch of this.#watches.values()) this.#shelf.remove(watch);
+    for (const { exchange } of this.#watches.values()) exchange.cancel(reason);
+    this.#watches.clear();
+  }
+
+  /** @param over the request has been answered, or its client has gone. */
+  serve(given: Waiter, method: Method, task: TaskAddress, over: () => void): void {
     const { key } = given.command;
-    this.#asking.add(key);
     const waiter: Waiter = {
       command: given.command,
       reply: (frame) => {
-        this.#asking.delete(key);
+        if (!this.#asking.delete(key)) return; // Its client has gone.
+        over();
         given.reply(frame);
       },
     };
+    const asking: Asking = { waiter, task, over, exchange: undefined };
+    this.#asking.set(key, asking);
     switch (method) {
       case 'tasks/get':
-        this.#ask(waiter, 'tasks/get', [server, id], (outcome) => this.#answerState(waiter, server, id, outcome));
+        this.#ask(asking, 'tasks/get', (outcome) => this.#answerState(asking, outcome));
         return;
       case 'tasks/update':
-        this.#update(waiter);
+        this.#update(asking);
         return;
       case 'tasks/cancel':
         // One that has ended cannot be cancelled there; here that is no error.
-        this.#ask(waiter, 'tasks/cancel', [server, id], (outcome) => (outcome.kind === 'fault' ? refuse(waiter, outcome.fault) : answerResult(waiter, modernResult('tasks/cancel', {}))));
+        this.#ask(asking, 'tasks/cancel', (outcome) => (outcome.kind === 'fault' ? refuse(waiter, outcome.fault) : answerResult(waiter, modernResult('tasks/cancel', {}))));
     }
   }
 
-  #ask(waiter: Waiter, method: ExchangeMethod, [server, taskId]: TaskAddress, settled: (outcome: ExchangeOutcome) => void, input?: (event: Input) => void): Exchange {
+  #ask(asking: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void): void {
+    asking.exchange = this.#exchange(asking, method, (outcome) => {
+      asking.exchange = undefined;
+      settled(outcome);
+    });
+  }
+
+  #exchange({ waiter, task: { server, id, owner } }: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<Watch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
     const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
     return new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method, params: { taskId }, subject: ['task', taskId],
+      exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: { principal: caller.principal, session: key, taskOwner: owner, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
       progress: () => undefined, bound: () => undefined,
       log: () => undefined,
-      input: (event) => input?.(event),
+      lost: (outcome) => this.#host.metrics.lost(server, outcome),
+      input: (event) => asked?.add(event),
       inputWithdrawn: (withdrawn) => {
-        for (const { questions } of this.#watches.values()) for (const [name, question] of questions) if (question.input === withdrawn) questions.delete(name);
+        for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
       },
       settled,
     });
   }
 
-  #answerState(waiter: Waiter, server: ServerName, id: string, outcome: ExchangeOutcome): void {
+  #answerState(asking: Asking, outcome: ExchangeOutcome): void {
+    const { waiter } = asking;
     if (outcome.kind === 'fault') refuse(waiter, outcome.fault);
     else if (outcome.kind === 'error') answer(waiter, `"error":${JSON.stringify(modernError(outcome.error))}`);
-    else if (outcome.result['status'] === 'completed' || outcome.result['status'] === 'failed') this.#answerEnded(waiter, server, id, outcome.result);
-    else if (outcome.result['status'] === 'input_required') this.#answerNeed(waiter, server, id, outcome.result);
-    else this.#answerTask(waiter, server, outcome.result, {});
+    else if (outcome.result['status'] === 'completed' || outcome.result['status'] === 'failed') this.#answerEnded(asking, outcome.result);
+    else if (outcome.result['status'] === 'input_required') this.#answerNeed(asking, outcome.result);
+    else this.#answerTask(asking, outcome.result, {});
   }
 
-  #answerTask(waiter: Waiter, server: ServerName, task: JsonObject, more: JsonObject): void {
-    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal);
+  #answerTask({ waiter, task: { server, owner } }: Asking, task: JsonObject, more: JsonObject): void {
+    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal, owner);
     answerResult(waiter, modernResult('tasks/get', { ...extensionTask(ids.publicTask(server, task)), ...more }));
   }
 
   /** What the older revision calls failed because the tool failed is completed here; only a failed request is failed. */
-  #answerEnded(waiter: Waiter, server: ServerName, id: string, task: JsonObject): void {
-    this.#ask(waiter, 'tasks/result', [server, id], (outcome) => {
-      if (outcome.kind === 'fault') refuse(waiter, outcome.fault);
-      else if (outcome.kind === 'error') this.#answerTask(waiter, server, { ...task, status: 'failed' }, { error: modernError(outcome.error) });
-      else this.#answerTask(waiter, server, { ...task, status: 'completed' }, { result: withRelatedTask(outcome.result, () => undefined) });
+  #answerEnded(asking: Asking, task: JsonObject): void {
+    this.#ask(asking, 'tasks/result', (outcome) => {
+      if (outcome.kind === 'fault') refuse(asking.waiter, outcome.fault);
+      else if (outcome.kind === 'error') this.#answerTask(asking, { ...task, status: 'failed' }, { error: modernError(outcome.error) });
+      else this.#answerTask(asking, { ...task, status: 'completed' }, { result: withRelatedTask(outcome.result, () => undefined) });
     });
   }
 
-  #answerNeed(waiter: Waiter, server: ServerName, id: string, task: JsonObject): void {
-    const name = `${server} ${waiter.command.caller.principal} ${id}`;
-    const present = this.#watches.get(name);
-    if (present === undefined && this.#watches.size >= maxWatches) {
-      refuse(waiter, fault('session.busy'));
-      return;
-    }
-    const watch = present ?? this.#watch(name, waiter, server, id);
+  #answerNeed(asking: Asking, task: JsonObject): void {
+    const watch = this.#watches.get(nameOf(asking)) ?? this.#watch(asking);
     const tell = (): void => {
       limit.cancel();
-      watch.asked = () => undefined;
+      watch.asked.delete(tell);
       const inputRequests = Object.fromEntries([...watch.questions].map(([key, { method, params }]) => [key, inputRequest(method, withRelatedTask(params, () => undefined))]));
-      this.#answerTask(waiter, server, task, { inputRequests });
+      this.#answerTask(asking, task, { inputRequests });
     };
     const limit = this.#host.wheel.schedule(askMs, tell);
-    if (watch.questions.size > 0) tell();
-    else watch.asked = tell;
+    watch.asked.add(tell);
+    const refusal = this.#shelf.keep(watch, sizeOf(watch));
+    if (refusal !== undefined) {
+      limit.cancel();
+      watch.asked.clear();
+      watch.drop('there is no room for what it may be asked');
+      refuse(asking.waiter, refusal);
+    } else if (watch.questions.size > 0) tell();
   }
 
-  #watch(name: string, waiter: Waiter, server: ServerName, id: string): Watch {
+  #watch(asking: Asking): Watch {
+    const name = nameOf(asking);
     const questions = new Map<string, Input>();
-    const exchange = this.#ask(waiter, 'tasks/result', [server, id], () => {
-      this.#watches.delete(name);
-      watch.asked();
-    }, (event) => {
-      this.#count += 1;
-      questions.set(`${this.#worker}.${this.#count}`, event);
-      watch.asked();
+    const asked = new Set<() => void>();
+    const tell = (): void => {
+      for (const each of [...asked]) each();
+    };
+    const end = (): void => {
+      if (this.#watches.get(name) === watch) this.#watches.delete(name);
+      this.#shelf.remove(watch);
+      questions.clear();
+      tell();
+    };
+    const exchange = this.#exchange(asking, 'tasks/result', end, {
+      questions,
+      add: (event) => {
+        if ([...questions.values()].some(({ input }) => input === event.input)) return; // Asked again after the bus was gone.
+        this.#count += 1;
+        questions.set(this.#keyOf(asking, this.#count), event);
+        if (this.#watches.get(name) === watch && this.#shelf.keep(watch, sizeOf(watch)) !== undefined) watch.drop('there is no room for what it was asked');
+        else tell();
+      },
     });
-    const watch: Watch = { exchange, questions, asked: () => undefined };
+    const watch: Watch = {
+      exchange, questions, asked, caller: asking.waiter.command.caller,
+      drop: (reason) => {
+        exchange.cancel(reason);
+        end();
+      },
+    };
     this.#watches.set(name, watch);
     return watch;
   }
 
+  #keyOf({ waiter, task: { server, id, owner } }: Asking, count: number): string {
+    return this.#host.sealer.seal('task-input', JSON.stringify([this.#worker, count, server, id, owner, waiter.command.caller.principal]));
+  }
+
+  /** The worker that holds a question of this task; undefined for a key that is none of its. */
+  #holderOf({ waiter, task: { server, id, owner } }: Asking, key: string): WorkerId | undefined {
+    const opened = this.#host.sealer.open('task-input', key);
+    if (opened === undefined) return undefined;
+    const [worker, _count, ...of] = JSON.parse(opened) as [WorkerId, number, ...string[]];
+    return JSON.stringify(of) === JSON.stringify([server, id, owner, waiter.command.caller.principal]) ? worker : undefined;
+  }
+
   /** Answers may be partial, and keys that mean nothing any more are ignored. */
-  #update(waiter: Waiter): void {
+  #update(asking: Asking): void {
+    const { waiter } = asking;
     const { params = {} } = waiter.command.request;
     const responses = isObject(params['inputResponses']) ? params['inputResponses'] : {};
-    const holders = Object.keys(responses).map((key) => key.split('.', 1)[0] as WorkerId).filter((worker) => isToken(worker) && worker.startsWith('session-'));
-    const [holder] = holders;
-    if (holder !== undefined && !holders.includes(this.#worker)) {
-      waiter.reply({ kind: 'elsewhere', worker: holder });
+    const watch = this.#watches.get(nameOf(asking));
+    const answered = [...(watch?.questions ?? [])].filter(([key]) => Object.hasOwn(responses, key)); // M4
+    if (watch === undefined || answered.length === 0) {
+      this.#passOn(asking, Object.keys(responses));
       return;
     }
-    for (const { exchange, questions } of this.#watches.values()) {
-      for (const [key, { input, method }] of [...questions]) {
-        if (!(key in responses)) continue;
-        const problem = responseProblem(method, responses[key]);
-        if (problem !== undefined) {
-          refuse(waiter, fault('params.invalid', `params.inputResponses.${key} ${problem}`));
-          return;
-        }
-        questions.delete(key);
-        exchange.answerInput(input, { result: responses[key] as JsonObject });
-      }
+    for (const [key, { method }] of answered) {
+      const problem = responseProblem(method, responses[key]);
+      if (problem === undefined) continue;
+      refuse(waiter, fault('params.invalid', `params.inputResponses.${printable(key, 100)} ${problem}`));
+      return;
+    }
+    for (const [key, { input }] of answered) {
+      watch.questions.delete(key);
+      watch.exchange.answerInput(input, { result: responses[key] as JsonObject });
     }
     answerResult(waiter, modernResult('tasks/update', {}));
   }
+
+  /** None of the answers is to a question that is open here: another worker may have asked it. */
+  #passOn(asking: Asking, keys: readonly string[]): void {
+    const holders = keys.slice(0, maxKeys).map((key) => this.#holderOf(asking, key)).filter((worker) => worker !== undefined);
+    const [holder] = holders;
+    if (holder === undefined || holders.includes(this.#worker)) answerResult(asking.waiter, modernResult('tasks/update', {}));
+    else asking.waiter.reply({ kind: 'elsewhere', worker: holder });
+  }
+}
+
+/** What its questions take up while they are kept. */
+function sizeOf({ questions }: Pick<Watch, 'questions'>): number {
+  return JSON.stringify([...questions.values()]).length;
+}
+
+function nameOf({ waiter, task: { server, id, owner } }: Asking): string {
+  const { principal }: Caller = waiter.command.caller;
+  return JSON.stringify([server, id, owner, principal]);
 }
 
 /** A task of 2025-11-25 in the extension's words. */
