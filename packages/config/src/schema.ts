@@ -40,6 +40,8 @@ const server = z.strictObject({
   command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
   env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
+  user: z.string().regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' }).optional()
+    .describe('Whom the program runs as, where the gateway runs as root: a user of the machine, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s memory when it is theirs; a user for each keeps them apart.'),
   cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
   url: serverUrl.optional().describe('Address of a server over HTTP, or over a WebSocket (`ws://`). With `command`, the program is started first and serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
@@ -135,7 +137,8 @@ const shape = z.strictObject({
   discovery: z.strictObject({
     kubernetes: z.strictObject({
       enabled: z.boolean().default(false).describe('Whether servers are taken from `McpServer` objects and labelled Services too.'),
-      namespaces: z.array(z.string()).default([]).describe('Where to look; empty for the whole cluster.'),
+      namespaces: z.array(z.string()).default([]).describe('Where to look; "*" for the whole cluster. Default: the namespace the gateway runs in.'),
+      allowedHosts: z.array(z.string()).default([]).describe('Hosts of a `url` that are allowed although they are, or resolve to, an address of this machine (loopback, the gateway itself), of its link, or where clouds keep credentials. Others are refused for servers from the cluster.'),
       secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway has to be allowed to get Secrets.'),
     }).prefault({}),
   }).prefault({}).describe('Servers that are not in this file.'),
@@ -175,7 +178,8 @@ export const configSchema = shape.superRefine((config, context) => {
 });
 
 export type Config = z.output<typeof configSchema>;
-export type ServerConfig = Config['mcpServers'][string];
+/** `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. */
+export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined };
 export type ProfileConfig = Config['profiles'][string];
 
 /** The JSON Schema of what a user may write, for editors. */

@@ -13,8 +13,8 @@ export function isLogLevel(value: unknown): value is LogLevel {
 const inputMethods = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
 export type InputMethod = (typeof inputMethods)[number];
 
-export function isInputMethod(method: string): method is InputMethod {
-  return (inputMethods as readonly string[]).includes(method);
+export function isInputMethod(method: unknown): method is InputMethod {
+  return (inputMethods as readonly unknown[]).includes(method);
 }
 
 /** The client capability each needs. */

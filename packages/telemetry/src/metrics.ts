@@ -11,13 +11,13 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
-const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
+const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'upstream_undelivered', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
 type DropReason = (typeof dropReasons)[number];
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 export type CircuitCause = (typeof circuitCauses)[number];
 /** Where something failed that should not be able to. */
-const faultParts = ['handler', 'observer', 'deadline', 'rejection', 'exception'] as const;
+const faultParts = ['handler', 'observer', 'transport', 'deadline', 'rejection', 'exception'] as const;
 export type FaultPart = (typeof faultParts)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
@@ -69,7 +69,7 @@ export class Metrics {
   readonly #requests = this.#counter('omnibus_client_requests_total', 'Requests of clients, by method of the protocol.', ['method']);
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
-  readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the handler of a message, an observer of replies, a deadline, or nobody (a rejected promise, an exception).', ['part']);
+  readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the handler of a message, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);

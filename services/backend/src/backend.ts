@@ -1,11 +1,11 @@
 /** All adapters of one process, kept in step with the configuration. */
-import { Agent } from 'undici';
 import { Heart, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
+import { Agents } from './transport/agents.ts';
 import { ConnectionBudget } from './budget.ts';
 import { Inlet } from './inlet.ts';
 
@@ -18,8 +18,6 @@ export interface BackendOptions {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
 }
-
-const connectTimeoutMs = 10_000;
 
 /** One configured server. */
 interface Served {
@@ -34,8 +32,7 @@ export class Backend {
   readonly #leavers = new Set<Promise<void>>();
   readonly #budget: ConnectionBudget;
   readonly #limits: Limits;
-  /** Time limits are each call's own, so the wire has none but for connecting. */
-  readonly #dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: connectTimeoutMs } });
+  readonly #agents = new Agents();
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heart<BackendPresence>;
   /** Servers it had adapters of before it stopped. */
@@ -111,7 +108,7 @@ export class Backend {
     this.#leaving = served.map(([name]) => parseServerName(name));
     this.#served.clear();
     this.#heart.stop();
-    await this.#dispatcher.destroy();
+    await this.#agents.destroy();
   }
 
   /** Connects to a server, or goes on with it under another configuration. */
@@ -122,7 +119,7 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const adapter = new Adapter({
-      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, dispatcher: this.#dispatcher, bus, wheel, metrics, tracing, log: log.child({ server }),
+      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, dispatcher: this.#agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
       ...(before === undefined ? {} : { before: before.adapter }),
     });
     const inlet = before?.inlet ?? new Inlet();

@@ -19,6 +19,7 @@ import { callParams, cancelledParams, readProgress, type Progress } from './dial
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
 import type { Era } from './dialect/modern/discovery.ts';
 import { Circuit, isAboutRequest } from './circuit.ts';
+import { Complaints } from './complaints.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
 import { letLookAround, meet } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
@@ -108,6 +109,7 @@ export class UpstreamConnection {
   /** By request id. */
   readonly #pending = new SlotTable<PendingRequest>(); // C1
   readonly #questions: Questions;
+  readonly #complaints: Complaints;
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void>;
@@ -129,6 +131,7 @@ export class UpstreamConnection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#closing = options.after ?? Promise.resolve();
+    this.#complaints = new Complaints(options);
     this.#questions = new Questions({
       server: options.server,
       capabilities: options.capabilities,
@@ -207,6 +210,7 @@ export class UpstreamConnection {
   async stop(): Promise<void> {
     this.#retry?.cancel();
     this.#settling?.cancel();
+    this.#complaints.stop();
     this.#settleAll('the gateway has closed the connection');
     this.#actor.send({ type: 'stop' });
     await this.#closing;
@@ -278,10 +282,7 @@ export class UpstreamConnection {
       lost: (problem) => {
         if (this.#transport === transport) this.#lose('connection', problem);
       },
-      invalid: (problem) => {
-        this.#options.metrics.dropped('upstream_invalid');
-        this.#options.log.warn({ problem }, 'the server said something that is no message');
-      },
+      dropped: (kind, problem) => this.#complaints.note(kind, problem),
     };
     const transport = this.#options.createTransport(observer);
     this.#transport = transport;
@@ -327,6 +328,7 @@ export class UpstreamConnection {
         if (isCurrent()) this.#actor.send({ type: 'handshake.done' });
       },
       (error: unknown) => {
+        this.#options.metrics.faulted('transport');
         this.#options.log.error({ err: error }, 'meeting the server failed');
         if (isCurrent()) this.#lose('connection', 'the gateway failed while it met the server');
       },
@@ -452,8 +454,7 @@ export class UpstreamConnection {
 
   /** A sound id on an unsound message still tells whose answer it was meant to be. */
   #receiveInvalid(id: JsonRpcId | undefined, problem: string): void {
-    this.#options.metrics.dropped('upstream_invalid');
-    this.#options.log.warn({ problem }, 'the server sent an invalid message');
+    this.#complaints.note('invalid', problem);
     if (id !== undefined) this.#settle(id, { kind: 'fault', fault: fault('upstream.invalid', `server "${this.#options.server}" sent an invalid answer: ${problem}`, { server: this.#options.server }) });
   }
 
@@ -527,7 +528,8 @@ export class UpstreamConnection {
       this.#settle(id, { kind: 'error', error: failure.error });
       return;
     }
-    this.#settle(id, { kind: 'fault', fault: this.#describe(failure) });
+    // A server's own error passes whole, whatever HTTP status it came with; what that says of the server is another matter.
+    this.#settle(id, failure.kind === 'refused' && failure.error !== undefined && failure.isAnswer === true ? { kind: 'error', error: failure.error } : { kind: 'fault', fault: this.#describe(failure) });
     if (!this.isReady) return;
     if (failure.kind === 'not-sent') this.#lose('connection', failure.problem);
     else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) this.#circuit.isWell();

@@ -1,5 +1,5 @@
 /** The first words with a server: it is found out of which era it is, and it is introduced to us and we to it. */
-import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import { printable, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
 import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -82,7 +82,7 @@ async function initialize({ ask, capabilities, connectTimeoutMs, plain }: Meetin
   const outcome = await ask('initialize', initializeParams(capabilities), connectTimeoutMs);
   switch (outcome.kind) {
     case 'fault': return { problem: plain(outcome.fault.message) };
-    case 'error': return { problem: `the server refused to initialize: ${outcome.error.message}` };
+    case 'error': return { problem: `the server refused to initialize: ${printable(outcome.error.message)}` };
     case 'result':
       try {
         return { introduction: readIntroduction(outcome.result), isModern: false };

@@ -1,5 +1,5 @@
 /** What a person at a terminal sees when the gateway is up. */
-import type { CatalogRecord } from '@omnibus/protocol';
+import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 
@@ -26,7 +26,7 @@ export function banner(endpoint: string, adminAddress: string | undefined, recor
 }
 
 function describe({ status, problem, lists }: CatalogRecord): string {
-  if (status === 'down') return `down: ${problem ?? 'not connected'}`;
+  if (status === 'down') return `down: ${printable(problem ?? 'not connected')}`;
   return [count(lists.tools.length, 'tool'), count(lists.prompts.length, 'prompt'), count(lists.resources.length + lists.resourceTemplates.length, 'resource')].join(', ');
 }
 

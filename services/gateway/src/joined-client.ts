@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { createInterface } from 'node:readline';
 import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, toErrorObject, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, printable, toErrorObject, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -37,7 +37,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     onProblem(problem, true);
     input.destroy();
   };
-  const transport = new StreamableHttpTransport({ url, headers, dispatcher, maxMessageBytes: defaultLimits.maxUpstreamMessageBytes, openTimeoutMs, child: undefined }, {
+  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, openTimeoutMs, child: undefined }, {
     message: (value) => {
       if (isObject(value) && value['id'] === initializeId && isObject(value['result'])) {
         const revision = value['result']['protocolVersion'];
@@ -49,7 +49,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     requestFailed: (id, failure) => refuse(id, describe(failure, url)),
     sessionGone: () => lost(`the gateway at ${url} has ended the session`),
     lost,
-    invalid: (problem) => onProblem(problem, false),
+    dropped: (_kind, problem) => onProblem(printable(problem), false),
   });
   output.on('error', () => input.destroy());
   const forward = (message: JsonRpcMessage): void => {

@@ -1,5 +1,8 @@
-/** Lines with their columns under each other. */
-export function alignColumns(rows: readonly (readonly string[])[]): string {
+import { printable } from '@omnibus/protocol';
+
+/** Lines with their columns under each other. What a cell says may come from a server: it moves no cursor and breaks no line. */
+export function alignColumns(given: readonly (readonly string[])[]): string {
+  const rows = given.map((row) => row.map((cell) => printable(cell)));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n');
 }

@@ -1,17 +1,26 @@
 /**
- * A server we start. It runs in a process group of its own, so that what it starts goes with it.
- * Shutdown as the specification has it (lifecycle, Shutdown, stdio): close its stdin, wait, SIGTERM, wait, SIGKILL.
+ * A server we start. It runs in a process group of its own and carries a mark in its environment, so that what it starts goes
+ * with it. Shutdown as the specification has it (lifecycle, Shutdown, stdio): close its stdin, wait, SIGTERM, wait, SIGKILL.
+ *
+ * Starting may fail in every way a system knows (no such program, no more files, no more processes); that is an `ended` with a
+ * reason, never an exception, and what a program writes to stderr is for the operator's log alone.
  */
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import type { Logger } from '@omnibus/telemetry';
-import { guardGroup, releaseGroup } from './reaper.ts';
+import { endMarked, markVariable } from './leftovers.ts';
+import { guardProgram, releaseProgram } from './reaper.ts';
+import type { Redactor } from './redactor.ts';
+import { accountOf, type Account } from './account.ts';
 
 export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** Whom it runs as: a name, UID or UID:GID; undefined for the gateway's own user. */
+  readonly user: string | undefined;
+  readonly redactor: Redactor;
   readonly log: Logger;
 }
 
@@ -22,79 +31,163 @@ const stderrTailLength = 2_000;
 const inheritedVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
 
 export class Child {
-  readonly process: ChildProcessWithoutNullStreams;
-  /** Resolves with why the child ended, in words. */
+  /** Resolves when the program runs. Rejects with why it cannot. */
+  readonly started: Promise<void>;
+  /** Resolves with why the child ended, in words that may reach clients: none of them are the program's own. */
   readonly ended: Promise<string>;
+  readonly #options: ChildOptions;
+  readonly #process: ChildProcess | undefined;
+  /** In the environment of everything it starts, unless that was cleared on purpose. */
+  readonly #mark = randomUUID();
   #stderrTail = '';
   #hasEnded = false;
+  #isStopping = false;
+  #end: (problem: string) => void = () => undefined;
+  readonly #start: { readonly resolve: () => void; readonly reject: (error: Error) => void };
 
-  constructor({ command, args, env, cwd, log }: ChildOptions) {
-    const inherited = Object.fromEntries(inheritedVariables.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }));
-    this.process = spawn(command, args, { cwd, env: { ...inherited, ...env }, stdio: 'pipe', detached: true });
-    const { pid } = this.process;
-    if (pid !== undefined) guardGroup(pid);
-    this.process.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
-      log.debug({ stderr: text.trimEnd() }, 'server wrote to stderr');
-    });
-    this.process.stdin.on('error', (error) => log.debug({ err: error }, 'writing to the server failed'));
+  constructor(options: ChildOptions) {
+    this.#options = options;
     this.ended = new Promise((resolve) => {
-      this.process.once('error', (error) => {
-        this.#hasEnded = true;
-        const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-        resolve(missing ? `cannot start ${JSON.stringify(command)}: there is no such program on the PATH, or the folder ${cwd} is missing` : `cannot start ${JSON.stringify(command)}: ${error.message}`);
-      });
-      this.process.once('exit', (code, signal) => {
-        this.#hasEnded = true;
-        this.#signalGroup('SIGKILL');
-        if (pid !== undefined) releaseGroup(pid);
-        // Its last words may still be in the pipe; what it left running may hold the pipe open.
-        const tell = (): void => {
-          const last = this.#stderrTail.trim().split('\n').slice(-3).join(' | ');
-          resolve(`the process ended with ${signal ?? `exit code ${code}`}${last === '' ? '' : `; its last words: ${last}`}`);
-        };
-        this.process.once('close', tell);
-        setTimeout(tell, lastWordsMs).unref();
-      });
+      this.#end = resolve;
     });
+    const start = Promise.withResolvers<void>();
+    this.#start = start;
+    this.started = start.promise;
+    // Whoever does not wait for it hears of the end.
+    this.started.catch(() => undefined);
+    this.#process = this.#spawn();
   }
 
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
+  /** @param listener hears every piece of stdout. */
+  onOutput(listener: (chunk: Buffer) => void): void {
+    this.#process?.stdout?.on('data', listener);
+  }
+
+  /**
+   * Writes to stdin.
+   * @param maxWaitingBytes that may wait there to be read by the program.
+   * @returns why it could not be written, in words.
+   */
+  write(text: string, maxWaitingBytes: number): string | undefined {
+    const stdin = this.#process?.stdin;
+    if (stdin === null || stdin === undefined || this.#hasEnded || !stdin.writable) return 'the program takes no input any more';
+    if (stdin.writableLength > maxWaitingBytes) return 'the program does not read its input';
+    stdin.write(text);
+    return undefined;
+  }
+
   async stop(): Promise<void> {
-    if (this.#hasEnded) return;
-    this.process.stdin.end();
-    if (await this.#endsWithin(graceMs)) return;
-    this.#signalGroup('SIGTERM');
-    if (await this.#endsWithin(graceMs)) return;
-    this.#signalGroup('SIGKILL');
+    this.#isStopping = true;
+    if (!this.#hasEnded) {
+      this.#process?.stdin?.end();
+      for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+        if (await this.#endsWithin(graceMs)) break;
+        this.#signalGroup(signal);
+      }
+    }
     await this.ended;
   }
 
-  async #endsWithin(ms: number): Promise<boolean> {
-    const timeout = new AbortController();
-    const timer = setTimeout(() => timeout.abort(), ms);
+  #spawn(): ChildProcess | undefined {
+    const { command, args, env, cwd, user, log } = this.#options;
+    let child: ChildProcess;
     try {
-      await once(this.process, 'exit', { signal: timeout.signal });
-      return true;
-    } catch {
-      return this.#hasEnded;
-    } finally {
-      clearTimeout(timer);
+      const account = user === undefined ? undefined : accountOf(user);
+      child = spawn(command, args, { cwd, env: { ...inherited(account), ...env, [markVariable]: this.#mark }, stdio: 'pipe', detached: true, ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }) });
+    } catch (error) {
+      this.#neverStarted(error as NodeJS.ErrnoException);
+      return undefined;
     }
+    const { pid, stdin, stdout, stderr } = child;
+    // More than one may come: a signal that cannot be sent is an error of the process too.
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      if (child.pid === undefined) this.#neverStarted(error);
+      else log.debug({ err: error }, 'an error of the program');
+    });
+    // Without files to spare there are no pipes either.
+    for (const stream of [stdin, stdout, stderr] as readonly (NodeJS.EventEmitter | null | undefined)[]) stream?.on('error', (error: Error) => log.debug({ err: error }, 'a pipe to the program broke'));
+    stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
+      if (log.isLevelEnabled('debug')) log.debug({ stderr: this.#options.redactor.excerpt(text, stderrTailLength) }, 'server wrote to stderr');
+    });
+    child.once('spawn', () => this.#start.resolve());
+    if (pid !== undefined) {
+      guardProgram(pid, this.#mark);
+      child.once('exit', (code, signal) => void this.#exited(child, signal ?? `exit code ${code}`));
+    }
+    return child;
+  }
+
+  #neverStarted(error: NodeJS.ErrnoException): void {
+    this.#hasEnded = true;
+    const problem = `cannot start ${JSON.stringify(this.#options.command)}: ${startProblem(error)}`;
+    this.#start.reject(new Error(problem));
+    this.#end(problem);
+  }
+
+  async #exited(child: ChildProcess, how: string): Promise<void> {
+    this.#hasEnded = true;
+    this.#signalGroup('SIGKILL');
+    await endMarked(this.#mark);
+    if (child.pid !== undefined) releaseProgram(child.pid, this.#mark);
+    // Its last words may still be in the pipe; what it left running may hold the pipe open.
+    const tell = (): void => {
+      clearTimeout(limit);
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      const lastWords = this.#options.redactor.excerpt(this.#stderrTail.trim().split('\n').slice(-3).join(' | '), stderrTailLength);
+      if (!this.#isStopping && lastWords !== '') this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
+      this.#end(`the program ended with ${how}`);
+    };
+    const limit = setTimeout(tell, lastWordsMs);
+    if (child.stdout?.closed === true && child.stderr?.closed === true) tell();
+    else child.once('close', tell);
+  }
+
+  async #endsWithin(ms: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    const exit = new Promise<void>((resolve) => {
+      this.#process?.once('exit', () => resolve());
+    });
+    await Promise.race([exit, this.ended, limit]);
+    clearTimeout(timer);
+    return this.#hasEnded;
   }
 
   #signalGroup(signal: NodeJS.Signals): void {
-    if (this.process.pid === undefined) return;
+    if (this.#process?.pid === undefined) return;
     try {
-      process.kill(-this.process.pid, signal);
+      process.kill(-this.#process.pid, signal);
     } catch {
       // The whole group is gone already.
     }
+  }
+}
+
+function inherited(account: Account | undefined): Record<string, string> {
+  const own = Object.fromEntries(inheritedVariables.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  }));
+  return account === undefined ? own : { ...own, HOME: account.home, USER: account.name, LOGNAME: account.name };
+}
+
+/** What the system says, and what to do about it. */
+function startProblem({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'ENOENT': return 'there is no such program on the PATH, or the folder it should start in (`cwd`) is missing';
+    case 'EACCES': return 'it may not be executed, or the folder it should start in (`cwd`) may not be entered';
+    case 'EMFILE':
+    case 'ENFILE': return `no more files can be opened (${code}); let the gateway have more (ulimit -n)`;
+    case 'EAGAIN': return 'no more processes can be started (EAGAIN); let the gateway have more (ulimit -u, or the pids limit of its container)';
+    case 'EPERM': return 'the gateway may not start it as that user (`user`); only root may';
+    default: return message;
   }
 }

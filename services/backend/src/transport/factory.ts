@@ -3,11 +3,13 @@ import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { Limits } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
+import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
+import { Redactor } from './redactor.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { Transport, TransportObserver } from './transport.ts';
@@ -19,36 +21,45 @@ export interface TransportSource {
   readonly limits: Limits;
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 
 /** Makes the transports of one server, and remembers what they found out about it. */
 export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
-  readonly #maxMessageBytes: number;
+  readonly #limits: Limits;
+  readonly #redactor: Redactor;
+  readonly #fault: (error: unknown) => void;
   readonly #dispatcher: Dispatcher;
   readonly #verdict: HttpVerdict;
 
-  constructor({ config, baseFolder, limits, dispatcher, log }: TransportSource) {
+  constructor({ config, baseFolder, limits, dispatcher, log, metrics }: TransportSource) {
     this.#config = config;
-    this.#maxMessageBytes = limits.maxUpstreamMessageBytes;
+    this.#limits = limits;
+    this.#redactor = Redactor.of(config);
+    this.#fault = (error) => {
+      metrics.faulted('transport');
+      log.error({ err: error }, 'a message of the server could not be handled');
+    };
     this.#dispatcher = dispatcher;
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child = config.command === undefined ? undefined
-      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), log };
+      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: this.#redactor, log };
   }
 
   /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
-  create(observer: TransportObserver, isBase: boolean): Transport {
+  create(hears: TransportObserver, isBase: boolean): Transport {
     const { url, type, headers, connectTimeout: openTimeoutMs } = this.#config;
-    const maxMessageBytes = this.#maxMessageBytes;
-    if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), maxMessageBytes }, observer);
-    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, maxMessageBytes, openTimeoutMs }, observer);
-    const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, maxMessageBytes, openTimeoutMs };
+    const limits = this.#limits;
+    const observer = guarded(hears, this.#redactor, this.#fault);
+    if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
+    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses }, observer);
+    const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, limits, openTimeoutMs };
     const child = isBase ? this.#child : undefined;
-    const createStreamable = (hears: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, hears);
+    const createStreamable = (to: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, to);
     if (type === 'sse') return new HttpSseTransport(options, observer);
     if (type !== undefined || child !== undefined) return createStreamable(observer);
-    return new ProbingHttpTransport(this.#verdict, createStreamable, (hears) => new HttpSseTransport(options, hears), observer);
+    return new ProbingHttpTransport(this.#verdict, createStreamable, (to) => new HttpSseTransport(options, to), observer);
   }
 }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { MessageLimits } from './incoming.ts';
 
 /** What every transport over HTTP needs to know. */
 export interface HttpOptions {
@@ -7,6 +8,11 @@ export interface HttpOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Connections of the whole process, by origin: servers behind one address share them. */
   readonly dispatcher: Dispatcher;
-  readonly maxMessageBytes: number;
+  readonly limits: MessageLimits;
   readonly openTimeoutMs: number;
+}
+
+/** Header names in lower case, so that one of the protocol's replaces the operator's. */
+export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

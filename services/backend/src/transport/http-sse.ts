@@ -3,8 +3,10 @@
  * address to POST to. When the stream is over, so is the connection.
  */
 import type { Dispatcher } from 'undici';
-import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
-import type { HttpOptions } from './http-options.ts';
+import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
+import { Delivery, nameOf } from './delivery.ts';
+import { lowerCased, type HttpOptions } from './http-options.ts';
+import { connectionProblem, describeStatus } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
@@ -15,6 +17,7 @@ export class HttpSseTransport implements Transport {
   readonly #observer: TransportObserver;
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #delivery: Delivery;
   #stream: ResponseReader | undefined;
   /** Where to POST; undefined until the server has said. */
   #endpoint: URL | undefined;
@@ -24,7 +27,16 @@ export class HttpSseTransport implements Transport {
     this.#options = options;
     this.#observer = observer;
     this.#url = new URL(options.url);
-    this.#headers = Object.fromEntries(Object.entries(options.headers).map(([name, value]) => [name.toLowerCase(), value]));
+    this.#headers = lowerCased(options.headers);
+    this.#delivery = new Delivery({
+      limits: options.limits,
+      post: (body, reader) => {
+        if (this.#endpoint !== undefined) this.#dispatch('POST', this.#endpoint, body, reader);
+      },
+      message: () => undefined,
+      delivered: () => undefined,
+      failed: (message, problem) => observer.dropped('undelivered', `${nameOf(message)}: ${problem}`),
+    });
   }
 
   /** Resolves when the server has named the address to POST to. */
@@ -43,36 +55,52 @@ export class HttpSseTransport implements Transport {
       this.#stream = new ResponseReader({
         ...silentObserver,
         message: (value) => this.#observer.message(value, undefined),
-        invalid: (problem) => this.#observer.invalid(problem),
+        invalid: (problem, id) => {
+          if (id === undefined || id === null) this.#observer.dropped('invalid', problem);
+          else this.#observer.requestFailed(id, { kind: 'invalid', problem });
+        },
         otherEvent: (name, data) => {
           if (name !== 'endpoint' || this.#endpoint !== undefined) return;
           const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
           // What the server names is where our credentials go, so it may not name another host.
           if (endpoint?.origin !== this.#url.origin) {
-            fail(`the server named an address of another origin to post to: ${data.slice(0, 200)}`);
+            fail(`the server named an address of another origin to post to: ${printable(data, 200)}`);
             return;
           }
           clearTimeout(limit);
           this.#endpoint = endpoint;
           resolve();
         },
-        ended: (status, body) => fail(status >= 400 ? `the server answered HTTP ${status}${body === '' ? '' : `: ${body.slice(0, 300)}`}` : 'the server ended the stream'),
-        failed: (error, isSent) => fail(isSent ? `the stream broke: ${error.message}` : `cannot connect: ${error.message}`),
-      }, this.#options.maxMessageBytes);
+        ended: (response) => {
+          if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
+          fail(response.status >= 300 || response.mediaType !== 'text/event-stream' ? describeStatus(response) : 'the server ended the stream');
+        },
+        failed: (error, isSent) => fail(connectionProblem(error, isSent)),
+      }, this.#options.limits);
       this.#dispatch('GET', this.#url, undefined, this.#stream);
     });
   }
 
   request(message: JsonRpcRequest): void {
     const { id } = message;
-    this.#post(message, {
-      refused: (problem, httpStatus) => this.#observer.requestFailed(id, { kind: 'refused', problem, httpStatus }),
-      failed: (problem, isSent) => this.#observer.requestFailed(id, { kind: isSent ? 'lost' : 'not-sent', problem }),
-    });
+    if (this.#endpoint === undefined) {
+      this.#observer.requestFailed(id, { kind: 'not-sent', problem: 'the stream is not open' });
+      return;
+    }
+    this.#dispatch('POST', this.#endpoint, JSON.stringify(message), new ResponseReader({
+      ...silentObserver,
+      ended: (response) => {
+        const { status, errorBody } = response;
+        if (status < 300) return;
+        this.#observer.requestFailed(id, { kind: 'refused', problem: describeStatus(response), httpStatus: status });
+        if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
+      },
+      failed: (error, isSent) => this.#observer.requestFailed(id, { kind: isSent ? 'lost' : 'not-sent', problem: connectionProblem(error, isSent) }),
+    }, this.#options.limits));
   }
 
   send(message: JsonRpcMessage): void {
-    this.#post(message, { refused: () => undefined, failed: () => undefined });
+    this.#delivery.deliver(message);
   }
 
   abandon(_id: JsonRpcId): void {
@@ -85,22 +113,9 @@ export class HttpSseTransport implements Transport {
 
   close(): Promise<void> {
     this.#isClosed = true;
+    this.#delivery.close();
     this.#stream?.abort();
     return Promise.resolve();
-  }
-
-  #post(message: JsonRpcMessage, hear: { refused(problem: string, status: number): void; failed(problem: string, isSent: boolean): void }): void {
-    if (this.#endpoint === undefined) {
-      hear.failed('the stream is not open', false);
-      return;
-    }
-    this.#dispatch('POST', this.#endpoint, JSON.stringify(message), new ResponseReader({
-      ...silentObserver,
-      ended: (status, body) => {
-        if (status >= 300) hear.refused(`the server answered HTTP ${status}${body === '' ? '' : `: ${body.slice(0, 300)}`}`, status);
-      },
-      failed: (error, isSent) => hear.failed(`the connection broke: ${error.message}`, isSent),
-    }, this.#options.maxMessageBytes));
   }
 
   #dispatch(method: Dispatcher.HttpMethod, { origin, pathname, search }: URL, body: string | undefined, reader: ResponseReader): void {

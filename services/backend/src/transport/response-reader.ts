@@ -7,22 +7,37 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
+import type { JsonRpcId } from '@omnibus/protocol';
+import { addressRefused } from './address-rule.ts';
+import { readIncoming, type MessageLimits } from './incoming.ts';
+import { isEventId } from './server-words.ts';
+
+type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface ResponseObserver {
   /** The status line and headers, before any of the body. */
-  started(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  started(status: number, headers: ResponseHeaders): void;
   message(value: unknown): void;
-  invalid(problem: string): void;
+  /** @param id of the request the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
+  invalid(problem: string, id: JsonRpcId | null | undefined): void;
   /** An event that is no message. */
   otherEvent(name: string, data: string): void;
-  /** The id of the last event, which a resumption continues after. */
+  /** The id of the last event, which a resumption continues after; fit for a header. */
   eventId(id: string): void;
   /** Milliseconds the server asks to wait before reconnecting. */
   retry(ms: number): void;
-  /** The response is over. @param errorBody the beginning of the body when the status was an error. */
-  ended(status: number, errorBody: string): void;
+  /** The response is over. */
+  ended(response: EndedResponse): void;
   /** @param isSent false when the request cannot have reached the server. */
   failed(error: Error, isSent: boolean): void;
+}
+
+export interface EndedResponse {
+  readonly status: number;
+  /** In lower case and without parameters; empty when there was none. */
+  readonly mediaType: string;
+  /** The beginning of the body when the status was an error, for the operator's log; "" else. */
+  readonly errorBody: string;
 }
 
 /** Hears nothing; a base for observers of responses that matter little. */
@@ -38,71 +53,107 @@ export const silentObserver: ResponseObserver = {
 };
 
 const keptErrorBody = 64 * 1024;
-const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+/** Responses that only inform (1xx) before the real one. */
+const maxInterimResponses = 20;
+const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_INVALID_ARG', addressRefused]);
+const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
 
 export class ResponseReader implements Dispatcher.DispatchHandler {
   #observer: ResponseObserver;
-  readonly #maxBytes: number;
+  readonly #limits: MessageLimits;
   #controller: Dispatcher.DispatchController | undefined;
-  #status = 0;
+  #interim = 0;
+  #response = released;
   #mode: 'json' | 'events' | 'error' | 'ignore' = 'ignore';
   #chunks: Buffer[] = [];
   #bytes = 0;
   #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
-  #isAborted = false;
+  #isOver = false;
 
-  constructor(observer: ResponseObserver, maxBytes: number) {
+  constructor(observer: ResponseObserver, limits: MessageLimits) {
     this.#observer = observer;
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
   }
 
   /** Ends the response without another word to the observer. */
   abort(): void {
-    this.#isAborted = true;
-    this.#controller?.abort(new Error('abandoned'));
+    const controller = this.#controller;
+    this.#isOver = true;
     this.#release();
+    controller?.abort(new Error('abandoned'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isAborted) controller.abort(new Error('abandoned'));
+    if (this.#isOver) controller.abort(new Error('abandoned'));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
-    this.#status = status;
-    const type = String(headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (this.#isOver) return;
+    if (status < 200) {
+      this.#interim += 1;
+      if (this.#interim > maxInterimResponses) this.#refuse(`it sent more than ${maxInterimResponses} responses that are none (HTTP ${status})`);
+      return;
+    }
+    const mediaType = String(headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+    this.#response = { status, mediaType, errorBody: '' };
+    const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
+    this.#observer.started(status, headers);
+    if (this.#isOver) return;
     if (status >= 400) this.#mode = 'error';
-    else if (type === 'text/event-stream') {
+    // Nothing was said to be acceptable, so nothing is unpacked, and what a small body would become need not be bounded.
+    else if (encoding !== 'identity' && encoding !== '') this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
+    else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
       this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
-    } else this.#mode = type === 'application/json' ? 'json' : 'ignore';
-    this.#observer.started(status, headers);
+    } else this.#mode = mediaType === 'application/json' ? 'json' : 'ignore';
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
     if (this.#events !== undefined) {
       this.#events.parser.feed(this.#events.decoder.write(chunk));
       return;
     }
-    if (this.#mode === 'ignore' || (this.#mode === 'error' && this.#bytes > keptErrorBody)) return;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) controller.abort(new Error(`the server's answer is larger than ${this.#maxBytes} bytes`));
-    else this.#chunks.push(chunk);
+    if (this.#mode === 'json') {
+      if (this.#bytes > this.#limits.maxUpstreamMessageBytes) this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
+      else this.#chunks.push(chunk);
+      return;
+    }
+    if (this.#mode === 'error') this.#chunks.push(chunk);
+    // Nobody reads on: a page that does not end must not hold a connection.
+    if (this.#bytes <= keptErrorBody) return;
+    this.onResponseEnd();
+    controller.abort(new Error('the rest does not matter'));
   }
 
   onResponseEnd(): void {
-    if (this.#isAborted) return;
+    if (this.#isOver) return;
+    const observer = this.#observer;
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
-    if (this.#mode === 'json' && body.length > 0) this.#parse(body.toString('utf8'));
-    this.#observer.ended(this.#status, this.#mode === 'error' ? body.toString('utf8').slice(0, keptErrorBody) : '');
+    if (this.#mode === 'json' && body.length > 0) this.#hear(body);
+    const ended = this.#mode === 'error' ? { ...this.#response, errorBody: body.toString('utf8', 0, keptErrorBody) } : this.#response;
+    this.#isOver = true;
     this.#release();
+    observer.ended(ended);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#isAborted) return;
+    if (this.#isOver) return;
+    const observer = this.#observer;
     const { code } = error as NodeJS.ErrnoException;
-    this.#observer.failed(error, !(code !== undefined && notConnected.has(code)));
+    this.#isOver = true;
     this.#release();
+    observer.failed(error, !(code !== undefined && notConnected.has(code)));
+  }
+
+  /** Reads no further: what the server does is no answer, whatever would still come. */
+  #refuse(problem: string): void {
+    const observer = this.#observer;
+    this.abort();
+    observer.invalid(problem, undefined);
+    observer.failed(new Error(problem), true);
   }
 
   #release(): void {
@@ -114,24 +165,24 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
 
   #createParser(): EventSourceParser {
     return createParser({
-      onEvent: ({ event, id, data }) => {
-        if (id !== undefined) this.#observer.eventId(id);
+      onEvent: ({ event, data }) => {
         if (event !== undefined && event !== 'message') this.#observer.otherEvent(event, data);
-        else if (data !== '') this.#parse(data);
+        else if (data !== '') this.#hear(data);
+      },
+      onId: (id) => {
+        if (isEventId(id)) this.#observer.eventId(id);
       },
       onRetry: (ms) => this.#observer.retry(ms),
-      maxBufferSize: this.#maxBytes,
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
+      },
+      maxBufferSize: this.#limits.maxUpstreamMessageBytes,
     });
   }
 
-  #parse(text: string): void {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      this.#observer.invalid(`the server sent what is no JSON: ${text.slice(0, 200)}`);
-      return;
-    }
-    this.#observer.message(value);
+  #hear(input: Buffer | string): void {
+    const incoming = readIncoming(input, this.#limits);
+    if ('value' in incoming) this.#observer.message(incoming.value);
+    else this.#observer.invalid(incoming.problem, incoming.id);
   }
 }

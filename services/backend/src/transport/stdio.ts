@@ -1,11 +1,12 @@
 /** stdio (all revisions): one JSON value per line on stdin and stdout; stderr is for people. */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { Child, type ChildOptions } from './child-process.ts';
+import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
-  /** Bytes of one line, and of what waits to be read by the child. */
-  readonly maxMessageBytes: number;
+  /** Its bytes bound what waits to be read by the child, too. */
+  readonly limits: MessageLimits;
 }
 
 const newline = 10;
@@ -26,14 +27,14 @@ export class StdioTransport implements Transport {
     this.#observer = observer;
   }
 
-  open(): Promise<void> {
+  async open(): Promise<void> {
     const child = new Child(this.#options);
     this.#child = child;
-    child.process.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
+    child.onOutput((chunk) => this.#read(chunk));
+    await child.started;
     void child.ended.then((problem) => {
       if (!this.#isClosing) this.#observer.lost(problem);
     });
-    return Promise.resolve();
   }
 
   request(message: JsonRpcRequest): void {
@@ -42,7 +43,8 @@ export class StdioTransport implements Transport {
   }
 
   send(message: JsonRpcMessage): void {
-    this.#write(message);
+    const problem = this.#write(message);
+    if (problem !== undefined) this.#observer.dropped('undelivered', problem);
   }
 
   abandon(_id: JsonRpcId): void {
@@ -55,45 +57,46 @@ export class StdioTransport implements Transport {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#partial = [];
     await this.#child?.stop();
   }
 
   #write(message: JsonRpcMessage): string | undefined {
-    const stdin = this.#child?.process.stdin;
-    if (stdin === undefined || !stdin.writable) return 'the process takes no input any more';
-    if (stdin.writableLength > this.#options.maxMessageBytes) return 'the process does not read its input';
-    stdin.write(`${JSON.stringify(message)}\n`);
-    return undefined;
+    return this.#child === undefined ? 'the program has not been started' : this.#child.write(`${JSON.stringify(message)}\n`, this.#options.limits.maxUpstreamMessageBytes);
   }
 
   #read(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      // What comes after the end of the connection belongs to nobody; the pipe is emptied all the same.
+      if (this.#isClosing) return;
       this.#partial.push(chunk.subarray(start, end));
       const line = this.#partial.length === 1 ? (this.#partial[0] as Buffer) : Buffer.concat(this.#partial);
       this.#partial = [];
       this.#partialBytes = 0;
-      this.#parse(line.toString('utf8'));
+      this.#hear(line);
       start = end + 1;
     }
-    if (start === chunk.length) return;
+    if (start === chunk.length || this.#isClosing) return;
     this.#partial.push(chunk.subarray(start));
     this.#partialBytes += chunk.length - start;
-    if (this.#partialBytes > this.#options.maxMessageBytes) {
-      this.#observer.lost(`the process wrote a line of more than ${this.#options.maxMessageBytes} bytes`);
+    const { maxUpstreamMessageBytes } = this.#options.limits;
+    if (this.#partialBytes > maxUpstreamMessageBytes) {
+      this.#observer.lost(`the program wrote a line of more than ${maxUpstreamMessageBytes} bytes`);
       void this.close();
     }
   }
 
-  #parse(line: string): void {
-    if (line.trim() === '') return;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch {
-      this.#observer.invalid(`the process wrote to stdout what is no JSON: ${line.slice(0, 200)}`);
-      return;
-    }
-    this.#observer.message(value, undefined);
+  #hear(line: Buffer): void {
+    if (line.length === 0 || (line.length < maxBlank && line.toString('latin1').trim() === '')) return;
+    const incoming = readIncoming(line, this.#options.limits);
+    if ('value' in incoming) this.#observer.message(incoming.value, undefined);
+    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`);
+    else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }
+
+/** Longer lines are not looked at for being blank. */
+const maxBlank = 64;
+/** Of a line that is no message, for the log. */
+const shownBytes = 200;

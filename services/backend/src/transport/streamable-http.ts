@@ -7,10 +7,14 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { classify, featuresOf, isLegacyRevision, isObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { classify, featuresOf, isLegacyRevision, isJsonRpcId, isObject, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
-import type { HttpOptions } from './http-options.ts';
-import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
+import { Delivery, nameOf } from './delivery.ts';
+import { lowerCased, type HttpOptions } from './http-options.ts';
+import { connectionProblem, describeSilence, describeStatus } from './problems.ts';
+import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
+import { isSessionId, Reconnecting } from './server-words.ts';
+import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 import { startUrlProgram } from './url-program.ts';
 
@@ -19,18 +23,20 @@ export interface StreamableHttpOptions extends HttpOptions {
   readonly child: ChildOptions | undefined;
 }
 
-const defaultRetryMs = 1_000;
-const maxRetryMs = 30_000;
 const maxResumptions = 5;
 const deleteTimeoutMs = 2_000;
+/** Questions of the server whose call is remembered. */
+const maxQuestions = 100;
 
 class OpenRequest extends Link {
   readonly id: JsonRpcId;
   reader: ResponseReader | undefined;
   lastEventId: string | undefined;
-  retryMs = defaultRetryMs;
+  readonly reconnecting = new Reconnecting();
   resumptions = 0;
   timer: NodeJS.Timeout | undefined;
+  /** Its response is what a GET brings: the POST was taken. */
+  isResumed = false;
 
   constructor(id: JsonRpcId) {
     super();
@@ -50,8 +56,10 @@ export class StreamableHttpTransport implements Transport {
   #child: Child | undefined;
   #sessionId: string | undefined;
   #revision: Revision | undefined;
-  #standing: ResponseReader | undefined;
-  #standingTimer: NodeJS.Timeout | undefined;
+  #standing: StandingStream | undefined;
+  /** The request whose stream carried a question of the server, by the question's id. */
+  readonly #questions = new Map<JsonRpcId, OpenRequest>();
+  readonly #delivery: Delivery;
   #headers: Record<string, string> = {};
   #isClosed = false;
 
@@ -62,6 +70,13 @@ export class StreamableHttpTransport implements Transport {
     this.#path = `${url.pathname}${url.search}`;
     this.#origin = url.origin;
     this.#setHeaders();
+    this.#delivery = new Delivery({
+      limits: options.limits,
+      post: (body, reader) => this.#dispatch('POST', body, this.#headers, reader),
+      message: (value) => observer.message(value, undefined),
+      delivered: (message) => void this.#forgetQuestion(message),
+      failed: (message, problem) => this.#undelivered(message, problem),
+    });
   }
 
   async open(): Promise<void> {
@@ -72,15 +87,14 @@ export class StreamableHttpTransport implements Transport {
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
     const open = new OpenRequest(message.id);
-    const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
+    const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits);
     open.reader = reader;
     this.#open.add(open);
     this.#dispatch('POST', JSON.stringify(message), headers === undefined ? this.#headers : { ...this.#headers, ...headers }, reader);
   }
 
   send(message: JsonRpcMessage): void {
-    const reader = new ResponseReader({ ...silentObserver, message: (value) => this.#observer.message(value, undefined) }, this.#options.maxMessageBytes);
-    this.#dispatch('POST', JSON.stringify(message), this.#headers, reader);
+    this.#delivery.deliver(message);
   }
 
   abandon(id: JsonRpcId): void {
@@ -93,17 +107,33 @@ export class StreamableHttpTransport implements Transport {
   initialized(revision: Revision): void {
     this.#revision = revision;
     this.#setHeaders();
-    if (isLegacyRevision(revision)) this.#listen(undefined, defaultRetryMs);
+    if (isLegacyRevision(revision)) this.#listen();
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#standingTimer);
-    this.#standing?.abort();
+    this.#delivery.close();
+    this.#standing?.close();
     for (const { id } of this.#open.toArray()) this.abandon(id);
     await this.#deleteSession();
     await this.#child?.stop();
+  }
+
+  /** Whoever waits for the call that asked would wait for ever: the server will not go on with it. */
+  #undelivered(message: JsonRpcMessage, problem: string): void {
+    this.#observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
+    const open = this.#forgetQuestion(message);
+    if (open === undefined || !this.#open.has(open)) return;
+    open.reader?.abort();
+    this.#fail(open, { kind: 'lost', problem: `the answer to what it asked could not be delivered: ${problem}` });
+  }
+
+  #forgetQuestion(message: JsonRpcMessage): OpenRequest | undefined {
+    if ('method' in message || message.id === undefined) return undefined;
+    const open = this.#questions.get(message.id);
+    this.#questions.delete(message.id);
+    return open;
   }
 
   /** @returns false once the request is answered or given up: then nobody waits for it. */
@@ -122,85 +152,93 @@ export class StreamableHttpTransport implements Transport {
     return {
       started: (status, headers) => {
         const session = headers['mcp-session-id'];
-        if (typeof session === 'string' && status < 300 && this.#revision === undefined) {
-          this.#sessionId = session;
-          this.#setHeaders();
+        if (session === undefined || status >= 300 || this.#revision !== undefined || open.isResumed) return;
+        if (typeof session !== 'string' || !isSessionId(session)) {
+          open.reader?.abort();
+          this.#fail(open, { kind: 'invalid', problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed' });
+          return;
         }
+        this.#sessionId = session;
+        this.#setHeaders();
       },
       message: (value) => {
-        if (isObject(value) && value['id'] === id && ('result' in value || 'error' in value)) this.#take(open);
-        this.#observer.message(value, id);
+        open.reconnecting.isWell();
+        for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) this.#note(each, open);
+        this.#observer.message(isNamelessError(value) ? { ...value, id } : value, id);
       },
       otherEvent: () => undefined,
-      invalid: (problem) => {
-        this.#observer.invalid(problem);
-        this.#fail(open, { kind: 'invalid', problem });
+      invalid: (problem, answered) => {
+        // What is sure to be no answer to it harms nobody else.
+        if (answered === undefined || answered === id) this.#fail(open, { kind: 'invalid', problem });
+        else this.#observer.dropped('invalid', problem);
       },
       eventId: (eventId) => {
         open.lastEventId = eventId;
         open.resumptions = 0;
+        open.reconnecting.hasMoved();
       },
-      retry: (ms) => {
-        open.retryMs = Math.min(ms, maxRetryMs);
-      },
-      ended: (status, errorBody) => {
-        if (!this.#open.has(open)) return;
-        if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
-        else if (status >= 300 && status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
-        else if (status >= 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server answered HTTP ${status}${errorBody === '' ? '' : `: ${errorBody.slice(0, 300)}`}`, ...errorIn(errorBody) });
-        else this.#resume(open, 'the server ended its answer without a result');
+      retry: (ms) => open.reconnecting.ask(ms),
+      ended: (response) => {
+        if (this.#open.has(open)) this.#ended(open, response);
       },
       failed: (error, isSent) => {
         if (!this.#open.has(open)) return;
-        if (isSent) this.#resume(open, `the connection broke: ${error.message}`);
-        else this.#fail(open, { kind: 'not-sent', problem: `cannot connect: ${error.message}` });
+        const problem = connectionProblem(error, isSent);
+        if (isSent || open.isResumed) this.#resume(open, problem);
+        else this.#fail(open, { kind: 'not-sent', problem });
       },
     };
+  }
+
+  /** Looks at one message of a request's stream: whether it is the answer, or a question whose answer has to find back. */
+  #note(value: unknown, open: OpenRequest): void {
+    if (!isObject(value)) return;
+    if ('method' in value) {
+      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions) this.#questions.set(value['id'], open);
+    } else if (value['id'] === open.id || isNamelessError(value)) this.#take(open);
+  }
+
+  #ended(open: OpenRequest, response: EndedResponse): void {
+    const { status, mediaType, errorBody } = response;
+    if (status < 300) {
+      if (mediaType === 'text/event-stream' || open.isResumed) this.#resume(open, 'the server ended its answer without a result');
+      else this.#fail(open, { kind: 'invalid', problem: describeSilence(response) });
+      return;
+    }
+    // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).
+    if (open.isResumed) this.#fail(open, { kind: 'lost', problem: `the server took the request, but does not go on with its answer (HTTP ${status})` });
+    else if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+    else if (status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
+    else this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), ...errorIn(errorBody, open.id, this.#options.limits) });
+    if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 
   /** Continues a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
   #resume(open: OpenRequest, problem: string): void {
-    if (open.lastEventId === undefined || open.resumptions >= maxResumptions || this.#isClosed) {
+    if (open.lastEventId === undefined || open.lastEventId === '' || open.resumptions >= maxResumptions || this.#isClosed) {
       this.#fail(open, { kind: 'lost', problem });
       return;
     }
     open.resumptions += 1;
+    open.isResumed = true;
     open.timer = setTimeout(() => {
-      const reader = new ResponseReader(this.#requestObserver(open), this.#options.maxMessageBytes);
+      const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits);
       open.reader = reader;
       this.#dispatch('GET', undefined, this.#listenHeaders(open.lastEventId), reader);
-    }, open.retryMs);
+    }, open.reconnecting.next());
   }
 
-  /** The standing stream for what belongs to no request. A server that offers none says 405. */
-  #listen(lastEventId: string | undefined, retryMs: number): void {
-    if (this.#isClosed) return;
-    const state = { lastEventId, retryMs };
-    const again = (): void => {
-      this.#standingTimer = setTimeout(() => this.#listen(state.lastEventId, state.retryMs), state.retryMs);
-    };
-    this.#standing = new ResponseReader({
-      ...silentObserver,
-      message: (value) => this.#observer.message(value, undefined),
-      invalid: (problem) => this.#observer.invalid(problem),
-      eventId: (id) => {
-        state.lastEventId = id;
+  #listen(): void {
+    this.#standing = new StandingStream({
+      observer: this.#observer,
+      limits: this.#options.limits,
+      get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
+      sessionGone: () => {
+        if (this.#sessionId !== undefined) this.#observer.sessionGone();
       },
-      retry: (ms) => {
-        state.retryMs = Math.min(ms, maxRetryMs);
-      },
-      ended: (status) => {
-        if (this.#isClosed || status === 405) return;
-        if (status === 404 && this.#sessionId !== undefined) this.#observer.sessionGone();
-        else if (status < 400) again();
-      },
-      failed: (error, isSent) => {
-        if (this.#isClosed) return;
-        if (isSent) again();
-        else this.#lose(`cannot connect: ${error.message}`);
-      },
-    }, this.#options.maxMessageBytes);
-    this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), this.#standing);
+      lost: (problem) => this.#lose(problem),
+    });
+    this.#standing.open();
   }
 
   #lose(problem: string): void {
@@ -217,7 +255,7 @@ export class StreamableHttpTransport implements Transport {
 
   #setHeaders(): void {
     this.#headers = {
-      ...Object.fromEntries(Object.entries(this.#options.headers).map(([name, value]) => [name.toLowerCase(), value])),
+      ...lowerCased(this.#options.headers),
       'accept': 'application/json, text/event-stream',
       'content-type': 'application/json',
       ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }), // H2
@@ -233,18 +271,20 @@ export class StreamableHttpTransport implements Transport {
         clearTimeout(timer);
         resolve();
       };
-      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.maxMessageBytes));
+      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.limits));
     });
   }
 }
 
+/** An error that was tied to no request (JSON-RPC 2.0, section 5): on a request's own stream it can only be meant for that one. */
+function isNamelessError(value: unknown): value is JsonObject {
+  return isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null);
+}
+
 /** The JSON-RPC error in the body of a refusal, when there is one. */
-function errorIn(body: string): { readonly error?: JsonRpcErrorObject } {
-  try {
-    const value: unknown = JSON.parse(body);
-    const classified = classify(value);
-    return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error } : {};
-  } catch {
-    return {}; // Not JSON: a proxy's page, or text for people.
-  }
+function errorIn(body: string, id: JsonRpcId, limits: HttpOptions['limits']): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean } {
+  const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
+  if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
+  const classified = classify(read.value);
+  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === id } : {};
 }

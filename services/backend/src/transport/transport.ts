@@ -4,22 +4,25 @@
  */
 import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 
-/** Why one request will get no answer. */
+/** Why one request will get no answer. What is said in `problem` reaches clients: never words of the server's that are no JSON-RPC. */
 export type RequestFailure =
   /** It never reached the server, so it was not executed. */
   | { readonly kind: 'not-sent'; readonly problem: string }
-  /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404). */
+  /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404 in answer to the request itself). */
   | { readonly kind: 'session-gone'; readonly problem: string }
-  /** The server refused it with an HTTP error, which may carry one of JSON-RPC. */
-  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject }
+  /** The server refused it with an HTTP error, which may carry one of JSON-RPC; `isAnswer` when that has the request's id. */
+  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean }
   /** It may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
   /** The answer was not MCP. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
+/** Why something was dropped: what the server said was no message, what we said did not reach it, or it was a page beside a refusal. */
+export type DropKind = 'invalid' | 'undelivered' | 'refusal';
+
 export interface TransportObserver {
   /**
-   * One JSON value came in.
+   * One JSON value came in, no larger, deeper or more numerous than limits allow.
    * @param origin the request whose response stream carried it; undefined where the wire does not tell.
    */
   message(value: unknown, origin: JsonRpcId | undefined): void;
@@ -28,8 +31,11 @@ export interface TransportObserver {
   sessionGone(): void;
   /** Nothing can be sent or received any more. Said once, and never after `close()`. */
   lost(problem: string): void;
-  /** Something that is no JSON came in; it is dropped. */
-  invalid(problem: string): void;
+  /**
+   * Something was dropped that no request waits for; it may happen thousands of times a second.
+   * @param problem for the operator's log alone: it may have words of the server's.
+   */
+  dropped(kind: DropKind, problem: string): void;
 }
 
 export interface Transport {
@@ -40,7 +46,7 @@ export interface Transport {
    * @param headers what of the request is repeated in headers, where there are any.
    */
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void;
-  /** Sends a notification or the answer to a server's request. */
+  /** Sends a notification or the answer to a server's request; `dropped` hears when it did not reach the server. */
   send(message: JsonRpcMessage): void;
   /** Stops waiting for the answer to a request that was cancelled. */
   abandon(id: JsonRpcId): void;

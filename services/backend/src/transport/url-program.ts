@@ -16,7 +16,8 @@ export interface UrlProgramOptions {
 /** Resolves when something answers at the address. @throws {Error} for a person, when nothing does in time. */
 export async function startUrlProgram({ child: options, url, openTimeoutMs, onEnd, isClosed }: UrlProgramOptions): Promise<Child> {
   const child = new Child(options);
-  child.process.stdout.resume();
+  // What it prints is read, so that it never waits for a full pipe, and means nothing.
+  child.onOutput(() => undefined);
   let problem: string | undefined;
   void child.ended.then((reason) => {
     problem = reason;
@@ -45,5 +46,7 @@ function isPortOpen(host: string, port: number): Promise<boolean> {
     socket.once('error', () => {
       setTimeout(() => resolve(false), portProbeMs);
     });
+    // One that neither accepts nor refuses must not hold up the limit.
+    socket.setTimeout(portProbeMs * 10, () => socket.destroy(new Error('no answer')));
   });
 }

@@ -1,17 +1,23 @@
 /** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): a JSON-RPC message per text frame each way. */
 import { WebSocket } from 'ws';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
+import { forbiddenHost, guardedLookup, refusal, type AddressRule } from './address-rule.ts';
+import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface WebSocketTransportOptions {
   readonly url: string;
   /** Sent with the request that opens the connection. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly maxMessageBytes: number;
+  readonly limits: MessageLimits;
   readonly openTimeoutMs: number;
+  /** Undefined where any address is allowed. */
+  readonly addresses: AddressRule | undefined;
 }
 
 const subprotocol = 'mcp';
+/** For the other side to say goodbye too. */
+const closeTimeoutMs = 2_000;
 
 export class WebSocketTransport implements Transport {
   readonly isLegacyOnly = false;
@@ -27,8 +33,10 @@ export class WebSocketTransport implements Transport {
   }
 
   open(): Promise<void> {
-    const { url, headers, maxMessageBytes, openTimeoutMs } = this.#options;
-    const socket = new WebSocket(url, subprotocol, { headers, maxPayload: maxMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false });
+    const { url, headers, limits, openTimeoutMs, addresses } = this.#options;
+    const problem = addresses === undefined ? undefined : forbiddenHost(new URL(url).hostname, addresses);
+    if (problem !== undefined) return Promise.reject(refusal(problem));
+    const socket = new WebSocket(url, subprotocol, { headers, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false, ...(addresses === undefined ? {} : { lookup: guardedLookup(addresses) }) });
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       let problem = 'the server closed the connection';
@@ -44,16 +52,16 @@ export class WebSocketTransport implements Transport {
         if (!isOpen) reject(new Error(problem));
         else if (!this.#isClosed) this.#observer.lost(problem);
       });
-      socket.on('message', (data: Buffer) => this.#receive(data.toString('utf8')));
+      socket.on('message', (data: Buffer) => this.#hear(data));
     });
   }
 
   request(message: JsonRpcRequest): void {
-    if (!this.#send(message)) this.#observer.requestFailed(message.id, { kind: 'not-sent', problem: 'the connection is not open' });
+    if (!this.#send(message)) this.#observer.requestFailed(message.id, { kind: 'not-sent', problem: 'the connection is not open, or the server does not read' });
   }
 
   send(message: JsonRpcMessage): void {
-    this.#send(message);
+    if (!this.#send(message)) this.#observer.dropped('undelivered', 'the connection is not open, or the server does not read');
   }
 
   abandon(_id: JsonRpcId): void {
@@ -69,25 +77,27 @@ export class WebSocketTransport implements Transport {
     const socket = this.#socket;
     if (socket === undefined || socket.readyState === WebSocket.CLOSED) return Promise.resolve();
     return new Promise((resolve) => {
-      socket.once('close', () => resolve());
+      const limit = setTimeout(() => socket.terminate(), closeTimeoutMs);
+      socket.once('close', () => {
+        clearTimeout(limit);
+        resolve();
+      });
       socket.close();
     });
   }
 
   #send(message: JsonRpcMessage): boolean {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(JSON.stringify(message));
+    const socket = this.#socket;
+    if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > this.#options.limits.maxUpstreamMessageBytes) return false;
+    socket.send(JSON.stringify(message));
     return true;
   }
 
-  #receive(text: string): void {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      this.#observer.invalid(`the server sent what is no JSON: ${text.slice(0, 200)}`);
-      return;
-    }
-    this.#observer.message(value, undefined);
+  #hear(data: Buffer): void {
+    if (this.#isClosed) return;
+    const incoming = readIncoming(data, this.#options.limits);
+    if ('value' in incoming) this.#observer.message(incoming.value, undefined);
+    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', incoming.problem);
+    else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }

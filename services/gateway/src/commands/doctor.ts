@@ -2,9 +2,11 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { enabledServers, type Config } from '@omnibus/config';
+import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { openBus, startGateway } from '../compose.ts';
 import { findSealer } from '../sealing-key.ts';
+import { hideEnvironment } from '../hide-environment.ts';
 import { exitConfig, findSettings, type Overrides } from './settings.ts';
 
 export interface DoctorOptions extends Overrides {
@@ -35,7 +37,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   const found = (finding: Finding): void => {
     findings.push(finding);
     if (options.json === true) return;
-    process.stdout.write(`${marks[finding.state]} ${finding.about}: ${finding.text}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
+    process.stdout.write(`${marks[finding.state]} ${finding.about}: ${printable(finding.text)}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
   };
   found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
   found(nodeFinding());
@@ -103,6 +105,8 @@ function sealingFindings(config: Config, baseFolder: string): Finding[] {
 /** Starts a gateway with nothing but its servers, and looks what became of them. */
 async function serverFindings(config: Config, baseFolder: string): Promise<Finding[]> {
   if (enabledServers(config).size === 0) return [{ about: 'servers', state: 'warning', text: 'there are none', advice: 'Name some under mcpServers.' }];
+  // Servers are started here too.
+  hideEnvironment();
   const log = createLogger({ level: 'silent', format: 'json' });
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'backend', isServing: false, log });
   await gateway.settled();

@@ -4,6 +4,7 @@ import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { serveJoinedClient } from '../joined-client.ts';
+import { hideEnvironment } from '../hide-environment.ts';
 import { fail, findSettings, type Overrides } from './settings.ts';
 
 export interface StdioOptions extends Overrides {
@@ -57,6 +58,8 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   if (settings === undefined) return;
   const { config, baseFolder } = settings;
   const log = createLogger(config.log);
+  const problem = hideEnvironment();
+  if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
   surviveFaults((kind, error) => gateway.faults.bug(kind, 'something failed where nothing should', error));
   let stopping: Promise<void> | undefined;

@@ -2,7 +2,7 @@
  * Finding out of which era a server is: it is asked `server/discover`, and what comes back decides (2026-07-28
  * basic/versioning, Compatibility). No code but the revision's own proves anything, and no network failure does.
  */
-import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, modernCodes, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, modernCodes, printable, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 import type { ServerIntroduction } from '../legacy/handshake.ts';
 
 export type Verdict =
@@ -19,7 +19,7 @@ export function readDiscovery(result: JsonObject): Verdict {
   const { supportedVersions, capabilities, instructions } = result;
   if (!Array.isArray(supportedVersions) || !isObject(capabilities)) return legacy;
   if (!supportedVersions.some(isModernRevision)) {
-    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: `the server speaks ${supportedVersions.join(', ')}, none of which this gateway does`, mayBeLegacy: false };
+    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: noCommonRevision(supportedVersions), mayBeLegacy: false };
   }
   return { kind: 'modern', introduction: { revision: latestModernRevision, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined } };
 }
@@ -29,8 +29,17 @@ export function readDiscoveryError({ code, data }: JsonRpcErrorObject): Verdict 
   const supported = data['supported'] as unknown[];
   if (supported.some(isModernRevision)) return { kind: 'again' };
   const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
-  return isNewer ? { kind: 'unknown', problem: `the server speaks ${supported.join(', ')}, none of which this gateway does`, mayBeLegacy: false } : legacy;
+  return isNewer ? { kind: 'unknown', problem: noCommonRevision(supported), mayBeLegacy: false } : legacy;
 }
+
+/** What the server calls its revisions may be anything: an object with a `toString` of its own breaks a template. */
+function noCommonRevision(supported: readonly unknown[]): string {
+  const names = supported.filter((revision) => typeof revision === 'string').slice(0, maxNamed);
+  return `the server speaks ${printable(names.join(', ') || 'nothing that is the name of a revision')}, none of which this gateway does`;
+}
+
+/** Of a server's revisions in a problem. */
+const maxNamed = 10;
 
 /** @param httpStatus of a refusal without an error of JSON-RPC. */
 export function readRefusal(httpStatus: number, problem: string): Verdict {

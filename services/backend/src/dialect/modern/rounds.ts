@@ -32,7 +32,7 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
   const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   const problem = round >= maxRounds ? `it wanted something of the client ${maxRounds} times`
     : requests.length === 0 && requestState === undefined ? 'it wants input but does not say which'
-    : requests.some(([, request]) => !isObject(request) || !isInputMethod(String(request['method']))) ? 'it wants input of a kind that no client has' : undefined;
+    : requests.some(([, request]) => !isObject(request) || !isInputMethod(request['method'])) ? 'it wants input of a kind that no client has' : undefined;
   if (problem !== undefined) {
     finish({ kind: 'fault', fault: fault('upstream.invalid', `the server cannot be satisfied: ${problem}`) });
     return;

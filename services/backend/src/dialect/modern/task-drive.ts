@@ -59,7 +59,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
 
   const askAll = (requests: JsonObject): void => {
     for (const [key, wanted] of Object.entries(requests)) {
-      if (asked.has(key) || !isObject(wanted) || !isInputMethod(String(wanted['method']))) continue;
+      if (asked.has(key) || !isObject(wanted) || !isInputMethod(wanted['method'])) continue;
       asked.add(key);
       const kind = wanted['method'] as InputMethod;
       ask(kind, questionParams(wanted['params']), (answer) => {

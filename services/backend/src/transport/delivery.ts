@@ -1,0 +1,77 @@
+/**
+ * Posts what expects no answer: notifications, and our answers to what a server asked. An answer is posted again after most failures:
+ * its id makes a second one meet nobody, while without any the server, and the call it works on, would wait for ever.
+ */
+import type { JsonRpcMessage } from '@omnibus/protocol';
+import type { MessageLimits } from './incoming.ts';
+import { connectionProblem, describeStatus } from './problems.ts';
+import { ResponseReader, silentObserver } from './response-reader.ts';
+
+export interface DeliveryOptions {
+  readonly limits: MessageLimits;
+  readonly post: (body: string, reader: ResponseReader) => void;
+  /** Some servers say something in the response. */
+  readonly message: (value: unknown) => void;
+  readonly delivered: (message: JsonRpcMessage) => void;
+  /** It did not reach the server, or was refused, and is not tried again. */
+  readonly failed: (message: JsonRpcMessage, problem: string) => void;
+}
+
+/** Before an answer is posted again. */
+const pausesMs = [200, 1_000, 3_000];
+
+export class Delivery {
+  readonly #options: DeliveryOptions;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #isClosed = false;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+  }
+
+  deliver(message: JsonRpcMessage): void {
+    this.#post(message, JSON.stringify(message), isAnswer(message) ? pausesMs : []);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #post(message: JsonRpcMessage, body: string, pauses: readonly number[]): void {
+    const { limits, post, delivered, failed } = this.#options;
+    const again = (problem: string): void => {
+      const [pause, ...later] = pauses;
+      if (this.#isClosed) return;
+      if (pause === undefined) {
+        failed(message, problem);
+        return;
+      }
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        this.#post(message, body, later);
+      }, pause);
+      this.#timers.add(timer);
+    };
+    post(body, new ResponseReader({
+      ...silentObserver,
+      message: (value) => this.#options.message(value),
+      ended: (response) => {
+        const { status } = response;
+        if (status < 300) delivered(message);
+        else if (status >= 500 || status === 429) again(describeStatus(response));
+        else failed(message, describeStatus(response));
+      },
+      failed: (error, isSent) => again(connectionProblem(error, isSent)),
+    }, limits));
+  }
+}
+
+function isAnswer(message: JsonRpcMessage): boolean {
+  return !('method' in message) && message.id !== undefined;
+}
+
+/** What it is, for the log. */
+export function nameOf(message: JsonRpcMessage): string {
+  return 'method' in message ? message.method : 'an answer to what the server asked';
+}

@@ -1,0 +1,40 @@
+import { defaultLimits } from '@omnibus/protocol';
+import { describe, expect, it } from 'vitest';
+import { readIncoming } from './incoming.ts';
+
+const deep = '['.repeat(200_000);
+/** Of these all are too deep or broken. */
+const answeredBy = (text: string): unknown => {
+  const incoming = readIncoming(text, defaultLimits);
+  return 'id' in incoming ? incoming.id : 'it was read';
+};
+
+describe('the gate for what servers say', () => {
+  it.each([
+    [`{"jsonrpc":"2.0","id":7,"result":${deep}}`, 7],
+    [`{"result":{"a":"}\\"]"},"x":${'[{'.repeat(100)}${'}]'.repeat(100)}, "id" : "seven"}`, 'seven'],
+    ['{"jsonrpc":"2.0","id":7,"result":{', 7],
+    [`{"jsonrpc":"2.0","method":"notifications/message","params":${deep}}`, null],
+    [`{"method":"sampling/createMessage","id":1,"params":${deep}}`, null],
+    ['{"id":null', undefined],
+    ['{"id":[1]', undefined],
+    ['[{"id":1}', undefined],
+    ['{"id":7.5', undefined],
+    ['no JSON', undefined],
+    ['', undefined],
+    ['{', undefined],
+    ['{"a', undefined],
+  ])('finds whom a message that cannot be read was to answer: %.40s', (text, id) => {
+    expect(answeredBy(text)).toBe(id);
+  });
+
+  it('refuses what is too large, too deep, too numerous or not UTF-8, and names no words of the server but one character', () => {
+    const limits = { ...defaultLimits, maxUpstreamMessageBytes: 1_000, maxBatchLength: 2 };
+    expect(readIncoming('[{},{},{}]', limits)).toEqual({ problem: 'it sent 3 messages at once; 2 are allowed', id: undefined });
+    for (const bad of [`"${'x'.repeat(1_000)}"`, deep.slice(0, 900), Buffer.from([0x22, 0xFF, 0x22]), 'hunter2']) {
+      const incoming = readIncoming(bad, limits);
+      expect('problem' in incoming && incoming.problem).toMatch(/^what it sent cannot be read/);
+      expect(JSON.stringify(incoming)).not.toContain('hunter2');
+    }
+  });
+});

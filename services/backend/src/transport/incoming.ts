@@ -1,0 +1,81 @@
+/**
+ * The one gate for what a server says, whatever carried it: size, UTF-8, JSON, nesting, and how many messages come at once. Its
+ * shape is judged where it is told what it is (`classify` in `connection.ts`).
+ */
+import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
+
+export type MessageLimits = Pick<Limits, 'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'>;
+
+/** `id` of the request a bad message answers; `null` when it is sure to answer none. */
+export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined };
+
+export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
+  const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
+  if (read.kind === 'refused') return { problem: `what it sent cannot be read: ${read.problem}`, id: answeredBy(typeof input === 'string' ? input : input.toString('latin1')) };
+  const { value } = read;
+  if (Array.isArray(value) && value.length > limits.maxBatchLength) return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
+  return { value };
+}
+
+/**
+ * The request that a text was to answer although it cannot be read as a whole: so whoever waits is told at once. Looks at the
+ * members of the outermost object only, and stops at the first that is broken.
+ */
+function answeredBy(text: string): JsonRpcId | null | undefined {
+  let at = 0;
+  const skipSpace = (): void => {
+    while (at < text.length && ' \t\r\n'.includes(text[at] as string)) at += 1;
+  };
+  skipSpace();
+  if (text[at] !== '{') return undefined;
+  at += 1;
+  for (;;) {
+    skipSpace();
+    const key = readToken(text, at);
+    at += key.length;
+    skipSpace();
+    if (!key.startsWith('"') || text[at] !== ':') return undefined;
+    at += 1;
+    skipSpace();
+    if (key === '"method"') return null;
+    if (key === '"id"') return readId(readToken(text, at));
+    at = endOfValue(text, at);
+    skipSpace();
+    if (text[at] !== ',') return undefined;
+    at += 1;
+  }
+}
+
+const maxIdLength = 200;
+
+/** A string with its quotes, or a number, at one place. */
+function readToken(text: string, at: number): string {
+  const token = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/y;
+  return token.exec(text.slice(at, at + maxIdLength))?.[0] ?? '';
+}
+
+function readId(token: string): JsonRpcId | undefined {
+  try {
+    const id: unknown = JSON.parse(token);
+    return isJsonRpcId(id) ? id : undefined;
+  } catch {
+    return undefined; // Broken there already.
+  }
+}
+
+/** @returns where the value ends that begins at `start`. Brackets are counted, not followed, so any depth is safe. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') {
+      at += 1;
+      while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+    } else if (character === '{' || character === '[') depth += 1;
+    else if (character === '}' || character === ']' || character === ',') {
+      if (depth === 0) return at;
+      if (character !== ',') depth -= 1;
+    }
+  }
+  return text.length;
+}

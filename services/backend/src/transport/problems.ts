@@ -1,0 +1,20 @@
+/** What went wrong on the wire, in words that may reach clients: none of them are the server's own. */
+import { printable } from '@omnibus/protocol';
+import type { EndedResponse } from './response-reader.ts';
+
+const maxMediaType = 60;
+
+/** A page that is no JSON-RPC may repeat our credentials, or come from where the client may not look: only its kind is told. */
+export function describeStatus({ status, mediaType }: EndedResponse): string {
+  return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
+}
+
+/** A success that holds no answer. */
+export function describeSilence({ status, mediaType }: EndedResponse): string {
+  return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
+}
+
+/** @param isSent false when nothing reached the server. */
+export function connectionProblem(error: Error, isSent: boolean): string {
+  return isSent ? `the connection broke: ${printable(error.message)}` : `cannot connect: ${printable(error.message)}`;
+}

@@ -1,0 +1,55 @@
+/** What a server gives us to say back to it, and how long it asks us to wait: believed only as far as it can do no harm. */
+
+/** Bytes of a header that the server's own words go into; headers together are small everywhere. */
+const maxLength = 4_096;
+
+/** Visible ASCII (2025-11-25 basic/transports, Session Management). */
+export function isSessionId(text: string): boolean {
+  return text.length <= maxLength && /^[\u0021-\u007E]+$/.test(text);
+}
+
+/** An id of an event that can be a header: WHATWG allows any text without line ends; empty means that there is none any more. */
+export function isEventId(text: string): boolean {
+  return text.length <= maxLength && /^[\u0020-\u007E]*$/.test(text) && text === text.trim();
+}
+
+const defaultRetryMs = 1_000;
+const minRetryMs = 100;
+/** However often a stream ends that brings something. */
+const maxFloorMs = 1_000;
+const maxRetryMs = 30_000;
+
+/**
+ * When to come back to a stream that ended. What the server asks for (`retry`) is kept to, but never less than a tenth of a second: more
+ * for a server whose streams end again and again, up to a second while each brings at least an event id, else up to half a minute.
+ */
+export class Reconnecting {
+  #retryMs = defaultRetryMs;
+  /** Streams since the last message, and since anything came. */
+  #withoutMessage = 0;
+  #withoutAnything = 0;
+
+  /** The server asks for another pause. */
+  ask(ms: number): void {
+    this.#retryMs = Math.min(ms, maxRetryMs);
+  }
+
+  /** An event id came: a server that wants to be asked again now and then gives one. */
+  hasMoved(): void {
+    this.#withoutAnything = 0;
+  }
+
+  /** A message came, or the stream stood for long. */
+  isWell(): void {
+    this.#withoutMessage = 0;
+    this.#withoutAnything = 0;
+  }
+
+  /** Milliseconds to wait now. */
+  next(): number {
+    const floorMs = this.#withoutAnything > 0 ? Math.min(minRetryMs * 2 ** Math.min(this.#withoutAnything, 20), maxRetryMs) : Math.min(minRetryMs * 2 ** Math.min(this.#withoutMessage, 20), maxFloorMs);
+    this.#withoutMessage += 1;
+    this.#withoutAnything += 1;
+    return Math.max(this.#retryMs, floorMs);
+  }
+}
