@@ -138,7 +138,8 @@ if (helm !== undefined) describe('the chart', () => {
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
     ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
     ['a sealing key of its own', [], ['Secret omnibus-sealing-key']],
-    ['headers from Secrets', ['discovery.secrets=true'], ['ClusterRole omnibus-discovery']],
+    ['headers from Secrets', ['discovery.secrets=true'], ['Role omnibus-discovery']],
+    ['discovery in the whole cluster', ['discovery.namespaces={*}'], ['ClusterRole omnibus-discovery', 'ClusterRoleBinding omnibus-discovery']],
   ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
     const manifests = chart(...settings);
     await check(manifests);

@@ -43,8 +43,8 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     api = await ApiServer.start(programs);
     for (const name of ['omnibus', 'team-a', 'team-b']) await api.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const definition of await manifests('mcpserver.yaml')) await api.create(definition);
-    // The rights are those of the chart.
-    for (const manifest of (await manifests('omnibus.yaml')).filter(isRight)) await api.create(manifest);
+    // The rights are those of the chart, in the whole cluster, as with `discovery.namespaces={*}`.
+    for (const manifest of (await manifests('omnibus.yaml')).filter(isRight)) await api.create(inWholeCluster(manifest));
     gatewayAccount = await api.actAs('omnibus', 'omnibus');
     // The definition is served a moment after it was taken.
     for (let isServed = false; !isServed;) isServed = await api.pathOf(server('team-a', 'any', {}), false).then((path) => api.get(path)).then(() => true, () => false);
@@ -104,7 +104,7 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
     await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
     await using two = await Upstream.start({ tools: [tool('two'), tool('more')] });
-    await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true } } }, { KUBECONFIG: gatewayAccount.kubeconfig });
+    await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.1'] } } }, { KUBECONFIG: gatewayAccount.kubeconfig });
     using client = await RawClient.open(gateway.url);
 
     await api.create(server('team-a', 'first', { url: one.url }));
@@ -138,3 +138,12 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     await client.untilTools((names) => !names.includes('team-b_late__one'));
   });
 });
+
+/** What the chart makes of a right when all namespaces are looked at. */
+function inWholeCluster(manifest: KubernetesObject): KubernetesObject {
+  const { kind, metadata } = manifest;
+  if (!kind.startsWith('Role')) return manifest;
+  const { namespace: _namespace, ...named } = metadata ?? {};
+  const { roleRef } = manifest as { readonly roleRef?: object };
+  return { ...manifest, kind: `Cluster${kind}`, metadata: named, ...(roleRef === undefined ? {} : { roleRef: { ...roleRef, kind: 'ClusterRole' } }) } as KubernetesObject;
+}

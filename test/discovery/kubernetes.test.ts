@@ -5,7 +5,8 @@ import { KubernetesApi } from '../support/kubernetes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-const config = { discovery: { kubernetes: { enabled: true } } };
+/** The servers of these tests are on this machine, which is not for others to name unless it is allowed. */
+const config = { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.1'] } } };
 
 describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
   it('come, change and go with their objects, through watches that break and versions that are forgotten', async () => {
@@ -89,7 +90,7 @@ it('headers come from Secrets that are labelled for it, and from no others', asy
   api.apply('mcpservers', 'team', 'thief', { url: upstream.url, headersFrom: headersFrom('private') });
   api.apply('mcpservers', 'team', 'lost', { url: upstream.url, headersFrom: headersFrom('nowhere') });
   api.apply('mcpservers', 'team', 'empty', { url: upstream.url, headersFrom: headersFrom('for-servers', 'password') });
-  await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true, secrets: true } } }, { KUBECONFIG: api.kubeconfig });
+  await using gateway = await startGateway('embedded', { discovery: { kubernetes: { ...config.discovery.kubernetes, secrets: true } } }, { KUBECONFIG: api.kubeconfig });
   const of = (name: string, reason: string, part: string) => api.patches.untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason && patch.status.conditions[0].message.includes(part));
   await of('good', 'Connected', 'team_good__*');
   await of('thief', 'Invalid', 'has no label omnibus.dev/mcp');
@@ -102,4 +103,32 @@ it('headers come from Secrets that are labelled for it, and from no others', asy
   await using other = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
   await other.edge.line(/listening/);
   await of('good', 'Invalid', 'discovery.kubernetes.secrets is off');
+});
+
+it('servers of others are not connected to at this machine, however that is written, unless the host is allowed by name', async () => {
+  await using api = await KubernetesApi.start();
+  await using allowed = await Upstream.start({ tools: [tool('allowed')] });
+  await using hidden = await Upstream.start({ tools: [tool('hidden')] });
+  const { port } = new URL(hidden.url);
+  const hosts = ['localhost', '0.0.0.0', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '169.254.169.254'];
+  hosts.forEach((host, index) => api.apply('mcpservers', 'team', `bad-${index}`, { url: `http://${host}:${port}/mcp` }));
+  api.apply('mcpservers', 'team', 'websocket', { url: `ws://[::1]:${port}/mcp` });
+  api.apply('mcpservers', 'team', 'good', { url: allowed.url.replace('127.0.0.1', '127.0.0.2') });
+  await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.2'] } } }, { KUBECONFIG: api.kubeconfig });
+  using client = await RawClient.open(gateway.url);
+  for (const name of [...hosts.map((_host, index) => `bad-${index}`), 'websocket']) {
+    await api.patches.untilSome((patch) => patch.name === name && patch.status.conditions[0].message.includes('the address is not allowed'));
+  }
+  expect(hidden.requests).toEqual([]);
+  expect(await client.toolNames()).not.toContain('hidden');
+});
+
+it('only the namespace of the gateway is looked at unless others are named', async () => {
+  await using api = await KubernetesApi.start();
+  await using one = await Upstream.start({ tools: [tool('one')] });
+  api.apply('mcpservers', 'default', 'mine', { url: one.url });
+  api.apply('mcpservers', 'elsewhere', 'theirs', { url: one.url });
+  await using gateway = await startGateway('embedded', { discovery: { kubernetes: { enabled: true, allowedHosts: ['127.0.0.1'] } } }, { KUBECONFIG: api.kubeconfig });
+  using client = await RawClient.open(gateway.url);
+  expect(await client.untilTools((names) => names.length > 0)).toEqual(['one']);
 });

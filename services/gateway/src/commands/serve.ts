@@ -5,6 +5,7 @@ import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
+import { hideEnvironment } from '../hide-environment.ts';
 import { findSealer } from '../sealing-key.ts';
 import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
@@ -32,6 +33,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     return;
   }
   const log = createLogger(config.log);
+  const problem = hideEnvironment();
+  if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   let gateway: Gateway | undefined;
   let watcher: { close(): Promise<void> } | undefined;
   stopOnSignal({
@@ -77,6 +80,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
     namespaces: kubernetes.namespaces,
+    allowedHosts: kubernetes.allowedHosts,
     secrets: kubernetes.secrets,
     isTaken: (server) => Object.hasOwn(current.mcpServers, server),
     changed: (servers) => {

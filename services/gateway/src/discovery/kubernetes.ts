@@ -3,6 +3,7 @@
  * where a watch ended and list anew when the API server has forgotten that; what became of each `McpServer` is written into its
  * status.
  */
+import { readFileSync } from 'node:fs';
 import type { CoreV1Api, CustomObjectsApi, Informer, KubeConfig, KubernetesListObject, KubernetesObject, makeInformer as MakeInformerFunction } from '@kubernetes/client-node';
 import type { ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -12,8 +13,10 @@ import { Secrets, secretId } from './secrets.ts';
 import { crdVersion, group, headersFromOf, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
 
 export interface KubernetesDiscoveryOptions {
-  /** Empty for all. */
+  /** "*" for all; none for the gateway's own. */
   readonly namespaces: readonly string[];
+  /** Hosts that a server may be on whatever their address. */
+  readonly allowedHosts: readonly string[];
   /** Whether headers may come from Secrets. */
   readonly secrets: boolean;
   /** Names that are taken by the configuration file. */
@@ -79,7 +82,8 @@ export class KubernetesDiscovery {
     const discovery = new KubernetesDiscovery(options, {
       kubeConfig, makeInformer, custom: kubeConfig.makeApiClient(CustomObjectsApi), core: kubeConfig.makeApiClient(CoreV1Api), mergePatch: setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     });
-    for (const namespace of options.namespaces.length === 0 ? [undefined] : options.namespaces) discovery.#watch(namespace);
+    const namespaces = options.namespaces.length === 0 ? [ownNamespace(kubeConfig)] : options.namespaces;
+    for (const namespace of namespaces.includes('*') ? [undefined] : namespaces) discovery.#watch(namespace);
     if (options.records !== undefined) discovery.#reportLater();
     return discovery;
   }
@@ -164,7 +168,7 @@ export class KubernetesDiscovery {
     const claims = [...this.#objects].toSorted(([, a], [, b]) => (claimOf(a) < claimOf(b) ? -1 : 1));
     return new Map(claims.map(([key, object]): [string, Read] => {
       const secrets = this.#secrets;
-      const read = readObject(object, secrets === undefined ? undefined : (secretKey) => secrets.value(object.namespace, secretKey));
+      const read = readObject(object, { allowedHosts: this.#options.allowedHosts }, secrets === undefined ? undefined : (secretKey) => secrets.value(object.namespace, secretKey));
       const { server } = read;
       const owner = this.#options.isTaken(server) ? "the gateway's own configuration" : owners.get(server);
       if (owner !== undefined) return [key, { server, problem: `the name "${server}" is taken, by ${owner}` }];
@@ -199,6 +203,17 @@ export class KubernetesDiscovery {
         this.#options.log.warn({ err: error, namespace, name }, 'the status of a server could not be written');
       }
     }
+  }
+}
+
+const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+
+/** Of the pod, else of the kubeconfig's context. */
+function ownNamespace(kubeConfig: KubeConfig): string {
+  try {
+    return readFileSync(namespaceFile, 'utf8').trim();
+  } catch {
+    return kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ?? 'default'; // Not in a cluster.
   }
 }
 

@@ -2,6 +2,7 @@
  * Servers as objects of Kubernetes: an `McpServer` of a team's own namespace, or a Service that is labelled. Only what is safe to
  * take from somebody else is read: an address and settings, never a program to start and never the gateway's own environment.
  */
+import { forbiddenHost } from '@omnibus/backend';
 import { formatProblem, loadConfig, type ServerConfig } from '@omnibus/config';
 import { isToken } from '@omnibus/protocol';
 
@@ -72,8 +73,11 @@ export function headersFromOf({ spec }: ServerObject): readonly HeaderFrom[] {
   return (spec['headersFrom'] ?? []) as readonly HeaderFrom[];
 }
 
-/** @param secret looks up the value of a header; undefined where the gateway reads no Secrets. */
-export function readObject(object: ServerObject, secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined): Read {
+/**
+ * @param addresses hosts it may be on although they are at addresses that are forbidden to servers of others.
+ * @param secret looks up the value of a header; undefined where the gateway reads no Secrets.
+ */
+export function readObject(object: ServerObject, addresses: { readonly allowedHosts: readonly string[] }, secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined): Read {
   const server = serverNameOf(object);
   if (!isToken(server)) return { server, problem: `"${server}" is no name for a server: namespace and name together may have 63 characters` };
   const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (object.spec[field] === undefined ? [] : [[field, object.spec[field]]])));
@@ -82,13 +86,15 @@ export function readObject(object: ServerObject, secret: ((key: SecretKey) => { 
   const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: given } }), env: {}, readFile: () => '' });
   if ('problems' in result) return { server, problem: result.problems.map((problem) => formatProblem(problem).replace(`mcpServers.${server}`, 'spec')).join('; ') };
   const config = result.config.mcpServers[server] as ServerConfig;
+  const problem = forbiddenHost(new URL(String(config.url)).hostname, addresses);
+  if (problem !== undefined) return { server, problem: `spec.url: the address is not allowed: ${problem}` };
   const headers: Record<string, string> = { ...config.headers };
   for (const { name, prefix = '', secretKeyRef } of headersFromOf(object)) {
     const found = secret?.(secretKeyRef) ?? { problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off' };
     if ('problem' in found) return { server, problem: `spec.headersFrom: ${found.problem}` };
     headers[name] = `${prefix}${found.value}`;
   }
-  return { server, config: { ...config, headers } };
+  return { server, config: { ...config, headers, addresses } };
 }
 
 function fromService({ namespace, name, spec, annotations }: ServerObject): Record<string, unknown> | string {
