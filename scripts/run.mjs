@@ -45,6 +45,15 @@ const tasks = {
     provide('nats-server', 'nats-server');
     run('vitest', ['run', '--project', 'system', 'test/chaos', ...rest]);
   },
+  fuzz() {
+    const chosen = (option) => (rest.includes(option) ? rest.splice(rest.indexOf(option), 2)[1] : undefined);
+    env.OMNIBUS_FUZZ_SEED = chosen('--seed') ?? env.OMNIBUS_FUZZ_SEED ?? String(Date.now() % 1e9);
+    env.OMNIBUS_FUZZ_SECONDS = chosen('--seconds') ?? env.OMNIBUS_FUZZ_SECONDS ?? '60';
+    install();
+    build();
+    provide('nats-server', 'nats-server');
+    run('vitest', ['run', '--project', 'system', 'test/fuzz', ...rest]);
+  },
   bench() {
     install();
     build();

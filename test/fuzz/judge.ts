@@ -1,0 +1,57 @@
+/** What the gateway may answer: a result, a server's own error as that server said it, or one of its own from the table. */
+import { errorTable, isJsonRpcId, isObject } from '@omnibus/protocol';
+
+const table: Readonly<Record<string, { readonly code: number }>> = errorTable;
+
+/** How often each kind of answer came, to see that a run reached what it is for. */
+export const answered = new Map<string, number>();
+
+/** @returns what is wrong with one message of the gateway, or undefined. */
+export function wrongWith(message: unknown): string | undefined {
+  const kind = kindOf(message);
+  answered.set(kind, (answered.get(kind) ?? 0) + 1);
+  return problemOf(message);
+}
+
+function kindOf(message: unknown): string {
+  if (!isObject(message)) return 'nothing';
+  if ('result' in message) return 'result';
+  if (!isObject(message['error'])) return String(message['method']);
+  const { data } = message['error'];
+  return isObject(data) && typeof data['reason'] === 'string' ? data['reason'] : 'own error';
+}
+
+function problemOf(message: unknown): string | undefined {
+  if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'it is no JSON-RPC message';
+  if (typeof message['method'] === 'string') return 'error' in message || 'result' in message ? 'it is a request and an answer' : undefined;
+  if ('id' in message && !isJsonRpcId(message['id'])) return 'its id is none';
+  if (isObject(message['result']) && !('error' in message)) return 'id' in message ? undefined : 'a result has no id';
+  const { error } = message;
+  if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') return 'it is neither a result nor an error';
+  const reason = isObject(error['data']) ? error['data']['reason'] : undefined;
+  if (typeof reason !== 'string' || !Object.hasOwn(table, reason)) return isOfServer(error['code'] as number, error['data']) ? undefined : 'its error is not in the table';
+  if (reason === 'internal.error') return 'the gateway met a bug of its own';
+  return table[reason]?.code === error['code'] ? undefined : `its code is not that of ${reason}`;
+}
+
+/** Servers of this suite put their own mark on what they refuse; what is left of it after a mutation has another code or data. */
+export const ownError = { code: -32_050, message: 'the server itself refuses', data: { own: true } } as const;
+
+function isOfServer(code: number, data: unknown): boolean {
+  return code === ownError.code || (isObject(data) && data['own'] === true) || hostile.isMutating;
+}
+
+/** A server that mutates its errors may say anything in them, and it passes. */
+export const hostile = { isMutating: false };
+
+/** All messages in an HTTP answer or in frames; text that is no JSON is one that is wrong. */
+export function parseAll(texts: readonly string[]): unknown[] {
+  return texts.flatMap((text) => {
+    try {
+      const value: unknown = JSON.parse(text);
+      return Array.isArray(value) ? (value as unknown[]) : [value];
+    } catch {
+      return [undefined];
+    }
+  });
+}
