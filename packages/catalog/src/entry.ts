@@ -25,7 +25,7 @@ export interface CheckedEntries<Kind extends ListKind> {
 }
 
 /** Keeps the sound entries of one list, the first of each identity, in the server's order. */
-export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly unknown[], maxEntries: number): CheckedEntries<Kind> {
+export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly unknown[], maxEntries: number, maxLength = maxListLength): CheckedEntries<Kind> {
   const entries: JsonObject[] = [];
   const rejected: string[] = [];
   const seen = new Set<unknown>();
@@ -35,7 +35,7 @@ export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly
     const text = problem === undefined ? entryText(value as JsonObject) : { problem };
     if (typeof text !== 'string') {
       if (rejected.length < maxRejected) rejected.push(`${kind}[${index}]: ${text.problem}`);
-    } else if (entries.length === maxEntries || length + text.length > maxListLength) {
+    } else if (entries.length === maxEntries || length + text.length > maxLength) {
       rejected.push(`${kind}: only the first ${entries.length} of ${values.length} are kept`);
       break;
     } else {

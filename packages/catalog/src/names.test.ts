@@ -35,7 +35,7 @@ describe('public names', () => {
     }));
   });
 
-  it('are one for each of 10,000 tools whose names begin alike and hold what no name may, in reasonable time', () => {
+  it('are one for each of 10,000 tools whose names begin alike and hold what no name may, in reasonable time', { timeout: 30_000 }, () => {
     const began = Date.now();
     const entries = Array.from({ length: 10_000 }, (_, index) => ({ server: 'a', original: ([' ', '/', '💥', '\u0000', '_'][index % 5] as string).repeat(70 + (index % 3)) + String(index) }));
     const names = publicNames(entries, true, new Map());

@@ -132,7 +132,7 @@ describe('a view', () => {
     expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({ tools: [{ ...odd, execution: undefined, inputSchema: { ...odd.inputSchema, properties: {} } }] });
   });
 
-  it('ends a page early when its entries are large', () => {
+  it('ends a page early when its entries are large', { timeout: 30_000 }, () => {
     const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(900_000), inputSchema: {} }));
     const view = new View(definition(['a']), catalog(record('a', { tools })));
     expect((view.list('tools', undefined) as string).length).toBeLessThan(6_000_000);
