@@ -48,6 +48,8 @@ export const changeKinds = Object.keys(changeNotifications) as ChangeKind[];
 
 /** Says what is wrong with the parameters of a request that goes to an upstream, or undefined when they fit. */
 export function paramsProblem(method: ExchangeMethod, params: JsonObject | undefined): string | undefined {
+  // It is added to, and a text of megabytes would become as many members.
+  if (params?.['_meta'] !== undefined && !isObject(params['_meta'])) return 'params._meta must be an object';
   switch (method) {
     case 'tools/call':
     case 'prompts/get':

@@ -22,6 +22,8 @@ export interface RoundOptions {
 
 /** As many as the official client goes through. */
 const maxRounds = 10;
+/** Questions of one result; each is shown to a person, or costs a model. */
+const maxRequests = 100;
 /** Before a request that only had to wait is sent again. */
 const pauseMs = 250;
 
@@ -32,6 +34,7 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
   const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   const problem = round >= maxRounds ? `it wanted something of the client ${maxRounds} times`
     : requests.length === 0 && requestState === undefined ? 'it wants input but does not say which'
+    : requests.length > maxRequests ? `it wants ${requests.length} things of the client at once`
     : requests.some(([, request]) => !isObject(request) || !isInputMethod(request['method'])) ? 'it wants input of a kind that no client has' : undefined;
   if (problem !== undefined) {
     finish({ kind: 'fault', fault: fault('upstream.invalid', `the server cannot be satisfied: ${problem}`) });
@@ -41,7 +44,8 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
     wheel.schedule(pauseMs, () => again(next));
     return;
   }
-  const responses: Record<string, JsonObject> = {};
+  /** By the server's keys, which may be any: a map takes `__proto__` too. */
+  const responses = new Map<string, JsonObject>();
   let isOver = false;
   for (const [key, request] of requests as [string, JsonObject][]) {
     const kind = request['method'] as InputMethod;
@@ -53,8 +57,8 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
         finish(refusal(method, kind, answer));
         return;
       }
-      responses[key] = response;
-      if (Object.keys(responses).length === requests.length) again({ ...next, inputResponses: responses });
+      responses.set(key, response);
+      if (responses.size === requests.length) again({ ...next, inputResponses: Object.fromEntries(responses) });
     });
   }
 }

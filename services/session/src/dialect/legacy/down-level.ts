@@ -74,14 +74,14 @@ function downLevelBlock(block: unknown, revision: Revision): unknown {
 function downLevelElicitation({ mode, requestedSchema, ...params }: JsonObject): { readonly params: JsonObject } | { readonly problem: string } {
   if (mode === 'url') return { problem: 'this client cannot be sent to a URL: its revision has forms only' };
   if (!isObject(requestedSchema) || !isObject(requestedSchema['properties'])) return { params: { ...params, requestedSchema } };
-  const properties: Record<string, unknown> = {};
+  const properties: [string, unknown][] = [];
   for (const [name, field] of Object.entries(requestedSchema['properties'])) {
     if (!isObject(field)) return { problem: `the field ${name} is no schema` };
     if (field['type'] === 'array') return { problem: `the field ${name} takes several values, which this client's revision cannot ask for` };
-    properties[name] = downLevelField(field);
+    properties.push([name, downLevelField(field)]);
   }
   const { $schema: _schema, ...schema } = requestedSchema;
-  return { params: { ...params, requestedSchema: { ...schema, properties } } };
+  return { params: { ...params, requestedSchema: { ...schema, properties: Object.fromEntries(properties) } } };
 }
 
 function downLevelField({ oneOf, default: preset, ...field }: JsonObject): JsonObject {
