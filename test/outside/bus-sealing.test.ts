@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { bucketsOf, startNatsServer, type NatsServer } from '@omnibus/bus/testing';
+import { Outsider, startNatsServer, type NatsServer } from '@omnibus/bus/testing';
 import { startGateway } from '../support/gateway.ts';
 import { root, sealing, startProcess, type RunningProcess } from '../support/processes.ts';
 
@@ -68,9 +68,10 @@ it('edges and backends start without it, and one process makes its own', async (
 
 it('nothing that NATS stores holds the key', async () => {
   await using gateway = await startGateway('nats', { mcpServers: {} });
-  const stored = await bucketsOf(gateway.bus as string);
+  await using outsider = await Outsider.connect(gateway.bus as string);
+  const stored = await outsider.buckets();
   expect(stored.has('omnibus-secrets')).toBe(false);
   expect([...stored.keys()]).toContain('omnibus-sessions');
   const key = Buffer.from(sealing.OMNIBUS_SEALING_KEY, 'base64');
-  for (const values of stored.values()) for (const value of values) for (const form of ['base64', 'base64url', 'hex'] as const) expect(value).not.toContain(key.toString(form));
+  for (const values of stored.values()) for (const value of values.values()) for (const form of ['base64', 'base64url', 'hex'] as const) expect(value).not.toContain(key.toString(form));
 });

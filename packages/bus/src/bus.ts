@@ -11,6 +11,7 @@
  *      fails with `handler-failed`, unless its subject is for everyone: there the others may still answer. An observer that
  *      throws is told that its request failed.
  */
+import type { Shape } from './shapes/shape.ts';
 import type { Subject } from './subject.ts';
 import type { BusError } from './errors.ts';
 
@@ -77,6 +78,8 @@ declare const value: unique symbol;
 
 export interface Bucket<Value> {
   readonly name: string;
+  /** What a value from NATS has to look like; one that does not is as good as none. */
+  readonly shape?: Shape<Value>;
   /** Values fit into one message: nothing is stored in parts. */
   readonly isSmall?: boolean;
   /** Milliseconds after its last change at which a key is forgotten; never, when left out. */
@@ -116,6 +119,8 @@ export interface JournalDefinition<Entry> {
   readonly maxBytes: number;
   /** Of one subject. */
   readonly maxEntries: number;
+  /** What an entry from NATS has to look like; one that does not is passed over. */
+  readonly shape?: Shape<Entry>;
   readonly [value]?: Entry;
 }
 
@@ -134,6 +139,8 @@ export interface BusFault {
   /** `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read; `connection` and `store` are of the bus itself. */
   readonly kind: 'handler' | 'observer' | 'message' | 'connection' | 'store';
   readonly what: string;
+  /** Of the subjects that a `message` came on, or the bucket or journal. */
+  readonly family?: string;
   readonly error?: unknown;
   /** Stands in what the caller is answered, so that one finds the other. */
   readonly incident?: string;

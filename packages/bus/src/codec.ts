@@ -1,8 +1,18 @@
 /** What a payload is between processes: JSON in UTF-8. */
+import { readJson } from '@omnibus/protocol';
 import { BusError } from './errors.ts';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+
+/** What comes from clients and servers is bounded more tightly before it gets here; this bounds what somebody else on NATS says. */
+const bounds = {
+  /** As many as recursion bears easily, and far beyond any limit an operator would set. */
+  maxJsonDepth: 1_000,
+  /** A server's whole catalogue is one value. */
+  maxJsonValues: 20_000_000,
+};
+/** What one large message may have; as much as a sender keeps for its receivers (`nats/blobs.ts`). */
+export const maxMessageBytes = 256 * 1024 * 1024;
 
 /** @throws {BusError} `undecodable` for what has no JSON: it nests too deep, or is larger than any string. */
 export function encode(payload: unknown): Uint8Array {
@@ -15,9 +25,7 @@ export function encode(payload: unknown): Uint8Array {
 
 /** @throws {BusError} `undecodable` */
 export function decode(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(decoder.decode(bytes));
-  } catch (error) {
-    throw new BusError('undecodable', 'a message on the bus is not JSON', error);
-  }
+  const read = readJson(bytes, maxMessageBytes, bounds);
+  if (read.kind === 'refused') throw new BusError('undecodable', read.problem);
+  return read.value;
 }

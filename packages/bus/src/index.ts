@@ -2,7 +2,8 @@ export type { Bucket, Bus, BusFault, Handler, Journal, JournalDefinition, KeyVal
 export { BusError, gatewayFaultOf } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
-export { catalogBucket, sessionsBucket, subjects, subjectTable } from './subjects.ts';
+export { subjectTable } from './families.ts';
+export { catalogBucket, sessionsBucket, subjects } from './subjects.ts';
 export { Heart, PresenceWatch } from './presence.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';

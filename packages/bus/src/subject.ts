@@ -1,6 +1,12 @@
 import { isToken } from '@omnibus/protocol';
+import type { Shape } from './shapes/shape.ts';
 
 declare const payload: unique symbol;
+
+interface Shapes {
+  readonly request: Shape<unknown>;
+  readonly reply?: Shape<unknown>;
+}
 
 /**
  * A place on the bus with the type of what is sent there and of what is answered. Made only in `subjects.ts`.
@@ -12,6 +18,8 @@ export interface Subject<Request, Reply = never> {
   readonly family: string;
   /** Several hear a request and any may answer: one that fails says nothing (B6). */
   readonly isForEveryone?: true;
+  /** What came over NATS has to look like; in one process payloads come from our own code, by reference. */
+  readonly shapes?: Shapes;
   readonly [payload]?: { readonly request: Request; readonly reply: Reply };
 }
 

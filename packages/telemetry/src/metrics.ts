@@ -69,6 +69,7 @@ export class Metrics {
   readonly #requests = this.#counter('omnibus_client_requests_total', 'Requests of clients, by method of the protocol.', ['method']);
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
+  readonly #unreadable = this.#counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were no JSON, or not what their subject or bucket carries, by family of subjects or bucket; and large ones that did not arrive whole.', ['family']);
   readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the handler of a message, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
@@ -159,6 +160,11 @@ export class Metrics {
 
   dropped(reason: DropReason): void {
     this.#drops.inc({ reason });
+  }
+
+  /** @param family of subjects, or a bucket or journal: of a closed set. */
+  unreadable(family: string): void {
+    this.#unreadable.inc({ family });
   }
 
   faulted(part: FaultPart): void {

@@ -76,7 +76,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const faults = new Faults({ log, metrics });
   const wheel = new DeadlineWheel({ onFault: (error) => faults.bug('deadline', 'a deadline failed', error) });
   const stopFlushing = repeat(wheel, flushMs, () => faults.flush());
-  const onFault: OnFault = ({ kind, what, error, incident }) => {
+  const onFault: OnFault = ({ kind, what, family, error, incident }) => {
+    if (kind === 'message') metrics.unreadable(family ?? 'other');
     if (kind === 'handler' || kind === 'observer') faults.bug(kind, what, error, incident);
     else faults.fromOutside(what, error);
   };

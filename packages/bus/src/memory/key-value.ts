@@ -49,17 +49,15 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
       if (open) observer(change);
     };
     this.#watchers.add(guarded);
-    const present = [...this.#entries.values()];
+    // One delivery each: an observer that throws over one hears the others.
+    for (const entry of [...this.#entries.values()]) this.#deliver(() => guarded({ kind: 'put', ...entry }));
     return new Promise((resolve) => {
-      this.#deliver(() => {
-        for (const entry of present) guarded({ kind: 'put', ...entry });
-        resolve({
-          close: () => {
-            open = false;
-            this.#watchers.delete(guarded);
-          },
-        });
-      });
+      this.#deliver(() => resolve({
+        close: () => {
+          open = false;
+          this.#watchers.delete(guarded);
+        },
+      }));
     });
   }
 

@@ -30,6 +30,7 @@ interface Lane {
 
 interface Waiting extends Lane {
   readonly observer: ReplyObserver<unknown>;
+  readonly to: Subject<never, unknown>;
 }
 
 class NatsBus implements Bus {
@@ -46,7 +47,7 @@ class NatsBus implements Bus {
     this.#onFault = onFault;
     this.#blobs = new Blobs(connection, `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`);
     this.#inbox = `${createInbox()}.`;
-    connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#hearReply(error, message) });
+    connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#guard('inbox', () => this.#hearReply(error, message)) });
     void this.#followStatus();
   }
 
@@ -59,7 +60,7 @@ class NatsBus implements Bus {
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
-    const handle = this.#waiting.add({ observer, tail: undefined });
+    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, tail: undefined });
     try {
       this.#send(to.name, payload, this.#inbox + handle.toString(36), false);
     } catch (error) {
@@ -85,7 +86,11 @@ class NatsBus implements Bus {
       };
       const failed = (error: unknown): void => this.#handlerFailed(to, message, error);
       const handle = (bytes: Uint8Array): void => {
-        const done = handler(decode(bytes) as Request, reply);
+        const payload = decode(bytes);
+        // A kind that only a newer version knows is refused like junk: whoever asks must not wait for what nobody does.
+        const verdict = to.shapes?.request(payload) ?? 'fits';
+        if (verdict !== 'fits') throw notFitting(verdict);
+        const done = handler(payload as Request, reply);
         if (done instanceof Promise) done.catch(failed);
       };
       this.#receive(message, lane, handle, failed);
@@ -93,8 +98,8 @@ class NatsBus implements Bus {
     const subscription = this.#connection.subscribe(to.name, {
       ...(options.queue === undefined ? {} : { queue: options.queue }),
       callback: (error, message) => {
-        if (error) this.#onFault({ kind: 'connection', what: `the subscription ${to.name} failed`, error });
-        else hear(message);
+        if (error) this.#onFault({ kind: 'connection', what: `the subscription ${to.family} failed`, error });
+        else this.#guard(to.family, () => hear(message));
       },
     });
     await this.#connection.flush();
@@ -169,9 +174,18 @@ class NatsBus implements Bus {
     const kind = failureKind(error);
     const incident = newIncident();
     if (kind === 'handler-failed') this.#onFault({ kind: 'handler', what: `the handler of ${to.name} failed`, error, incident });
-    else this.#onFault({ kind: 'message', what: `a message on ${to.name} could not be read or answered`, error, incident });
+    else this.#onFault({ kind: 'message', what: `a message on ${to.family} could not be read or answered`, family: to.family, error, incident });
     if (message.reply === undefined || message.reply === '' || to.isForEveryone === true || this.#isClosed) return;
     this.#connection.publish(message.reply, '', { headers: failureReply(kind, incident) });
+  }
+
+  /** What throws into the client ends the connection with it: headers that are none, for one, which anybody can send. */
+  #guard(family: string, hear: () => void): void {
+    try {
+      hear();
+    } catch (error) {
+      this.#onFault({ kind: 'message', what: `a message on ${family} could not be taken`, family, error });
+    }
   }
 
   #hearReply(error: Error | null, message: Msg): void {
@@ -194,11 +208,18 @@ class NatsBus implements Bus {
     const hear = (bytes: Uint8Array): void => {
       if (this.#waiting.get(handle) !== waiting) return; // B5
       const failure = failureOf(message);
-      if (failure === undefined) this.#tell(handle, waiting, decode(bytes));
-      else fail(failure);
+      if (failure !== undefined) {
+        fail(failure);
+        return;
+      }
+      const payload = decode(bytes);
+      // A reply of a kind that only a newer version knows is for the observer to pass over: more may follow.
+      if (waiting.to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
+      this.#tell(handle, waiting, payload);
     };
     const unread = (problem: unknown): void => {
-      this.#onFault({ kind: 'message', what: 'a reply could not be read', error: problem });
+      const { family } = waiting.to;
+      this.#onFault({ kind: 'message', what: `a reply from ${family} could not be read`, family, error: problem });
       fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
     };
     this.#receive(message, waiting, hear, unread);
@@ -245,4 +266,8 @@ class NatsBus implements Bus {
       }
     }
   }
+}
+
+function notFitting(verdict: 'junk' | 'unknown'): BusError {
+  return new BusError('undecodable', verdict === 'junk' ? 'the payload does not have the shape of its subject' : 'the payload is of a kind that this version does not know');
 }

@@ -6,6 +6,8 @@ import { DiscardPolicy, jetstreamManager, JetStreamApiError, RetentionPolicy, St
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import type { Bus, Journal, JournalDefinition, OnFault, Watch } from '../bus.ts';
+import { BusError } from '../errors.ts';
+import type { Shape } from '../shapes/shape.ts';
 import { allOf, type Subject } from '../subject.ts';
 import { withReplicas } from './jetstream.ts';
 
@@ -27,7 +29,7 @@ export async function openJournal<Entry>(connection: NatsConnection, bus: Bus, d
       if (!(error instanceof JetStreamApiError) || error.code !== nameInUse) throw error;
     }
   });
-  return new NatsJournal<Entry>(connection, bus, manager, name, onFault);
+  return new NatsJournal<Entry>(connection, bus, manager, definition, onFault);
 }
 
 class NatsJournal<Entry> implements Journal<Entry> {
@@ -35,13 +37,15 @@ class NatsJournal<Entry> implements Journal<Entry> {
   readonly #bus: Bus;
   readonly #manager: JetStreamManager;
   readonly #stream: string;
+  readonly #shape: Shape<Entry> | undefined;
   readonly #onFault: OnFault;
 
-  constructor(connection: NatsConnection, bus: Bus, manager: JetStreamManager, stream: string, onFault: OnFault) {
+  constructor(connection: NatsConnection, bus: Bus, manager: JetStreamManager, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
     this.#connection = connection;
     this.#bus = bus;
     this.#manager = manager;
-    this.#stream = stream;
+    this.#stream = name;
+    this.#shape = shape;
     this.#onFault = onFault;
   }
 
@@ -59,12 +63,25 @@ class NatsJournal<Entry> implements Journal<Entry> {
       for (let next = 1; ;) {
         const message = await this.#read(subject.name, next);
         if (message === undefined) return subscription;
-        observer(decode(message.data) as Entry);
+        const entry = this.#readEntry(message.data);
+        if (entry !== undefined) observer(entry);
         next = message.seq + 1;
       }
     } catch (error) {
       subscription.close();
       throw error;
+    }
+  }
+
+  /** Undefined for what is none: it is passed over. */
+  #readEntry(bytes: Uint8Array): Entry | undefined {
+    try {
+      const entry = decode(bytes);
+      if (this.#shape !== undefined && this.#shape(entry) !== 'fits') throw new BusError('undecodable', 'the entry does not have the shape of its journal');
+      return entry as Entry;
+    } catch (error) {
+      this.#onFault({ kind: 'message', what: `an entry of ${this.#stream} could not be read`, family: this.#stream, error });
+      return undefined;
     }
   }
 

@@ -6,26 +6,44 @@ import { Kvm, type KV, type KvEntry } from '@nats-io/kv';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
-import { decode, encode } from '../codec.ts';
+import { isObject, isToken } from '@omnibus/protocol';
+import { decode, encode, maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
+import type { Shape } from '../shapes/shape.ts';
 import { withReplicas } from './jetstream.ts';
+import { PresentKeys } from './present-keys.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
 const wrongLastSequence = 10_071;
 /** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
 const partBytes = 512 * 1024;
+/** Of one value: as much as one message may have. */
+const maxParts = maxMessageBytes / partBytes;
 const clockTtlMs = 60_000;
 
 type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
 
-export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
+/** Replaced while it was read. */
+const missing = Symbol('missing');
+
+/** @throws {BusError} `undecodable` for what is neither a value nor a manifest of one. */
+function readStored(stored: unknown): Stored {
+  if (isObject(stored)) {
+    const { generation, parts } = stored;
+    if ('value' in stored) return { value: stored['value'] };
+    if (typeof generation === 'string' && isToken(generation) && Number.isInteger(parts) && (parts as number) > 0 && (parts as number) <= maxParts) return { generation, parts: parts as number };
+  }
+  throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
+}
+
+export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
   const manager = new Kvm(connection);
   const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }) };
   const create = (bucketName: string): Promise<KV> => withReplicas(connection, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
-  return new NatsKeyValue<Value>(bucket, parts, onFault);
+  return new NatsKeyValue<Value>({ name, bucket, parts, shape, onFault });
 }
 
 /** The stream a bucket is (NATS, ADR-8). */
@@ -43,15 +61,27 @@ export async function readClockSkew(connection: NatsConnection): Promise<number>
   return entry === null ? 0 : entry.created.getTime() - (before + after) / 2;
 }
 
-class NatsKeyValue<Value> implements KeyValue<Value> {
-  readonly #bucket: KV;
+interface Stores<Value> {
+  readonly name: string;
+  readonly bucket: KV;
   /** Undefined for a bucket of small values. */
+  readonly parts: KV | undefined;
+  readonly shape: Shape<Value> | undefined;
+  readonly onFault: OnFault;
+}
+
+class NatsKeyValue<Value> implements KeyValue<Value> {
+  readonly #name: string;
+  readonly #bucket: KV;
   readonly #parts: KV | undefined;
+  readonly #shape: Shape<Value> | undefined;
   readonly #onFault: OnFault;
 
-  constructor(bucket: KV, parts: KV | undefined, onFault: OnFault) {
+  constructor({ name, bucket, parts, shape, onFault }: Stores<Value>) {
+    this.#name = name;
     this.#bucket = bucket;
     this.#parts = parts;
+    this.#shape = shape;
     this.#onFault = onFault;
   }
 
@@ -64,8 +94,15 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes));
   }
 
-  create(key: string, value: Value): Promise<number> {
-    return this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
+  async create(key: string, value: Value): Promise<number> {
+    try {
+      return await this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
+    } catch (error) {
+      const present = error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
+      // What nobody can read is as good as nothing, and must not keep a key for ever.
+      if (present === null || present.operation !== 'PUT' || (await this.#load(present)) !== undefined) throw error;
+      return this.update(key, value, present.revision);
+    }
   }
 
   update(key: string, value: Value, revision: number): Promise<number> {
@@ -78,34 +115,28 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   async watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch> {
-    let present = await this.#countKeys();
     const watch = await this.#bucket.watch();
-    let allHeard: () => void;
-    const initial = new Promise<void>((resolve) => {
-      allHeard = resolve;
-    });
-    if (present === 0) allHeard!();
+    const presence = new PresentKeys(() => this.#keys());
     const follow = async (): Promise<void> => {
       for await (const entry of watch) {
         try {
           const change = await this.#change(entry);
           if (change !== undefined) observer(change);
         } catch (error) {
-          this.#onFault({ kind: 'store', what: `a change of key ${entry.key} could not be read`, error });
+          this.#onFault({ kind: 'observer', what: `whoever watches ${this.#name} threw over a change`, error });
         }
-        present -= 1;
-        if (present <= 0) allHeard();
+        presence.heard(entry.key);
       }
     };
-    follow().catch((error: unknown) => this.#onFault({ kind: 'store', what: 'a watch ended', error }));
-    await initial;
+    follow().catch((error: unknown) => this.#onFault({ kind: 'store', what: `the watch of ${this.#name} ended`, error }));
+    await presence.allHeard();
     return { close: () => watch.stop() };
   }
 
-  async #countKeys(): Promise<number> {
-    let count = 0;
-    for await (const _key of await this.#bucket.keys()) count += 1;
-    return count;
+  async #keys(): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const key of await this.#bucket.keys()) keys.push(key);
+    return keys;
   }
 
   async #change(entry: KvEntry): Promise<KeyValueChange<Value> | undefined> {
@@ -114,18 +145,36 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return loaded === undefined ? undefined : { kind: 'put', ...loaded };
   }
 
-  /** Undefined when the value was replaced while its parts were read: its successor's entry is on the way. */
+  /** Undefined for what cannot be read, which is said; and when the value was replaced while its parts were read: its successor is on the way. */
   async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {
-    const stored = decode(entry.value) as Stored;
-    if ('value' in stored) return { key: entry.key, value: stored.value as Value, revision: entry.revision };
-    if (this.#parts === undefined) return undefined;
+    try {
+      const value = await this.#read(entry);
+      if (value === missing) return undefined;
+      const verdict = this.#shape?.(value) ?? 'fits';
+      if (verdict !== 'fits') throw new BusError('undecodable', 'the value does not have the shape of its bucket');
+      return { key: entry.key, value: value as Value, revision: entry.revision };
+    } catch (error) {
+      if (!(error instanceof BusError && error.kind === 'undecodable')) throw error;
+      this.#onFault({ kind: 'message', what: `a value in ${this.#name} could not be read`, family: this.#name, error });
+      return undefined;
+    }
+  }
+
+  /** @throws {BusError} `undecodable` */
+  async #read(entry: KvEntry): Promise<unknown> {
+    const stored = readStored(decode(entry.value));
+    if ('value' in stored) return stored.value;
     const parts: Uint8Array[] = [];
     for (let index = 0; index < stored.parts; index += 1) {
-      const part = await this.#parts.get(`${entry.key}.${stored.generation}.${index}`);
-      if (part === null || part.operation !== 'PUT') return undefined;
+      const part = await this.#parts?.get(`${entry.key}.${stored.generation}.${index}`);
+      if (part === undefined || part === null || part.operation !== 'PUT') {
+        const now = await this.#bucket.get(entry.key);
+        if (now?.revision !== entry.revision) return missing;
+        throw new BusError('undecodable', `part ${index} of ${stored.parts} is not there`);
+      }
       parts.push(part.value);
     }
-    return { key: entry.key, value: decode(Buffer.concat(parts)) as Value, revision: entry.revision };
+    return decode(Buffer.concat(parts));
   }
 
   async #store(key: string, value: Value, write: (bytes: Uint8Array) => Promise<number>): Promise<number> {

@@ -289,6 +289,36 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
         watch.close();
       });
 
+      it('shows a watcher every present value before it goes on, also after keys were deleted', async () => {
+        const near = await bus.near.keyValue(bucket);
+        const gone = ['a', 'b', 'c', 'd'];
+        for (const key of gone) await near.put(key, { text: key });
+        for (const key of gone) await near.delete(key);
+        for (const key of ['e', 'f']) await near.put(key, { text: 'x'.repeat(1_500_000) });
+        const heard = new Heard<KeyValueChange<{ readonly text: string }>>();
+        const watch = await (await bus.far.keyValue(bucket)).watch(heard.add);
+        expect(heard.values.filter(({ kind }) => kind === 'put').map(({ key }) => key)).toEqual(['e', 'f']);
+        watch.close();
+        for (const key of ['e', 'f']) await near.delete(key);
+        const empty = await (await bus.far.keyValue(bucket)).watch(() => undefined);
+        empty.close();
+      });
+
+      it('goes on showing a watcher what follows a value that it threw over', async () => {
+        const near = await bus.near.keyValue(bucket);
+        await near.put('a', { text: 'one' });
+        await near.put('b', { text: 'two' });
+        const heard = new Heard<string>();
+        const watch = await near.watch(({ key }) => {
+          heard.add(key);
+          throw new Error('a broken watcher');
+        });
+        await near.put('c', { text: 'three' });
+        expect([...(await heard.until(3))].sort()).toEqual(['a', 'b', 'c']);
+        expect((await faults.until(3)).map(({ kind }) => kind)).toEqual(['observer', 'observer', 'observer']);
+        watch.close();
+      });
+
       it('stores values larger than one packet, replaced whole', async () => {
         const near = await bus.near.keyValue(bucket);
         const far = await bus.far.keyValue(bucket);

@@ -5,4 +5,5 @@ export { startNatsServer } from './nats-server.ts';
 export type { NatsServer } from './nats-server.ts';
 export { startNatsCluster } from './nats-cluster.ts';
 export type { NatsCluster, NatsNode } from './nats-cluster.ts';
-export { bucketsOf } from './stored.ts';
+export { Outsider } from './outsider.ts';
+export { samples } from './samples.ts';

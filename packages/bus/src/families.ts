@@ -1,0 +1,58 @@
+/**
+ * Every family of subjects: who says what to whom, and what it has to look like. A subject that is not here cannot be made
+ * (`subjects.ts`), and one that is here has a row in `docs/subjects.md` and a check over NATS.
+ */
+import { backendPresence, callCommand, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
+import {
+  adoptCommand, adoptReply, findCommand, findReply, heldRequests, heldStreams, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
+} from './shapes/session-messages.ts';
+import type { PayloadOf, Shape } from './shapes/shape.ts';
+
+interface Family {
+  /** What follows the family in the subject. */
+  readonly tokens: readonly string[];
+  readonly from: string;
+  readonly to: string;
+  /** The name of the type in `packages/protocol`. */
+  readonly carries: string;
+  readonly request: Shape<unknown>;
+  readonly answers: string;
+  /** Left out where nothing is answered. */
+  readonly reply?: Shape<unknown>;
+}
+
+export const families = {
+  'session-open': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
+  'session-open-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
+  'session-adopt': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
+  'session-adopt-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
+  'session-find': { tokens: [], from: 'session', to: 'every session worker', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once, of the one that holds it', reply: findReply },
+  'session-taken': { tokens: ['worker'], from: 'session', to: 'the worker that held the session before', carries: 'TakenNotice', request: takenNotice, answers: 'nothing' },
+  presence: { tokens: [], from: 'session', to: 'every edge', carries: 'Presence', request: presence, answers: 'nothing' },
+  session: { tokens: ['worker'], from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', request: sessionMessage, answers: 'StreamFrame, many', reply: streamFrame },
+  'session-streams': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', request: heldStreams, answers: 'HeldStreams, once', reply: heldStreams },
+  'session-late': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'LateMessage', request: lateMessage, answers: 'LateReply, once', reply: lateReply },
+  stream: { tokens: ['key', 'stream'], from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', request: streamEntry, answers: 'nothing' },
+  modern: { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
+  'modern-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
+  'modern-control': { tokens: [], from: 'edge', to: 'every session worker', carries: 'ModernControl', request: modernControl, answers: 'nothing' },
+  'modern-holds': { tokens: [], from: 'edge of an older version', to: 'every session worker', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once each', reply: heldRequests },
+  'modern-holds-at': { tokens: ['worker'], from: 'edge', to: 'the session worker that may hold them', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once', reply: heldRequests },
+  'edge-inbox': { tokens: ['key'], from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', request: inboxPost, answers: 'InboxReply, once', reply: inboxReply },
+  backend: { tokens: ['server'], from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
+  'backend-at': { tokens: ['server', 'worker'], from: 'session', to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
+  'backend-presence': { tokens: [], from: 'backend', to: 'every session worker', carries: 'BackendPresence', request: backendPresence, answers: 'nothing' },
+  'backend-holds': { tokens: ['server'], from: 'session of an older version', to: 'every adapter of the server', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once each', reply: heldExchanges },
+  'backend-holds-at': { tokens: ['server', 'worker'], from: 'session', to: 'the adapter that may hold them', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once', reply: heldExchanges },
+  'backend-control': { tokens: ['server'], from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
+  notices: { tokens: [], from: 'backend', to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
+} as const satisfies Readonly<Record<string, Family>>;
+
+export type FamilyName = keyof typeof families;
+export type RequestOf<Name extends FamilyName> = PayloadOf<(typeof families)[Name]['request']>;
+export type ReplyOf<Name extends FamilyName> = (typeof families)[Name] extends { readonly reply: infer Reply } ? PayloadOf<Reply> : never;
+
+/** The rows of `docs/subjects.md`. */
+export const subjectTable = Object.entries<Family>(families).map(([name, { tokens, from, to, carries, answers }]) => ({
+  subject: [name, ...tokens.map((token) => `<${token}>`)].join('.'), from, to, carries, answers,
+}));

@@ -1,0 +1,56 @@
+/** Shapes of what session and backend workers say to each other. */
+import { isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice } from '@omnibus/protocol';
+import { gatewayFault, logLevel } from './session-messages.ts';
+import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
+
+const context = fields<ExchangeContext>({
+  principal: text, session: token, capabilities: object, taskOwner: optional(token), standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
+});
+/** A method that this version does not know is refused by the adapter, in words. */
+export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag) } });
+
+const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });
+const progress = { progress: number, total: optional(number), message: optional(text) };
+const inputMethod: Predicate = (value) => typeof value === 'string' && isInputMethod(value);
+
+export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
+  progress,
+  bound: { worker: token },
+  log: { params: object },
+  input: { input: count, method: inputMethod, params: object, movedFrom: optional(token) },
+  'input-answered': { input: count },
+  'input-withdrawn': { input: count, reason: text },
+  result: { result: object },
+  error: { error },
+  fault: { fault: gatewayFault },
+});
+
+const answered = fields<{ result: unknown }>({ result: object });
+const failed = fields<{ error: unknown }>({ error });
+const answer: Predicate = (value) => answered(value) || failed(value);
+
+export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
+  cancel: { exchange: token, reason: text, isTimeout: optional(flag), worker: optional(token) },
+  answer: { asker: token, input: count, answer },
+  'input-progress': { asker: token, input: count, params: object },
+  'roots-changed': { session: token },
+  'log-level': { session: token, level: logLevel },
+  'session-ended': { session: token },
+});
+
+const sessions = list(token);
+const progressEvent = whole(variants<ProgressEvent, 'kind'>('kind', { progress }));
+
+export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
+  'adapter-changed': { server: token },
+  'resource-updated': { server: token, uri: text, sessions },
+  log: { server: token, params: object, sessions },
+  question: { server: token, input: count, method: inputMethod, params: object, sessions },
+  'question-withdrawn': { server: token, input: count, reason: text, sessions },
+  'task-status': { server: token, task: object, sessions },
+  'task-progress': { server: token, taskId: text, progress: progressEvent, sessions },
+  'elicitation-complete': { server: token, elicitationId: text, sessions },
+});
+
+export const backendPresence = shape<BackendPresence>(fields<BackendPresence>({ worker: token, servers: list(token), isLeaving: flag, reconnects: count }));
+export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

@@ -1,0 +1,87 @@
+/**
+ * What a payload that came over NATS has to look like before anything of ours touches it. Small predicates put together once, at
+ * the start: a check of a call costs a few hundred nanoseconds, without an allocation.
+ */
+import { isObject, isToken, type JsonObject } from '@omnibus/protocol';
+
+/** `unknown`: sound, but of a kind that only a newer version of the gateway knows. */
+type Verdict = 'fits' | 'unknown' | 'junk';
+
+declare const checked: unique symbol;
+
+/** Says what a payload is that should be a `Payload`. */
+export interface Shape<Payload> {
+  (value: unknown): Verdict;
+  readonly [checked]?: Payload;
+}
+
+export type PayloadOf<S> = S extends Shape<infer Payload> ? Payload : never;
+
+export type Predicate = (value: unknown) => boolean;
+
+export const text: Predicate = (value) => typeof value === 'string';
+export const flag: Predicate = (value) => typeof value === 'boolean';
+export const number: Predicate = (value) => typeof value === 'number';
+export const count: Predicate = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+export const object: Predicate = isObject;
+/** A name that may stand in a subject. */
+export const token: Predicate = (value) => typeof value === 'string' && isToken(value);
+export const endpoint: Predicate = (value) => value === '' || token(value);
+
+/** Longer than any list we send; each item is looked at. */
+const maxItems = 1_000_000;
+
+export function optional(predicate: Predicate): Predicate {
+  return (value) => value === undefined || predicate(value);
+}
+
+export function oneOf(...allowed: readonly (string | undefined)[]): Predicate {
+  return (value) => allowed.includes(value as string);
+}
+
+export function list(predicate: Predicate): Predicate {
+  return (value) => Array.isArray(value) && value.length <= maxItems && value.every(predicate);
+}
+
+export function pair(first: Predicate, second: Predicate): Predicate {
+  return (value) => Array.isArray(value) && value.length === 2 && first(value[0]) && second(value[1]);
+}
+
+/** Every field of the type is named, so a new one cannot be forgotten; fields that only a newer version knows are let through. */
+export function fields<Payload extends object>(checks: { readonly [name in keyof Payload]-?: Predicate }): Predicate {
+  const names = Object.keys(checks);
+  const predicates = Object.values<Predicate>(checks);
+  return (value) => {
+    if (!isObject(value)) return false;
+    for (let index = 0; index < names.length; index += 1) if (!(predicates[index] as Predicate)(value[names[index] as string])) return false;
+    return true;
+  };
+}
+
+export function shape<Payload extends object>(predicate: Predicate): Shape<Payload> {
+  return (value) => (predicate(value) ? 'fits' : 'junk');
+}
+
+/** A payload that says by a member, mostly `kind`, what it is. */
+export function variants<Payload extends object, Tag extends keyof Payload & string>(
+  tag: Tag,
+  kinds: { readonly [kind in Payload[Tag] & string]: { readonly [name in Exclude<keyof Extract<Payload, Readonly<Record<Tag, kind>>>, Tag>]-?: Predicate } },
+): Shape<Payload> {
+  const byKind = new Map(Object.entries<Readonly<Record<string, Predicate>>>(kinds).map(([kind, checks]) => [kind, fields<JsonObject>(checks)]));
+  return (value) => {
+    if (!isObject(value) || typeof value[tag] !== 'string') return 'junk';
+    const check = byKind.get(value[tag]);
+    if (check === undefined) return 'unknown';
+    return check(value) ? 'fits' : 'junk';
+  };
+}
+
+/** Inside of a payload, a kind that is not known makes the whole unreadable. */
+export function whole(inner: Shape<object>): Predicate {
+  return (value) => inner(value) === 'fits';
+}
+
+/** Where whoever waits could wait for ever for what it passed over, a kind that is not known is as bad as junk. */
+export function closed<Payload extends object>(inner: Shape<Payload>): Shape<Payload> {
+  return (value) => (inner(value) === 'fits' ? 'fits' : 'junk');
+}

@@ -1,0 +1,59 @@
+/** Somebody else on the NATS of a gateway: says and reads what they like, in bytes. */
+import { Kvm } from '@nats-io/kv';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+
+type Bytes = Uint8Array | string;
+
+export class Outsider {
+  readonly #connection: NatsConnection;
+
+  private constructor(connection: NatsConnection) {
+    this.#connection = connection;
+  }
+
+  static async connect(url: string): Promise<Outsider> {
+    return new Outsider(await connect({ servers: url }));
+  }
+
+  publish(subject: string, payload: Bytes): void {
+    this.#connection.publish(subject, payload);
+  }
+
+  /** The first answer: its headers in a word each, and its payload. */
+  async request(subject: string, payload: Bytes, timeoutMs: number): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
+    const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs });
+    return { headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [], text: answer.string() };
+  }
+
+  /** Hears the subjects of a pattern. @returns what ends it. */
+  subscribe(pattern: string, heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void): () => void {
+    const subscription = this.#connection.subscribe(pattern, { callback: (_error, message) => heard(message.subject, message.string(), (payload) => void message.respond(payload)) });
+    return () => subscription.unsubscribe();
+  }
+
+  async put(bucket: string, key: string, value: Bytes): Promise<void> {
+    await (await new Kvm(this.#connection).open(bucket)).put(key, value);
+  }
+
+  /** Everything that is in the buckets, by bucket and key. */
+  async buckets(): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+    const manager = new Kvm(this.#connection);
+    const stored = new Map<string, ReadonlyMap<string, string>>();
+    for await (const { bucket } of manager.list()) {
+      const store = await manager.open(bucket);
+      const keys: string[] = [];
+      for await (const key of await store.keys()) keys.push(key);
+      stored.set(bucket, new Map(await Promise.all(keys.map(async (key) => [key, (await store.get(key))?.string() ?? ''] as const))));
+    }
+    return stored;
+  }
+
+  /** Everything that was said has arrived at NATS. */
+  async flush(): Promise<void> {
+    await this.#connection.flush();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection.close();
+  }
+}

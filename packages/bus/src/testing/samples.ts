@@ -1,0 +1,47 @@
+/** A sound payload of every family of subjects, which a new one has to be added to. */
+import type { Caller, EndpointName, ExchangeId, JsonRpcRequest, Principal, ServerName, SessionKey, StreamId, WorkerId } from '@omnibus/protocol';
+import type { FamilyName, ReplyOf, RequestOf } from '../families.ts';
+
+const caller: Caller = { principal: 'anonymous' as Principal, endpoint: '' as EndpointName };
+const request: JsonRpcRequest = { jsonrpc: '2.0', id: 1, method: 'ping' };
+const [key, worker, stream, server, exchange] = ['key' as SessionKey, 'worker' as WorkerId, 'stream' as StreamId, 'server' as ServerName, 'exchange' as ExchangeId];
+const fault = { reason: 'internal.error', message: 'a fault' } as const;
+
+const open = { request: { kind: 'open', caller, request }, reply: { kind: 'answered', text: '{}' } } as const;
+const adopt = { request: { key, lost: undefined }, reply: { outcome: 'held', worker } } as const;
+const modern = { request: { kind: 'request', key, caller, request, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: { a: 'b' } }, reply: { kind: 'elsewhere', worker } } as const;
+const call = {
+  request: { kind: 'call', exchange, method: 'tools/call', params: { name: 'echo' }, context: { principal: caller.principal, session: key, capabilities: {}, standsAlone: false, logLevel: 'info', wantsProgress: true, maxTimeMs: 1_000 } },
+  reply: { kind: 'fault', fault },
+} as const;
+const holds = { request: { exchanges: [exchange] }, reply: { exchanges: [] } } as const;
+const sign = { worker, isLeaving: false, reconnects: 0 };
+
+type Samples = { readonly [Name in FamilyName]: { readonly request: RequestOf<Name>; readonly reply?: ReplyOf<Name> } };
+
+export const samples: Samples = {
+  'session-open': open,
+  'session-open-at': open,
+  'session-adopt': adopt,
+  'session-adopt-at': adopt,
+  'session-find': { request: { key }, reply: { worker } },
+  'session-taken': { request: { key } },
+  presence: { request: sign },
+  session: { request: { key, command: { kind: 'post', caller, stream, message: { kind: 'request', message: request } } }, reply: { kind: 'message', text: '{}', isAnswer: true, sequence: 1, last: true } },
+  'session-streams': { request: { key, streams: [stream] }, reply: { key, streams: [] } },
+  'session-late': { request: { key, posted: { kind: 'request', message: request } }, reply: { outcome: 'taken' } },
+  stream: { request: { kind: 'sent', sequence: 1, text: '{}', isAnswer: true, last: true } },
+  modern,
+  'modern-at': modern,
+  'modern-control': { request: { kind: 'closed', key, reason: 'gone' } },
+  'modern-holds': { request: { keys: [key] }, reply: { keys: [] } },
+  'modern-holds-at': { request: { keys: [key] }, reply: { keys: [] } },
+  'edge-inbox': { request: { kind: 'post', caller, message: { kind: 'request', message: request } }, reply: { kind: 'accepted' } },
+  backend: call,
+  'backend-at': call,
+  'backend-presence': { request: { ...sign, servers: [server] } },
+  'backend-holds': holds,
+  'backend-holds-at': holds,
+  'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
+  notices: { request: { kind: 'log', server, params: {}, sessions: [key] } },
+};

@@ -1,0 +1,63 @@
+/** Somebody else on NATS says what they like, to everybody and into every bucket. */
+import { expect, it } from 'vitest';
+import { subjects, subjectTable } from '@omnibus/bus';
+import { Outsider, samples } from '@omnibus/bus/testing';
+import { startGateway } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+/** Payloads that are no JSON, no objects, or of the right family with a member gone or of another type. */
+function junkFor(sample: object): string[] {
+  const broken = Object.keys(sample).flatMap((member) => [{ ...sample, [member]: undefined }, { ...sample, [member]: 7 }, { ...sample, [member]: { kind: 'nonsense' } }, { ...sample, [member]: [null] }]);
+  return ['', 'no JSON', 'null', '[]', '{}', '['.repeat(20_000), '{"a":'.repeat(20_000), ...broken.map((each) => JSON.stringify(each))];
+}
+
+it('thousands of junk messages and records end no process, and no client notices', async () => {
+  await using upstream = await Upstream.start({ tools: [tool('echo')], onCall: (call) => call.answer(text('echoed')) });
+  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.length === 1);
+  await using outsider = await Outsider.connect(gateway.bus as string);
+  // Subjects of workers are learnt from their signs of life.
+  const workers = await new Promise<readonly string[]>((resolve) => {
+    const known = new Set<string>();
+    const stop = outsider.subscribe(subjects.presence.name.replace(/presence$/, '*'), (subject, payload) => {
+      if (subject.endsWith('presence')) known.add((JSON.parse(payload) as { readonly worker: string }).worker);
+      if (known.size < 2) return;
+      stop();
+      resolve([...known]);
+    });
+  });
+  let sent = 0;
+  for (const { subject } of subjectTable) {
+    const family = subject.split('.')[0] as keyof typeof samples;
+    for (const worker of workers) {
+      const name = `${subjects.presence.name.replace(/presence$/, '')}${subject.replace('<worker>', worker).replace('<server>', 'up').replaceAll(/<\w+>/g, 'some')}`;
+      for (const junk of [...junkFor(samples[family].request), ...junkFor(samples[family].reply ?? {})]) {
+        outsider.publish(name, junk);
+        sent += 1;
+      }
+    }
+  }
+  for (const [bucket, values] of await outsider.buckets()) {
+    for (const key of [...values.keys(), 'up', 'up=some-worker', 'some-key']) if (bucket === 'omnibus-catalog' || key === 'some-key') for (const junk of ['no JSON', '{}', '{"value":{"server":"up"}}', '{"generation":"x","parts":7}']) await outsider.put(bucket, key, junk);
+  }
+  await outsider.flush();
+  expect(sent).toBeGreaterThan(1_000);
+  // A session that is asked for while its record is junk is one that does not exist.
+  await outsider.put('omnibus-sessions', 'some-key', '{"value":{"caller":null}}');
+  for (let count = 0; count < 20; count += 1) expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });
+  using other = await RawClient.open(gateway.url);
+  await other.untilTools((names) => names.length === 1);
+  for (const running of new Set(gateway.processes)) {
+    expect(running.child.exitCode).toBeNull();
+    const values = await metricsOf(running);
+    const unreadable = [...values].filter(([name]) => name.startsWith('omnibus_bus_unreadable_total')).reduce((sum, [, value]) => sum + value, 0);
+    expect(unreadable).toBeGreaterThan(0);
+    for (const part of ['handler', 'observer', 'deadline', 'rejection', 'exception']) expect(values.get(`omnibus_faults_total{part="${part}"}`), part).toBe(0);
+    // Said, but not a line for each.
+    expect(running.output().split('\n').length).toBeLessThan(unreadable + 100);
+    expect(running.output().split('\n').filter((line) => line.includes('could not be read')).length).toBeLessThan(60);
+  }
+});
