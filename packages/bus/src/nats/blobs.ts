@@ -1,20 +1,30 @@
 /**
- * Messages larger than NATS takes. The sender keeps the bytes and sends a claim; whoever receives the claim fetches the
- * parts from the sender. Works for queue groups and many receivers alike, because the claim travels like any message.
+ * Messages larger than NATS takes, on the side of the sender: it keeps the bytes and sends a claim; whoever receives the claim
+ * fetches the parts from it (`claims.ts`). Works for queue groups and many receivers alike, because the claim travels like any message.
+ *
+ * What is sent while a large message may still be on its way says so, whatever subject it goes to: a receiver that is fetching from
+ * this sender handles it afterwards, so that a cancellation does not overtake its call.
  *
  * Invariants
  *  L1  Kept bytes are bounded: by `maxKeptBytes` together, by `keepMs` each.
  *  L2  A blob for one receiver is dropped with its last part.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { randomBytes } from 'node:crypto';
+import { maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
 
-const header = 'Omnibus-Blob';
+const claimHeader = 'Omnibus-Blob';
+const afterHeader = 'Omnibus-After';
+/** Of all large messages that wait to be fetched: four of the largest that servers may send. */
 const maxKeptBytes = 256 * 1024 * 1024;
 const keepMs = 30_000;
-const partTimeoutMs = 5_000;
+/** A receiver that has its last part has handled the message by then; until then what follows says that it does. */
+const handleMs = 1_000;
 /** Room for headers and the protocol line within the server's `max_payload`. */
 const marginBytes = 4 * 1024;
+/** A server with less would cut messages into more parts than a claim may name. */
+export const minPayloadBytes = 64 * 1024;
 
 interface Blob {
   readonly bytes: Uint8Array;
@@ -22,74 +32,87 @@ interface Blob {
   readonly dropAt: number;
 }
 
+/** What the headers of a message say about large ones: it is a claim to one, or comes after one. */
+export type Order = { readonly kind: 'claim'; readonly claim: string } | { readonly kind: 'after'; readonly sender: string };
+
 export class Blobs {
-  readonly #connection: NatsConnection;
-  readonly #subject: string;
+  readonly #sender = `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`;
   readonly #partBytes: number;
   readonly #kept = new Map<string, Blob>();
   #keptBytes = 0;
   #count = 0;
+  /** Until when messages say that they come after a large one. */
+  #followsUntil = 0;
+  #sweep: NodeJS.Timeout | undefined;
 
-  constructor(connection: NatsConnection, subject: string) {
-    this.#connection = connection;
-    this.#subject = subject;
+  constructor(connection: NatsConnection) {
     this.#partBytes = (connection.info?.max_payload ?? 1024 * 1024) - marginBytes;
-    connection.subscribe(subject, { callback: (error, message) => (error ? undefined : this.#serve(message)) });
+    connection.subscribe(this.#sender, { callback: (error, message) => (error ? undefined : this.#serve(message)) });
   }
 
   needsClaim(bytes: Uint8Array): boolean {
     return bytes.length > this.#partBytes;
   }
 
+  /** The headers of a message that needs no claim; undefined but for a while after a large one. */
+  get after(): MsgHdrs | undefined {
+    if (this.#followsUntil === 0) return undefined;
+    if (this.#kept.size === 0 && performance.now() > this.#followsUntil) {
+      this.#followsUntil = 0;
+      return undefined;
+    }
+    const order = headers();
+    order.set(afterHeader, this.#sender);
+    return order;
+  }
+
   /**
    * Keeps the bytes and returns the headers that claim them.
    * @param shared several receivers may fetch them.
-   * @throws {BusError} `payload-too-large` when what is kept would exceed the bound.
+   * @throws {BusError} `payload-too-large` for more than one message may have; `overloaded` when what is kept would exceed the bound.
    */
   keep(bytes: Uint8Array, shared: boolean): MsgHdrs {
-    const now = performance.now();
-    for (const [id, blob] of this.#kept) if (blob.dropAt <= now) this.#drop(id); // L1
+    if (bytes.length > maxMessageBytes) throw new BusError('payload-too-large', `a message of ${bytes.length} bytes is larger than any may be`);
+    this.#dropOld();
     if (this.#keptBytes + bytes.length > maxKeptBytes) {
-      throw new BusError('payload-too-large', `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`);
+      throw new BusError('overloaded', `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`);
     }
     this.#count += 1;
     const id = this.#count.toString(36);
+    const now = performance.now();
     this.#kept.set(id, { bytes, shared, dropAt: now + keepMs });
     this.#keptBytes += bytes.length;
+    this.#followsUntil = now + keepMs;
+    this.#sweep ??= setTimeout(() => {
+      this.#sweep = undefined;
+      this.#dropOld();
+    }, keepMs).unref();
     const claim = headers();
-    claim.set(header, `${this.#subject} ${id} ${Math.ceil(bytes.length / this.#partBytes)}`);
+    claim.set(claimHeader, `${this.#sender} ${id} ${Math.ceil(bytes.length / this.#partBytes)} ${bytes.length}`);
     return claim;
   }
 
-  /** The claim in a message, if it is one. */
-  claimOf(message: Msg): string | undefined {
-    return message.headers?.get(header) || undefined;
-  }
-
-  /** @throws {BusError} `lost` when the sender is gone or has dropped the bytes. */
-  async fetch(claim: string): Promise<Uint8Array> {
-    const [subject, id, count] = claim.split(' ') as [string, string, string];
-    const parts: Uint8Array[] = [];
-    for (let part = 0; part < Number(count); part += 1) {
-      const answer = await this.#connection.request(subject, `${id} ${part}`, { timeout: partTimeoutMs }).catch((error: unknown) => {
-        throw new BusError('lost', 'the sender of a large message is not heard of any more', error);
-      });
-      if (answer.data.length === 0) throw new BusError('lost', 'the sender of a large message has dropped it');
-      parts.push(answer.data);
-    }
-    return Buffer.concat(parts);
-  }
-
   #serve(request: Msg): void {
-    const [id, part] = request.string().split(' ') as [string, string];
+    const [id = '', part] = request.string().split(' ');
     const blob = this.#kept.get(id);
-    if (blob === undefined) {
+    const start = Number(part) * this.#partBytes;
+    if (blob === undefined || !Number.isSafeInteger(start) || start < 0 || start >= blob.bytes.length) {
       request.respond();
       return;
     }
-    const start = Number(part) * this.#partBytes;
     request.respond(blob.bytes.subarray(start, start + this.#partBytes));
     if (!blob.shared && start + this.#partBytes >= blob.bytes.length) this.#drop(id); // L2
+  }
+
+  /** L1. Whoever has not fetched them by now does not. */
+  #dropOld(): void {
+    const now = performance.now();
+    for (const [id, blob] of this.#kept) if (blob.dropAt <= now) this.#drop(id);
+    if (this.#kept.size === 0 || this.#sweep !== undefined) return;
+    this.#sweep = setTimeout(() => {
+      this.#sweep = undefined;
+      this.#dropOld();
+    }, keepMs).unref();
   }
 
   #drop(id: string): void {
@@ -97,5 +120,15 @@ export class Blobs {
     if (blob === undefined) return;
     this.#kept.delete(id);
     this.#keptBytes -= blob.bytes.length;
+    if (this.#kept.size === 0) this.#followsUntil = performance.now() + handleMs;
   }
+}
+
+/** Undefined for nearly every message. */
+export function orderOf({ headers: said }: Msg): Order | undefined {
+  if (said === undefined) return undefined;
+  const claim = said.get(claimHeader);
+  if (claim !== '') return { kind: 'claim', claim };
+  const sender = said.get(afterHeader);
+  return sender === '' ? undefined : { kind: 'after', sender };
 }

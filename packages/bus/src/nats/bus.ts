@@ -3,40 +3,45 @@
  * which costs half of a subscription per request; a request to nobody comes back as NATS' own 503 on that inbox.
  */
 import { SlotTable } from '@omnibus/collections';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
-import { randomBytes } from 'node:crypto';
+import { createInbox, PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
-import { Blobs } from './blobs.ts';
+import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
+import { Fetches, parseClaim } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { failureKind, failureOf, failureReply } from './failure.ts';
+import { failureKind, failureOf, failureReply, notFitting } from './failure.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue, readClockSkew } from './key-value.ts';
+import { Lane, Lanes } from './lanes.ts';
 
 const noResponders = 503;
 
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const connection = await connectNats(options);
+  const { max_payload: maxPayload = 0 } = connection.info ?? {};
+  if (maxPayload < minPayloadBytes) {
+    await connection.close();
+    throw new BusError('payload-too-large', `NATS takes messages of ${maxPayload} bytes at most; at least ${minPayloadBytes} are needed: raise max_payload`);
+  }
   return new NatsBus(connection, onFault);
 }
 
-/** Keeps a large message, which takes a while to fetch, from being overtaken by those sent after it. */
-interface Lane {
-  tail: Promise<void> | undefined;
-}
-
-interface Waiting extends Lane {
+interface Waiting {
   readonly observer: ReplyObserver<unknown>;
   readonly to: Subject<never, unknown>;
+  /** Replies that come while a large one is fetched: each request waits for its own. */
+  lane: Lane | undefined;
 }
 
 class NatsBus implements Bus {
   readonly #connection: NatsConnection;
   readonly #onFault: OnFault;
   readonly #blobs: Blobs;
+  readonly #fetches: Fetches;
+  readonly #lanes: Lanes;
   readonly #inbox: string;
   readonly #waiting = new SlotTable<Waiting>();
   #connected = true;
@@ -45,7 +50,9 @@ class NatsBus implements Bus {
   constructor(connection: NatsConnection, onFault: OnFault) {
     this.#connection = connection;
     this.#onFault = onFault;
-    this.#blobs = new Blobs(connection, `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`);
+    this.#blobs = new Blobs(connection);
+    this.#fetches = new Fetches(connection);
+    this.#lanes = new Lanes(this.#fetches);
     this.#inbox = `${createInbox()}.`;
     connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#guard('inbox', () => this.#hearReply(error, message)) });
     void this.#followStatus();
@@ -60,7 +67,7 @@ class NatsBus implements Bus {
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
-    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, tail: undefined });
+    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
     try {
       this.#send(to.name, payload, this.#inbox + handle.toString(36), false);
     } catch (error) {
@@ -74,7 +81,9 @@ class NatsBus implements Bus {
     to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options: { readonly queue?: string } = {},
   ): Promise<Subscription> {
     this.#assertOpen();
-    const lane: Lane = { tail: undefined };
+    /** Messages that wait for large ones. */
+    const waiting = new Set<Promise<void>>();
+    let refused: Error | undefined;
     const hear = (message: Msg): void => {
       const reply = (payload: Reply): void => {
         if (message.reply === undefined || message.reply === '') return;
@@ -93,16 +102,27 @@ class NatsBus implements Bus {
         const done = handler(payload as Request, reply);
         if (done instanceof Promise) done.catch(failed);
       };
-      this.#receive(message, lane, handle, failed);
+      const order = orderOf(message);
+      try {
+        const later = order === undefined ? handle(message.data) : this.#lanes.receive(order, message.data, handle, failed);
+        if (later === undefined) return;
+        waiting.add(later);
+        void later.then(() => waiting.delete(later));
+      } catch (error) {
+        failed(error);
+      }
     };
     const subscription = this.#connection.subscribe(to.name, {
       ...(options.queue === undefined ? {} : { queue: options.queue }),
       callback: (error, message) => {
-        if (error) this.#onFault({ kind: 'connection', what: `the subscription ${to.family} failed`, error });
-        else this.#guard(to.family, () => hear(message));
+        if (error) {
+          refused = error;
+          this.#onFault({ kind: 'connection', what: `the subscription ${to.family} failed`, error });
+        } else this.#guard(to.family, () => hear(message));
       },
     });
     await this.#connection.flush();
+    if (refused !== undefined) throw new BusError('closed', `NATS does not let this process hear ${to.name}`, refused);
     return {
       close: () => {
         if (!subscription.isClosed()) subscription.unsubscribe();
@@ -111,7 +131,7 @@ class NatsBus implements Bus {
         // A connection that is gone brings nothing more, and would be waited for.
         if (!this.connected) subscription.unsubscribe();
         else if (!subscription.isClosed()) await subscription.drain().catch(() => undefined);
-        await lane.tail;
+        await Promise.all(waiting);
       },
     };
   }
@@ -165,7 +185,8 @@ class NatsBus implements Bus {
     if (this.#blobs.needsClaim(bytes)) {
       this.#connection.publish(name, '', { ...replyTo, headers: this.#blobs.keep(bytes, shared) });
     } else {
-      this.#connection.publish(name, bytes, replyTo);
+      const after = this.#blobs.after;
+      this.#connection.publish(name, bytes, after === undefined ? replyTo : { ...replyTo, headers: after });
     }
   }
 
@@ -222,7 +243,20 @@ class NatsBus implements Bus {
       this.#onFault({ kind: 'message', what: `a reply from ${family} could not be read`, family, error: problem });
       fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
     };
-    this.#receive(message, waiting, hear, unread);
+    const order = orderOf(message);
+    try {
+      if (order?.kind === 'claim') {
+        const claim = parseClaim(order.claim);
+        waiting.lane ??= new Lane();
+        void waiting.lane.after(async () => hear(await this.#fetches.fetch(claim)), unread);
+      } else if (waiting.lane?.tail !== undefined) {
+        void waiting.lane.after(() => hear(message.data), unread);
+      } else {
+        hear(message.data);
+      }
+    } catch (error) {
+      unread(error);
+    }
   }
 
   #tell(handle: number, waiting: Waiting, payload: unknown): void {
@@ -234,24 +268,15 @@ class NatsBus implements Bus {
     }
   }
 
-  /** Handles one message in the order of its lane, once all of it is there. */
-  #receive(message: Msg, lane: Lane, handle: (bytes: Uint8Array) => void, failed: (error: unknown) => void): void {
-    const claim = this.#blobs.claimOf(message);
-    if (claim === undefined && lane.tail === undefined) {
-      try {
-        handle(message.data);
-      } catch (error) {
-        failed(error);
-      }
-      return;
+  /** What NATS refused went nowhere: whoever asked there waits for nobody. */
+  #refused(error: Error): void {
+    this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
+    if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;
+    for (const [handle, { to, observer }] of this.#waiting.toArray()) {
+      if (to.name !== error.subject) continue;
+      this.#waiting.take(handle);
+      tellFailure(observer, new BusError('no-responders', `NATS does not let this process say anything on ${to.name}`, error), this.#onFault);
     }
-    const step: Promise<void> = (lane.tail ?? Promise.resolve())
-      .then(async () => handle(claim === undefined ? message.data : await this.#blobs.fetch(claim)))
-      .catch(failed)
-      .finally(() => {
-        if (lane.tail === step) lane.tail = undefined;
-      });
-    lane.tail = step; // B2
   }
 
   async #followStatus(): Promise<void> {
@@ -263,11 +288,11 @@ class NatsBus implements Bus {
         this.#connected = true;
         this.#reconnects += 1;
         this.#onFault({ kind: 'connection', what: 'reconnected to NATS' });
+      } else if (status.type === 'slowConsumer') {
+        this.#onFault({ kind: 'connection', what: 'this process takes its messages slower than NATS brings them' });
+      } else if (status.type === 'error') {
+        this.#refused(status.error);
       }
     }
   }
-}
-
-function notFitting(verdict: 'junk' | 'unknown'): BusError {
-  return new BusError('undecodable', verdict === 'junk' ? 'the payload does not have the shape of its subject' : 'the payload is of a kind that this version does not know');
 }

@@ -47,3 +47,8 @@ export function failureKind(error: unknown): FailureKind {
       return 'handler-failed';
   }
 }
+
+/** Why a payload is not handled. */
+export function notFitting(verdict: 'junk' | 'unknown'): BusError {
+  return new BusError('undecodable', verdict === 'junk' ? 'the payload does not have the shape of its subject' : 'the payload is of a kind that this version does not know');
+}

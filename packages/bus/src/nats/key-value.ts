@@ -10,6 +10,7 @@ import { isObject, isToken } from '@omnibus/protocol';
 import { decode, encode, maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
+import { minPayloadBytes } from './blobs.ts';
 import { withReplicas } from './jetstream.ts';
 import { PresentKeys } from './present-keys.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
@@ -17,9 +18,9 @@ import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
 const wrongLastSequence = 10_071;
 /** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
-const partBytes = 512 * 1024;
+const largestPartBytes = 512 * 1024;
 /** Of one value: as much as one message may have. */
-const maxParts = maxMessageBytes / partBytes;
+const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 const clockTtlMs = 60_000;
 
 type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
@@ -43,7 +44,7 @@ export async function openKeyValue<Value>(connection: NatsConnection, { name, is
   const create = (bucketName: string): Promise<KV> => withReplicas(connection, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
-  return new NatsKeyValue<Value>({ name, bucket, parts, shape, onFault });
+  return new NatsKeyValue<Value>({ name, bucket, parts, shape, partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2), onFault });
 }
 
 /** The stream a bucket is (NATS, ADR-8). */
@@ -67,6 +68,8 @@ interface Stores<Value> {
   /** Undefined for a bucket of small values. */
   readonly parts: KV | undefined;
   readonly shape: Shape<Value> | undefined;
+  /** A value is stored whole up to this size, and in parts of it. */
+  readonly partBytes: number;
   readonly onFault: OnFault;
 }
 
@@ -75,13 +78,15 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   readonly #bucket: KV;
   readonly #parts: KV | undefined;
   readonly #shape: Shape<Value> | undefined;
+  readonly #partBytes: number;
   readonly #onFault: OnFault;
 
-  constructor({ name, bucket, parts, shape, onFault }: Stores<Value>) {
+  constructor({ name, bucket, parts, shape, partBytes, onFault }: Stores<Value>) {
     this.#name = name;
     this.#bucket = bucket;
     this.#parts = parts;
     this.#shape = shape;
+    this.#partBytes = partBytes;
     this.#onFault = onFault;
   }
 
@@ -180,13 +185,13 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   async #store(key: string, value: Value, write: (bytes: Uint8Array) => Promise<number>): Promise<number> {
     const inline = encode({ value } satisfies Stored);
     try {
-      if (inline.length <= partBytes) return await write(inline);
+      if (inline.length <= this.#partBytes) return await write(inline);
       if (this.#parts === undefined) throw new BusError('payload-too-large', `the value of key ${key} has ${inline.length} bytes, more than a bucket of small values takes`);
       const bytes = encode(value);
       const generation = randomBytes(9).toString('base64url');
-      const parts = Math.ceil(bytes.length / partBytes);
+      const parts = Math.ceil(bytes.length / this.#partBytes);
       for (let index = 0; index < parts; index += 1) {
-        await this.#parts.put(`${key}.${generation}.${index}`, bytes.subarray(index * partBytes, (index + 1) * partBytes));
+        await this.#parts.put(`${key}.${generation}.${index}`, bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes));
       }
       const revision = await write(encode({ generation, parts } satisfies Stored));
       await this.#purgeParts(key, generation);

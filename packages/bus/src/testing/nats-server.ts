@@ -1,7 +1,7 @@
 /** A real NATS server for tests: in a container where a Docker engine answers, else the `nats-server` on the PATH. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasDockerEngine, startNatsContainer } from './nats-container.ts';
@@ -22,12 +22,17 @@ export function startNatsServer(): Promise<NatsServer> {
   return hasDockerEngine() ? startNatsContainer() : startNatsProgram();
 }
 
-/** The program of the PATH, whether or not there is a Docker engine. */
-export async function startNatsProgram(): Promise<NatsServer> {
+/**
+ * The program of the PATH, whether or not there is a Docker engine.
+ * @param settings of its configuration file.
+ */
+export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version']).status !== 0) throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)');
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
   let log = '';
-  const spawnAt = (address: string): Promise<ChildProcess> => spawnNats(['--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
+  const file = join(folder, 'nats.conf');
+  await writeFile(file, settings);
+  const spawnAt = (address: string): Promise<ChildProcess> => spawnNats(['--config', file, '--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
     log = said;
   });
   let child: ChildProcess | undefined = await spawnAt('-1');

@@ -1,6 +1,6 @@
 /** Somebody else on the NATS of a gateway: says and reads what they like, in bytes. */
 import { Kvm } from '@nats-io/kv';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
 type Bytes = Uint8Array | string;
 
@@ -15,13 +15,13 @@ export class Outsider {
     return new Outsider(await connect({ servers: url }));
   }
 
-  publish(subject: string, payload: Bytes): void {
-    this.#connection.publish(subject, payload);
+  publish(subject: string, payload: Bytes, header?: readonly [name: string, value: string]): void {
+    this.#connection.publish(subject, payload, header === undefined ? {} : { headers: headersOf(header) });
   }
 
   /** The first answer: its headers in a word each, and its payload. */
-  async request(subject: string, payload: Bytes, timeoutMs: number): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
-    const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs });
+  async request(subject: string, payload: Bytes, timeoutMs: number, header?: readonly [name: string, value: string]): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
+    const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs, ...(header === undefined ? {} : { headers: headersOf(header) }) });
     return { headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [], text: answer.string() };
   }
 
@@ -56,4 +56,10 @@ export class Outsider {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#connection.close();
   }
+}
+
+function headersOf([name, value]: readonly [string, string]): MsgHdrs {
+  const made = headers();
+  made.set(name, value);
+  return made;
 }

@@ -1,0 +1,127 @@
+/**
+ * The receiving side of large messages (`blobs.ts`): fetches what a claim names, within bounds.
+ *
+ * Invariant L3: a sender that stops in the middle holds up its own messages only. What is fetched at once is bounded in number and
+ * bytes, and one sender has a part of it.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { maxMessageBytes } from '../codec.ts';
+import { BusError } from '../errors.ts';
+
+/** A part that is not there by then is not coming: it is a way to NATS, to the sender and back. */
+const partTimeoutMs = 5_000;
+/** A sender keeps what it claims for this long, so nobody can fetch for longer. */
+const fetchTimeoutMs = 30_000;
+/** Smaller than any part a sender makes: NATS takes messages of a megabyte unless told otherwise, and 64 KB is refused at the start. */
+const minPartBytes = 32 * 1024;
+/** Fetched at once: enough to keep the way to NATS busy, and few enough that what is fetched is soon whole. */
+const maxFetches = { all: 64, ofOneSender: 16 };
+/** Bytes fetched at once. */
+const maxFetchedBytes = maxMessageBytes;
+/** Fetches that wait for their turn; each is an address and a promise. */
+const maxQueued = 1_000;
+
+/** A large message as its claim says it. Nothing in it is believed: it names a sender and nothing else on the bus. */
+export interface Claim {
+  /** The subject that the sender serves its parts on; tells senders apart. */
+  readonly sender: string;
+  readonly id: string;
+  readonly parts: number;
+  readonly bytes: number;
+}
+
+const claimPattern = /^(omnibus\.v1\.blob\.[A-Za-z0-9_-]{1,64}) ([0-9a-z]{1,13}) (\d{1,5}) (\d{1,10})$/;
+
+/** @throws {BusError} `undecodable` for what is none, or names more than a message may have. */
+export function parseClaim(text: string): Claim {
+  const [, sender, id, parts, bytes] = claimPattern.exec(text) ?? [];
+  if (sender === undefined || id === undefined) throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
+  const claim = { sender, id, parts: Number(parts), bytes: Number(bytes) };
+  if (claim.parts === 0 || claim.bytes === 0 || claim.bytes > maxMessageBytes || claim.parts > Math.ceil(claim.bytes / minPartBytes)) {
+    throw new BusError('undecodable', `a claim names ${claim.parts} parts and ${claim.bytes} bytes, which no message has`);
+  }
+  return claim;
+}
+
+interface Queued {
+  readonly claim: Claim;
+  readonly start: () => void;
+}
+
+export class Fetches {
+  readonly #connection: NatsConnection;
+  readonly #running = new Map<string, number>();
+  #count = 0;
+  #bytes = 0;
+  #queue: Queued[] = [];
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+  }
+
+  /**
+   * The bytes of a claim, when it is its turn.
+   * @throws {BusError} `lost` when the sender is gone, has dropped them or sends something else; `overloaded` when too many wait.
+   */
+  async fetch(claim: Claim): Promise<Uint8Array> {
+    await this.#turn(claim);
+    try {
+      return await this.#fetchParts(claim);
+    } finally {
+      this.#leave(claim);
+    }
+  }
+
+  async #fetchParts({ sender, id, parts, bytes }: Claim): Promise<Uint8Array> {
+    const giveUpAt = performance.now() + fetchTimeoutMs;
+    const whole = Buffer.allocUnsafe(bytes);
+    let filled = 0;
+    for (let part = 0; part < parts; part += 1) {
+      const timeout = Math.min(partTimeoutMs, Math.max(1, giveUpAt - performance.now()));
+      const { data } = await this.#connection.request(sender, `${id} ${part}`, { timeout }).catch((error: unknown) => {
+        throw new BusError('lost', 'the sender of a large message is not heard of any more', error);
+      });
+      if (data.length === 0) throw new BusError('lost', 'the sender of a large message has dropped it');
+      if (filled + data.length > bytes) throw new BusError('lost', 'a large message is larger than its claim');
+      whole.set(data, filled);
+      filled += data.length;
+    }
+    if (filled < bytes) throw new BusError('lost', 'a large message is smaller than its claim');
+    return whole;
+  }
+
+  #turn(claim: Claim): Promise<void> {
+    if (this.#fits(claim)) {
+      this.#enter(claim);
+      return Promise.resolve();
+    }
+    if (this.#queue.length >= maxQueued) return Promise.reject(new BusError('overloaded', `${maxQueued} large messages wait to be fetched`));
+    return new Promise((resolve) => {
+      this.#queue.push({ claim, start: resolve });
+    });
+  }
+
+  #fits({ sender, bytes }: Claim): boolean {
+    return this.#count < maxFetches.all && (this.#running.get(sender) ?? 0) < maxFetches.ofOneSender && this.#bytes + bytes <= maxFetchedBytes;
+  }
+
+  #enter({ sender, bytes }: Claim): void {
+    this.#count += 1;
+    this.#bytes += bytes;
+    this.#running.set(sender, (this.#running.get(sender) ?? 0) + 1);
+  }
+
+  #leave({ sender, bytes }: Claim): void {
+    this.#count -= 1;
+    this.#bytes -= bytes;
+    const left = (this.#running.get(sender) ?? 1) - 1;
+    if (left === 0) this.#running.delete(sender);
+    else this.#running.set(sender, left);
+    this.#queue = this.#queue.filter(({ claim, start }) => {
+      if (!this.#fits(claim)) return true;
+      this.#enter(claim);
+      start();
+      return false;
+    });
+  }
+}
