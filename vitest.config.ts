@@ -6,7 +6,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['omnibus-source'], externalConditions: ['omnibus-source'] } },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 } },
       {
         extends: true,
         test: { name: 'system', include: ['test/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false },
