@@ -1,6 +1,7 @@
 /**
  * Clients of every kind at work while one thing after the other goes wrong: processes of every role killed, stopped, cut off
- * and with jumping clocks, nodes of the NATS cluster lost, its store full. The schedule follows from a seed, which is printed:
+ * and with jumping clocks, nodes of the NATS cluster lost, its store full, a backend that reaches no server, the configuration
+ * changed; with hostile servers beside the good ones all the time. The schedule follows from a seed, which is printed:
  * `OMNIBUS_CHAOS_SEED` and `OMNIBUS_CHAOS_SECONDS` choose another. What the processes log goes to the folder `OMNIBUS_CHAOS_LOGS`.
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -13,6 +14,7 @@ import { asked, counter, sdkClient, streamer, worker, type Run } from './clients
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { randomNumbers, shuffled } from './random.ts';
+import { consenting, listener } from './session-clients.ts';
 import { Tally } from './tally.ts';
 
 const seed = Number(process.env['OMNIBUS_CHAOS_SEED'] ?? 20_261_121);
@@ -28,7 +30,7 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   const executed = (tag: unknown): unknown => executions.set(String(tag), (executions.get(String(tag)) ?? 0) + 1);
   const marker = `chaos-${process.pid}-${seed}`;
   await using upstream = await Upstream.start({
-    tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long')],
+    tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long')], resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
     onCall: (call) => {
       const { name, args: { tag } } = call;
       if (name !== 'look') executed(tag);
@@ -43,15 +45,15 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   {
     await using fleet = await Fleet.start({
       timeouts: { call: '10s', drain: '3s' },
-      mcpServers: { up: { url: upstream.url }, era: { url: era.url }, files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] } },
+      mcpServers: { up: { url: upstream.url }, era: { url: era.url }, files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker) },
     });
     const probe = await RawClient.open(fleet.url);
     await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
     probe[Symbol.dispose]();
 
     const over = new AbortController();
-    const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => random() * 20 };
-    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter].map((work, index) => work(run, `${work.name}${index}`));
+    const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => random() * 20, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
+    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener].map((work, index) => work(run, `${work.name}${index}`));
     const endsAt = performance.now() + seconds * 1_000;
     for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
       for (const fault of shuffled(faults, random)) {
@@ -77,6 +79,11 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   expect(tally.answered).toBeGreaterThan(1_000);
   expect(struck.length).toBeGreaterThanOrEqual(faults.length);
 });
+
+/** Servers that mean no good, beside those that are used. */
+function hostile(marker: string): Record<string, { readonly command: string; readonly args: readonly string[] }> {
+  return Object.fromEntries(['garbage', 'storm', 'deep', 'hang'].map((way) => [way, { command: 'node', args: [fixturePath('chaos-stdio'), way, marker] }]));
+}
 
 /** A call that takes a while and says how far it is. */
 function work(call: Call, step: number): void {

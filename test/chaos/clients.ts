@@ -12,7 +12,7 @@ import { text } from '../support/upstream.ts';
 import type { Tally } from './tally.ts';
 
 /** A call that has no answer by then has none. */
-const answerMs = 40_000;
+export const answerMs = 40_000;
 const maxReturns = 40;
 /** The SDK gives up after two attempts unless told otherwise. */
 const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1_000, reconnectionDelayGrowFactor: 1.5, maxRetries: 20 };
@@ -23,9 +23,11 @@ export interface Run {
   /** Milliseconds, chosen by the seed. */
   readonly pauseMs: () => number;
   readonly over: AbortSignal;
+  /** Lets the server "up" say that a resource has changed. */
+  readonly touch: (uri: string) => void;
 }
 
-type Worker = (run: Run, name: string) => Promise<void>;
+export type Worker = (run: Run, name: string) => Promise<void>;
 
 /** Judges the answer to a call that was to say its own tag. */
 function judge({ tally }: Run, client: string, tag: string, status: number, last: Message | undefined): void {
@@ -37,7 +39,7 @@ function judge({ tally }: Run, client: string, tag: string, status: number, last
 }
 
 /** Something between the client and the edge broke: the client knows that it does not know. */
-function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
+export function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
   if ((error as Error).name === 'TimeoutError') tally.giveUp(tag, since);
   else tally.interrupt('connection');
 }
@@ -208,7 +210,7 @@ export const visitor: Worker = async (run, name) => {
 };
 
 /** The first fault may strike while a client says hello, which it then does again. */
-async function opened<T>(run: Run, open: () => Promise<T>): Promise<T> {
+export async function opened<T>(run: Run, open: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await open();
@@ -218,7 +220,7 @@ async function opened<T>(run: Run, open: () => Promise<T>): Promise<T> {
   }
 }
 
-function pause({ pauseMs }: Run): Promise<void> {
+export function pause({ pauseMs }: Run): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, pauseMs());
   });

@@ -12,6 +12,7 @@ export interface Fault {
 const cutsMs = [1_500, 8_000] as const;
 const pauseMs = 3_000;
 const downMs = 1_500;
+const badMs = 2_000;
 const fullMs = 1_500;
 /** Of the processes' clocks: there and back is three jumps. */
 const jumps = 3;
@@ -50,6 +51,8 @@ export const faults: readonly Fault[] = [
     },
   })),
   { name: 'JetStream full', strike: fill },
+  { name: `a backend that reaches no server, for ${badMs / 1_000} s`, strike: (fleet) => fleet.besideBadBackend(badMs) },
+  ...['up', 'files'].map((server): Fault => ({ name: `"${server}" is configured anew`, strike: (fleet) => fleet.reload(server) })),
 ];
 
 async function cut(fleet: Fleet, role: Role, pick: number, ms: number): Promise<void> {

@@ -2,8 +2,10 @@
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
-import { writeConfig } from '../support/gateway.ts';
+import { vi } from 'vitest';
+import { configText, writeConfig } from '../support/gateway.ts';
 import { Link } from '../support/link.ts';
 import { fixturePath, root, sealing, startProcess, type RunningProcess } from '../support/processes.ts';
 
@@ -18,6 +20,12 @@ interface Part {
   readonly port: number | undefined;
 }
 
+/** What the configuration file holds, less addresses. */
+export interface FleetConfig {
+  readonly mcpServers: Readonly<Record<string, { readonly url?: string } & Readonly<Record<string, unknown>>>>;
+  readonly [option: string]: unknown;
+}
+
 const maxStoreMegabytes = 256;
 /** A process that is not ready by then is ended, and the run with it. */
 const startMs = 60_000;
@@ -26,17 +34,20 @@ export class Fleet {
   readonly cluster: NatsCluster;
   readonly #configFile: string;
   readonly #parts: Record<Role, Part[]> = { edge: [], session: [], backend: [] };
+  #config: FleetConfig;
+  #reloads = 1;
   #balancer: Link | undefined;
   #connections = 0;
   readonly #started: [role: Role, process: RunningProcess][] = [];
 
-  private constructor(cluster: NatsCluster, configFile: string) {
+  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string) {
+    this.#config = config;
     this.cluster = cluster;
     this.#configFile = configFile;
   }
 
-  static async start(config: object): Promise<Fleet> {
-    const fleet = new Fleet(await startNatsCluster(maxStoreMegabytes), await writeConfig(config));
+  static async start(config: FleetConfig): Promise<Fleet> {
+    const fleet = new Fleet(config, await startNatsCluster(maxStoreMegabytes), await writeConfig(config));
     for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
     fleet.#balancer = await Link.open(() => {
       const edges = fleet.#parts.edge;
@@ -81,7 +92,34 @@ export class Fleet {
     old.link[Symbol.dispose]();
   }
 
-  async #startPart(role: Role): Promise<Part> {
+  /** Every process is told something new of a server, and applies it. */
+  async reload(server: string): Promise<void> {
+    const applied = (process: RunningProcess): number => process.output().split('the changed configuration is applied').length;
+    const { mcpServers } = this.#config;
+    this.#config = { ...this.#config, mcpServers: { ...mcpServers, [server]: { ...mcpServers[server], timeout: `${10_000 + this.#reloads}ms` } } };
+    this.#reloads += 1;
+    const before = this.processes.map((process) => [process, applied(process)] as const);
+    await writeFile(this.#configFile, configText(this.#config));
+    await vi.waitFor(() => {
+      if (before.some(([process, count]) => applied(process) === count)) throw new Error('the configuration is not applied yet');
+    }, { timeout: startMs });
+  }
+
+  /** A third backend that reaches none of the servers, for a while. */
+  async besideBadBackend(ms: number): Promise<void> {
+    const { mcpServers } = this.#config;
+    const nowhere = Object.fromEntries(Object.entries(mcpServers).map(([name, settings]) => [name, settings.url === undefined ? { command: '/nowhere' } : { url: 'http://127.0.0.1:9/mcp' }]));
+    const file = await writeConfig({ ...this.#config, mcpServers: nowhere });
+    const { process, link } = await this.#startPart('backend', file);
+    await wait(ms);
+    const ended = once(process.child, 'exit');
+    process.kill('SIGTERM');
+    await ended;
+    link[Symbol.dispose]();
+    await rm(dirname(file), { recursive: true, force: true });
+  }
+
+  async #startPart(role: Role, configFile = this.#configFile): Promise<Part> {
     const { nodes } = this.cluster;
     let attempts = Math.floor(this.#connections);
     const link = await Link.open(() => {
@@ -90,7 +128,7 @@ export class Fleet {
       return up[attempts % up.length]?.port;
     });
     const process = startProcess('node', [
-      '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', this.#configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+      '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
     ], role === 'session' ? sealing : {});
     this.#started.push([role, process]);

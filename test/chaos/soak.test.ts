@@ -38,7 +38,7 @@ it('memory stays flat in every process', { timeout: (seconds + 120) * 1_000 }, a
 
   const tally = new Tally();
   const over = new AbortController();
-  const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => 1 };
+  const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => 1, touch: () => undefined };
   const clients = [worker, worker, sdkClient, streamer, asked, counter, visitor, visitor].map((work, index) => work(run, `${work.name}${index}`));
   const held = fleet.processes.map((): number[] => []);
   const samples = Math.floor((seconds * 1_000) / sampleMs);

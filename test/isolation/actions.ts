@@ -21,6 +21,7 @@ type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 const noticeMs = 10_000;
+const maxAttempts = 10;
 
 /** What an answer must hold to be the right one. */
 function judge({ last, broken, messages }: Reply, marker: string): Ending {
@@ -108,11 +109,16 @@ export const plain = {
       const { last, broken } = await caller.request('resources/subscribe', { uri });
       if (last?.result === undefined) return last === undefined ? `broken: ${broken}` : refusalOf(last);
     }
-    const listening = caller.isModern ? listen(caller, uri) : undefined;
-    if (listening !== undefined && !(await listening.acknowledged)) return 'broken: not acknowledged';
+    let listening = caller.isModern ? listen(caller, uri) : undefined;
+    // What a server has not taken in time is not in the acknowledgement, and the client asks again.
+    for (let attempt = 0; listening !== undefined && !(await listening.isTaken); attempt += 1) {
+      await listening.close();
+      if (attempt === maxAttempts) return 'broken: not acknowledged';
+      listening = listen(caller, uri);
+    }
     const ending = judge(await call(caller, server, 'touch', { marker }), marker);
     // Two programs of one server know nothing of each other, and nothing says that both requests go to the same.
-    const isTold = server.transport === 'stdio' || await within(caller.pushed.untilSome(isNotice));
+    const isTold = server.transport === 'stdio' || (await within(caller.pushed.untilSome(isNotice))) !== undefined;
     if (listening === undefined) await caller.request('resources/unsubscribe', { uri });
     else await listening.close();
     return ending === 'done' && !isTold ? 'refused: not told' : ending;
@@ -180,19 +186,23 @@ function noteOf({ name }: ServerUnderTest, marker: string): string {
   return `keeper-${name}://note/${marker}`;
 }
 
-function listen(caller: Caller, uri: string): { readonly acknowledged: Promise<boolean>; readonly close: () => Promise<void> } {
+function listen(caller: Caller, uri: string): { readonly isTaken: Promise<boolean>; readonly close: () => Promise<void> } {
   const id = caller.newId();
   const isOurs = ({ method, params }: { readonly method?: string; readonly params?: JsonObject }): boolean =>
     method === 'notifications/subscriptions/acknowledged' && (params?.['_meta'] as JsonObject)['io.modelcontextprotocol/subscriptionId'] === id;
   void caller.once('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }, id);
-  return { acknowledged: within(caller.pushed.untilSome(isOurs)), close: () => caller.cancel(id) };
+  const acknowledged = within(caller.pushed.untilSome(isOurs));
+  return {
+    isTaken: acknowledged.then((message) => JSON.stringify(message?.params ?? {}).includes(uri)),
+    close: () => caller.cancel(id),
+  };
 }
 
-/** @returns false when it did not happen in time. */
-async function within(happens: Promise<unknown>): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const limit = setTimeout(() => late.resolve(false), noticeMs);
-  const isThere = await Promise.race([happens.then(() => true), late.promise]);
+/** @returns undefined when it did not happen in time. */
+async function within<Value>(happens: Promise<Value>): Promise<Value | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const limit = setTimeout(() => late.resolve(undefined), noticeMs);
+  const happened = await Promise.race([happens, late.promise]);
   clearTimeout(limit);
-  return isThere;
+  return happened;
 }

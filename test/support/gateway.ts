@@ -39,10 +39,15 @@ async function endpointOf(edge: RunningProcess): Promise<string> {
 
 const anyPort = '127.0.0.1:0';
 
+/** What a configuration file of a test holds. */
+export function configText(config: object): string {
+  return JSON.stringify({ log: { format: 'json' }, ...config });
+}
+
 /** A configuration file of its own, for programs that outlive the test that wrote it by a moment. */
 export async function writeConfig(config: object): Promise<string> {
   const file = join(await mkdtemp(join(tmpdir(), 'omnibus-test-')), 'omnibus.json');
-  await writeFile(file, JSON.stringify({ log: { format: 'json' }, ...config }));
+  await writeFile(file, configText(config));
   return file;
 }
 
@@ -56,7 +61,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const configFile = join(folder, 'omnibus.json');
-  const configure = (content: object): Promise<void> => writeFile(configFile, JSON.stringify({ log: { format: 'json' }, ...content }));
+  const configure = (content: object): Promise<void> => writeFile(configFile, configText(content));
   await configure(config);
   const args = [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort];
 

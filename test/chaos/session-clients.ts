@@ -1,0 +1,106 @@
+/** Clients of the chaos run that keep something open: a question to their user, a stream they listen on. */
+import { EventReader } from '../support/event-reader.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+import { answerMs, broken, opened, pause, type Run, type Worker } from './clients.ts';
+
+/**
+ * A session whose user is asked, with a person's pauses. What was asked before is answered too, late and with other words: those must
+ * never be taken for the answer to what is asked now.
+ */
+export const consenting: Worker = async (run, name) => {
+  const client = await opened(run, () => openAskable(run.url));
+  let stale: unknown;
+  for (let count = 0; !run.over.aborted; count += 1) {
+    const tag = `${name}-${count}`;
+    const since = performance.now();
+    const answer = async (id: unknown, said: string): Promise<void> => void await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: said } } }, {}, AbortSignal.timeout(answerMs)).catch(() => undefined);
+    let last: Message | undefined;
+    try {
+      const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'era__form', arguments: { say: tag } } };
+      const reader = await EventReader.open(run.url, client.session as string, { body, limitMs: answerMs });
+      if (reader.status === 404) run.tally.lost.push(tag);
+      const asked = reader.events.untilSome(({ message }) => message?.method === 'elicitation/create').then(async ({ message }) => {
+        if (message?.params?.['message'] !== tag) run.tally.wrong.push(`${tag}: asked ${JSON.stringify(message)}`);
+        if (stale !== undefined) await answer(stale, `stale ${tag}`);
+        await pause(run);
+        await answer(message?.id, tag);
+        stale = message?.id;
+      });
+      await Promise.race([asked, reader.ended]);
+      await Promise.race([reader.events.untilSome(({ message }) => message?.id === tag && message.method === undefined), reader.ended]);
+      last = reader.messages.find(({ id, method }) => id === tag && method === undefined);
+      reader.break();
+    } catch (error) {
+      broken(run, tag, since, error);
+      continue;
+    }
+    if (last === undefined) run.tally.interrupt('connection');
+    else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
+    else if (JSON.stringify(last.result).includes(`\\"answer\\":\\"${tag}\\"`)) run.tally.success(name);
+    else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
+    await pause(run);
+  }
+};
+
+async function openAskable(url: string): Promise<RawClient> {
+  const client = new RawClient(url);
+  const { session, status } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'askable', version: '1' } } });
+  if (status !== 200 || session === null) throw new Error(`initialize was answered ${status}`);
+  client.session = session;
+  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  return client;
+}
+
+/** A session that listens on a GET stream, comes back to it wherever it breaks, and hears of the resource it subscribed to and no other. */
+export const listener: Worker = async (run, name) => {
+  const client = await opened(run, () => RawClient.open(run.url));
+  const uri = `up://${name}`;
+  const heard = { count: 0 };
+  const subscribe = (): Promise<unknown> => client.post({ jsonrpc: '2.0', id: `${name}-subscribe`, method: 'resources/subscribe', params: { uri } }, {}, AbortSignal.timeout(answerMs));
+  await opened(run, subscribe);
+  const standing = stand(run, client, uri, heard);
+  for (let count = 0; !run.over.aborted; count += 1) {
+    const tag = `${name}-${count}`;
+    const since = performance.now();
+    const before = heard.count;
+    // A server's word to a process that is gone is gone too; the next one has to come through.
+    while (heard.count === before && performance.now() - since < answerMs && !run.over.aborted) {
+      run.touch(uri);
+      await pause(run);
+    }
+    if (heard.count > before) run.tally.success(name);
+    else if (!run.over.aborted) run.tally.giveUp(`${tag} (nothing was heard)`, since);
+  }
+  await standing;
+};
+
+async function stand(run: Run, { session }: RawClient, uri: string, heard: { count: number }): Promise<void> {
+  let lastEventId: string | undefined;
+  const over = new Promise<void>((resolve) => run.over.addEventListener('abort', () => resolve()));
+  while (!run.over.aborted) {
+    const reader = await EventReader.open(run.url, session as string, lastEventId === undefined ? {} : { lastEventId }).catch(() => undefined);
+    if (reader?.status === 404) run.tally.lost.push(`GET of ${uri}`);
+    if (reader?.status !== 200) {
+      await pause(run);
+      continue;
+    }
+    let read = 0;
+    const count = (): void => {
+      for (const { message } of reader.events.values.slice(read)) {
+        if (message?.params?.['uri'] === uri) heard.count += 1;
+        else if (message?.params?.['uri'] !== undefined) run.tally.wrong.push(`${uri} heard ${JSON.stringify(message)}`);
+      }
+      read = reader.events.values.length;
+    };
+    const follow = async (): Promise<void> => {
+      for (;;) {
+        await reader.events.until(read + 1);
+        count();
+      }
+    };
+    void follow();
+    await Promise.race([reader.ended, over]);
+    lastEventId = reader.lastId ?? lastEventId;
+    reader.break();
+  }
+}
