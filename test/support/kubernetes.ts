@@ -24,6 +24,13 @@ interface WatchEvent {
   readonly version: number;
 }
 
+interface Watch {
+  readonly resource: Resource;
+  /** Undefined for all. */
+  readonly namespace: string | undefined;
+  readonly response: ServerResponse;
+}
+
 export interface StatusPatch {
   readonly name: string;
   readonly contentType: string;
@@ -37,7 +44,7 @@ export class KubernetesApi {
   readonly #server = createServer((request, response) => void this.#handle(request, response));
   readonly #entries = new Map<string, Entry>();
   readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], services: [] };
-  readonly #watches = new Set<{ readonly resource: Resource; readonly response: ServerResponse }>();
+  readonly #watches = new Set<Watch>();
   #version = 100;
   /** Versions up to this are forgotten. */
   #forgotten = 0;
@@ -95,7 +102,7 @@ export class KubernetesApi {
 
   #announce(resource: Resource, event: WatchEvent): void {
     this.#events[resource].push(event);
-    for (const watch of this.#watches) if (watch.resource === resource) write(watch.response, event);
+    for (const watch of this.#watches) if (watch.resource === resource) write(watch, event);
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -110,7 +117,7 @@ export class KubernetesApi {
       response.writeHead(match === null ? 404 : 401).end();
       return;
     }
-    const [, , resource, name] = match as unknown as [string, string | undefined, Resource, string | undefined];
+    const [, namespace, resource, name] = match as unknown as [string, string | undefined, Resource, string | undefined];
     if (request.method === 'PATCH') {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -118,10 +125,10 @@ export class KubernetesApi {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       this.patches.add({ name: name ?? '', contentType: request.headers['content-type'] ?? '', status });
     } else if (url.searchParams.get('watch') === 'true') {
-      this.#watch(resource, Number(url.searchParams.get('resourceVersion')), response);
+      this.#watch({ resource, namespace, response }, Number(url.searchParams.get('resourceVersion')));
     } else {
       const selector = url.searchParams.get('labelSelector');
-      const items = [...this.#entries].filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (selector === null || metadata.labels?.[selector.split('=')[0] as string] === selector.split('=')[1])).map(([, entry]) => entry);
+      const items = [...this.#entries].filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (namespace === undefined || metadata.namespace === namespace) && (selector === null || metadata.labels?.[selector.split('=')[0] as string] === selector.split('=')[1])).map(([, entry]) => entry);
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...resources[resource], kind: `${resources[resource].kind}List`, metadata: { resourceVersion: String(this.#version) }, items }));
       this.listed.add(resource);
     }
@@ -134,14 +141,14 @@ export class KubernetesApi {
     response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   }
 
-  #watch(resource: Resource, from: number, response: ServerResponse): void {
+  #watch(watch: Watch, from: number): void {
+    const { resource, response } = watch;
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     if (from <= this.#forgotten) {
       response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', apiVersion: 'v1', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`);
       return;
     }
-    for (const event of this.#events[resource]) if (event.version > from) write(response, event);
-    const watch = { resource, response };
+    for (const event of this.#events[resource]) if (event.version > from) write(watch, event);
     this.#watches.add(watch);
     response.once('close', () => this.#watches.delete(watch));
     this.watched.add({ resource, from });
@@ -155,6 +162,6 @@ export class KubernetesApi {
   }
 }
 
-function write(response: ServerResponse, { type, object }: WatchEvent): void {
-  response.write(`${JSON.stringify({ type, object })}\n`);
+function write({ namespace, response }: Watch, { type, object }: WatchEvent): void {
+  if (namespace === undefined || object.metadata.namespace === namespace) response.write(`${JSON.stringify({ type, object })}\n`);
 }
