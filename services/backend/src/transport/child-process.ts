@@ -41,6 +41,8 @@ export class Child {
   readonly #mark = randomUUID();
   #stderrTail = '';
   #hasEnded = false;
+  /** Signal or exit code, from its end on. */
+  #how: string | undefined;
   #isStopping = false;
   #end: (problem: string) => void = () => undefined;
   readonly #start: { readonly resolve: () => void; readonly reject: (error: Error) => void };
@@ -73,6 +75,7 @@ export class Child {
    * @returns why it could not be written, in words.
    */
   write(text: string, maxWaitingBytes: number): string | undefined {
+    if (this.#how !== undefined) return `the program ended with ${this.#how}`;
     const stdin = this.#process?.stdin;
     if (stdin === null || stdin === undefined || this.#hasEnded || !stdin.writable) return 'the program takes no input any more';
     if (stdin.writableLength > maxWaitingBytes) return 'the program does not read its input';
@@ -131,6 +134,7 @@ export class Child {
 
   async #exited(child: ChildProcess, how: string): Promise<void> {
     this.#hasEnded = true;
+    this.#how = how;
     this.#signalGroup('SIGKILL');
     await endMarked(this.#mark);
     if (child.pid !== undefined) releaseProgram(child.pid, this.#mark);

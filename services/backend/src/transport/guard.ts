@@ -17,7 +17,12 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
       return false;
     }
   };
-  const redacted = (value: unknown): unknown => (isObject(value) && 'error' in value ? { ...value, error: redactor.sentIn(value['error']) } : value);
+  const redacted = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    if ('error' in value) return { ...value, error: redactor.sentIn(value['error']) };
+    // An error too, in the words of a tool.
+    return isObject(value['result']) && value['result']['isError'] === true ? { ...value, result: redactor.sentIn(value['result']) } : value;
+  };
   return {
     message: (value, origin) => {
       const clean = Array.isArray(value) ? value.map(redacted) : redacted(value);

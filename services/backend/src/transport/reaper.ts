@@ -34,14 +34,22 @@ end KILL
 `;
 
 let reaper: ChildProcess | undefined;
+/** Marks of the programs that run, by process id: a shell that has to be started again is told of them all. */
+const programs = new Map<number, string>();
 
 /** @param pid of a child that leads its process group. @param mark in its environment. */
 export function guardProgram(pid: number, mark: string): void {
-  reaper ??= start();
-  reaper?.stdin?.write(`add ${pid} ${mark}\n`);
+  programs.set(pid, mark);
+  if (reaper === undefined) {
+    reaper = start();
+    for (const [each, itsMark] of programs) reaper?.stdin?.write(`add ${each} ${itsMark}\n`);
+  } else {
+    reaper.stdin?.write(`add ${pid} ${mark}\n`);
+  }
 }
 
 export function releaseProgram(pid: number, mark: string): void {
+  programs.delete(pid);
   reaper?.stdin?.write(`del ${pid} ${mark}\n`);
 }
 
