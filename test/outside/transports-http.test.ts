@@ -157,7 +157,7 @@ it('a page of the server that repeats our credentials reaches neither clients no
   const { last, body } = await it.client.callTool('act');
   expect(last.error).toMatchObject({ message: 'server "hostile": the server answered HTTP 502 (text/html)', data: { reason: 'upstream.refused', httpStatus: 502 } });
   expect(body).not.toContain('Bad gateway');
-  await expect.poll(it.output).toContain('Bad gateway');
+  await expect.poll(it.output, { timeout: 10_000 }).toContain('Bad gateway');
   expect(it.output() + (await it.status())).not.toContain('sk-very-secret');
 });
 
