@@ -62,7 +62,7 @@ export class Upstream {
   #server: Server | undefined;
   #port = 0;
   #sessions = new Set<string>();
-  readonly #standing = new Set<ServerResponse>();
+  readonly #standing = new Map<ServerResponse, string>();
   #count = 0;
 
   private constructor(options: UpstreamOptions) {
@@ -101,12 +101,17 @@ export class Upstream {
   /** Forgets its sessions, as a restarted server does, while it goes on serving. */
   forgetSessions(): void {
     this.#sessions.clear();
-    for (const response of this.#standing) response.end();
+    for (const response of this.#standing.keys()) response.end();
   }
 
   /** Says something on the standing stream. */
   notify(method: string, params: JsonObject = {}): void {
-    for (const response of this.#standing) writeEvent(response, { jsonrpc: '2.0', method, params });
+    for (const response of this.#standing.keys()) writeEvent(response, { jsonrpc: '2.0', method, params });
+  }
+
+  /** Asks something on the standing stream of one of its sessions; what is answered stands in `requests`. */
+  ask(session: string, id: JsonRpcId, method: string, params: JsonObject = {}): void {
+    for (const [response, of] of this.#standing) if (of === session) writeEvent(response, { jsonrpc: '2.0', id, method, params });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -122,7 +127,7 @@ export class Upstream {
         return;
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-      this.#standing.add(response);
+      this.#standing.set(response, session);
       this.listening.add(session);
       response.once('close', () => this.#standing.delete(response));
       return;

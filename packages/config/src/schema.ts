@@ -53,9 +53,9 @@ const server = z.strictObject({
     .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
     .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but one caller\'s sessions share, once callers are known. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
-  concurrency: count(128).describe('Requests the server works on at once. Of many, one session has 7/8 at most.'),
+  concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
   maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),
-  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has 7/8 at most; more are refused with "server busy". Sessions take turns.'),
+  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has three quarters at most; more are refused with "server busy". Sessions take turns.'),
   restart: z.strictObject({
     minDelay: duration('500ms').describe('Wait before the first new attempt.'),
     maxDelay: duration('30s').describe('Longest wait between attempts.'),

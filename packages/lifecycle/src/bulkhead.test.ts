@@ -29,6 +29,12 @@ describe('the bulkhead', () => {
     expect(names()).toContain('three');
   });
 
+  it('gives one owner alone everything where there is little', () => {
+    const { enter, names } = setUp(8, 0);
+    for (let count = 0; count < 9; count += 1) enter('one');
+    expect(names()).toHaveLength(8);
+  });
+
   it('gives places by turns to the owners that wait, not by the order in which they came', () => {
     const { started, enter, names } = setUp(1, 100);
     enter('first');

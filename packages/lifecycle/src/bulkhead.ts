@@ -10,10 +10,12 @@ export interface BulkheadOptions {
 }
 
 /**
- * What one owner takes may be so many times what it leaves free: of 128 places it has 112 at most, and of the 16 that are left the next
- * owner finds 14. So whoever comes late finds something, and in a small bulkhead one owner alone has everything.
+ * What one owner takes may be so many times what it leaves free: of 128 places it has 96 at most, the next one 24 of the 32 that are left,
+ * and whoever comes after them still finds 8.
  */
-const greed = 7;
+const greed = 3;
+/** Fewer places are not divided: one owner alone has them all, and others wait for their turn. */
+const minShared = 16;
 
 /** What a task has of the bulkhead, from the moment it was let in. */
 export class Place extends Link {
@@ -109,7 +111,7 @@ export class Bulkhead {
   #mayRun(owner: string): boolean {
     const running = this.#running.size;
     const free = this.#options.concurrency - running;
-    return running < greed * free || (free > 0 && this.#heldBy(owner) < greed * free);
+    return running < greed * free || (free > 0 && (this.#options.concurrency < minShared || this.#heldBy(owner) < greed * free));
   }
 
   #heldBy(owner: string): number {

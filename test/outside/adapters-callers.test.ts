@@ -1,0 +1,217 @@
+/** Callers at one server: what is asked, said or kept for one of them never reaches another, and none takes the server from the others. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '@omnibus/protocol';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
+import { fixturePath } from '../support/processes.ts';
+import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+const blunt = { command: 'node', args: [fixturePath('blunt-server')] };
+const filesystem = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-filesystem/dist/index.js');
+const elicit = { method: 'elicitation/create', params: { mode: 'form', message: 'Well?', requestedSchema: { type: 'object', properties: {} } } };
+
+async function open(url: string, capabilities: JsonObject): Promise<RawClient> {
+  const client = new RawClient(url);
+  const opened = await client.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'asked', version: '1' } } });
+  client.session = opened.session ?? undefined;
+  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  return client;
+}
+
+const contentOf = ({ last }: Answer): string => (last.result?.['content'] as { text: string }[])[0]?.text ?? '';
+const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
+
+describe('callers at one server', () => {
+  let upstream: Upstream;
+  let gateway: GatewayUnderTest;
+  let held: { answer: (result: JsonObject) => void }[] = [];
+
+  beforeAll(async () => {
+    upstream = await Upstream.start({
+      tools: [tool('slow'), tool('echo')],
+      onCall: (call) => (call.name === 'slow' ? held.push(call) : call.answer(text(call.session))),
+    });
+    gateway = await startGateway('embedded', {
+      limits: { maxCallerPrograms: 6 },
+      mcpServers: {
+        web: { url: upstream.url },
+        narrow: { url: upstream.url, concurrency: 16, maxWaiting: 32 },
+        pipe: blunt,
+        small: { ...blunt, maxConnections: 2 },
+        files: { command: 'node', args: [filesystem] },
+      },
+    });
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => ['web__echo', 'narrow__echo', 'pipe__pid', 'small__pid'].every((name) => names.includes(name)));
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  const releaseAll = (): void => {
+    for (const call of held) call.answer(text('released'));
+    held = [];
+  };
+
+  it('a question on a standing stream is asked of the session whose connection it is, though only another has a call in flight', async () => {
+    using one = await open(gateway.url, { elicitation: {} });
+    using two = await open(gateway.url, { elicitation: {} });
+    const listening = await one.standing();
+    const session = contentOf(await one.callTool('web__echo'));
+    const other = two.callTool('web__slow');
+    await expect.poll(() => held.length).toBe(1);
+    await upstream.listening.untilSome((heard) => heard === session);
+    upstream.ask(session, 'standing', elicit.method, elicit.params);
+    await listening.untilSome(({ method }) => method === 'elicitation/create');
+    releaseAll();
+    expect((await other).messages).toHaveLength(1);
+  });
+
+  it('what one call without a session made a server ask later is not asked of another', async () => {
+    using client = new ModernClient(gateway.url, { elicitation: {} });
+    expect((await client.call('pipe__seed', { arguments: elicit })).status).toBe(200);
+    const stream: Message[] = [];
+    const holding = client.stream('tools/call', { name: 'pipe__hold', arguments: {} }, (message) => {
+      stream.push(message);
+      return Promise.resolve();
+    });
+    const refused = await gateway.backend.line(/nothing tells whose call of server/);
+    expect(refused).toBeDefined();
+    // Asked once without a name, the server has a connection for each call from then on, and asks whom it means.
+    const { requests, requestState } = required(await client.call('pipe__ask', { arguments: elicit }));
+    const [[key, { method }]] = Object.entries(requests) as unknown as [[string, { readonly method: string }]];
+    expect(method).toBe('elicitation/create');
+    expect(contentOf(await client.call('pipe__ask', { arguments: elicit, requestState, inputResponses: { [key]: { action: 'decline' } } }))).toContain('decline');
+    expect(stream).toEqual([]);
+    client[Symbol.dispose]();
+    await holding.catch(() => undefined);
+  });
+
+  it('roots of one client without a session are never another\'s, with the official filesystem server', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-roots-'));
+    const folders = await Promise.all(['one', 'two'].map(async (name) => {
+      const path = join(folder, name);
+      await mkdir(path);
+      await writeFile(join(path, 'secret.txt'), `secret of ${name}`);
+      return path;
+    }));
+    const read = async (own: string, wanted: string): Promise<Answer> => {
+      using client = new ModernClient(gateway.url, { roots: {} });
+      const params = { name: 'files__read_text_file', arguments: { path: join(wanted, 'secret.txt') } };
+      const first = await client.request('tools/call', params);
+      const { requests, requestState } = required(first);
+      const [[key, { method }]] = Object.entries(requests) as unknown as [[string, { readonly method: string }]];
+      expect(method).toBe('roots/list');
+      return await client.request('tools/call', { ...params, requestState, inputResponses: { [key]: { roots: [{ uri: pathToFileURL(own).href, name: 'own' }] } } });
+    };
+    const [one, two] = folders as [string, string];
+    expect(contentOf(await read(one, one))).toContain('secret of one');
+    expect(contentOf(await read(two, one))).toContain('Access denied');
+    expect(contentOf(await read(two, two))).toContain('secret of two');
+    await rm(folder, { recursive: true });
+  });
+
+  it('a log message that names no request, of a server that two sessions use, reaches neither, but the operator', async () => {
+    using one = await RawClient.open(gateway.url);
+    using two = await RawClient.open(gateway.url);
+    const standing = await Promise.all([one, two].map(async (client) => {
+      await client.request('logging/setLevel', { level: 'debug' });
+      return client.standing();
+    }));
+    const waiting = one.callTool('pipe__hold');
+    const shouted = await two.callTool('pipe__shout', { words: 'card number of two' });
+    await gateway.backend.line(/card number of two/);
+    await two.callTool('pipe__release');
+    expect([...shouted.messages, ...(await waiting).messages, ...standing.flatMap(({ values }) => [...values])].filter(({ method }) => method === 'notifications/message')).toEqual([]);
+  });
+
+  it('a connection of a session\'s own passes its log messages to that session', async () => {
+    using one = await open(gateway.url, { sampling: {} });
+    await one.request('logging/setLevel', { level: 'debug' });
+    const { messages } = await one.callTool('pipe__shout', { words: 'for me' });
+    expect(messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['for me']);
+  });
+
+  it('two sessions with more calls than a server takes leave room for a third', async () => {
+    const clients = await Promise.all([0, 1, 2].map(() => RawClient.open(gateway.url)));
+    const [one, two, three] = clients as [RawClient, RawClient, RawClient];
+    const flood = [one, two].flatMap((client) => Array.from({ length: 40 }, (_, index) => client.callTool('narrow__slow', {}, undefined, index + 10)));
+    const refused = await Promise.race(flood);
+    expect(reasonOf(refused)).toBe('upstream.busy');
+    expect((await three.callTool('narrow__echo')).last.result).toBeDefined();
+    let isOver = false;
+    void Promise.all(flood).then(() => {
+      isOver = true;
+    });
+    await expect.poll(() => {
+      releaseAll();
+      return isOver;
+    }).toBe(true);
+    for (const client of clients) client[Symbol.dispose]();
+  });
+
+  it('programs for callers of their own are bounded by the server and in all; an idle one is closed before anybody is refused', async () => {
+    const clients = await Promise.all(Array.from({ length: 3 }, () => open(gateway.url, { sampling: {} })));
+    const [one, two, three] = clients as [RawClient, RawClient, RawClient];
+    const pid = contentOf(await one.callTool('small__pid'));
+    expect(contentOf(await two.callTool('small__pid'))).not.toBe(pid);
+    expect(contentOf(await three.callTool('small__pid'))).not.toBe(pid);
+    await expect.poll(() => isAlive(Number(pid))).toBe(false);
+    const busy = [two, three].map((client) => client.callTool('small__hold'));
+    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="small"}')).toBe(2);
+    const refused = await one.callTool('small__pid');
+    expect(reasonOf(refused)).toBe('upstream.connections');
+    expect(refused.last.error?.message).toContain('maxConnections (2)');
+    for (const client of [two, three]) await client.callTool('small__release');
+    await Promise.all(busy);
+    const more = await Promise.all(Array.from({ length: 6 }, () => open(gateway.url, { sampling: {} })));
+    const holding = more.map((client) => client.callTool('pipe__hold'));
+    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="pipe"}')).toBe(6);
+    const over = await one.callTool('small__pid');
+    expect(over.last.error?.message).toContain('limits.maxCallerPrograms (6)');
+    for (const client of more) await client.callTool('pipe__release');
+    await Promise.all(holding);
+    for (const client of [...clients, ...more]) await client.delete();
+    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_caller_programs')).toBe(0);
+  });
+
+  it('a session that ends while its connection is being opened leaves no program behind', async () => {
+    const before = await childrenOf(gateway.backend.pid);
+    const client = await open(gateway.url, { sampling: {} });
+    const call = client.callTool('pipe__hold').catch(() => undefined);
+    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_caller_programs')).toBe(1);
+    await client.delete();
+    await call;
+    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_caller_programs')).toBe(0);
+    await expect.poll(() => childrenOf(gateway.backend.pid)).toBeLessThanOrEqual(before);
+  });
+
+  it('an address that would run something is refused to the server, and no user sees it', async () => {
+    using client = await open(gateway.url, { elicitation: { url: {} } });
+    const { messages, last } = await client.callTool('pipe__ask', { method: 'elicitation/create', params: { mode: 'url', elicitationId: 'e', message: 'Open', url: 'javascript:alert(1)' } });
+    expect(messages).toHaveLength(1);
+    expect(JSON.stringify(last.result)).toContain('must be https');
+  });
+});
+
+/** How many programs a process runs. */
+async function childrenOf(pid: number): Promise<number> {
+  return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').length;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
