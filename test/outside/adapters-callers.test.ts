@@ -195,6 +195,34 @@ describe('callers at one server', () => {
     await expect.poll(() => childrenOf(gateway.backend.pid)).toBeLessThanOrEqual(before);
   });
 
+  it('a server that says all the time that its lists changed is asked for them now and then', async () => {
+    using client = await RawClient.open(gateway.url);
+    const before = Number(contentOf(await client.callTool('pipe__lists')));
+    for (let storm = 0; storm < 3; storm += 1) await client.callTool('pipe__change', { times: 4_000 });
+    await expect.poll(async () => Number(contentOf(await client.callTool('pipe__lists'))), { timeout: 10_000 }).toBeGreaterThan(before);
+    expect(Number(contentOf(await client.callTool('pipe__lists'))) - before).toBeLessThan(20);
+  });
+
+  it('a resource that changes all the time is told of now and then, and for the last time after its last change', async () => {
+    using client = await RawClient.open(gateway.url);
+    const heard = await client.standing();
+    const updates = (): number => heard.values.filter(({ method }) => method === 'notifications/resources/updated').length;
+    await client.request('resources/subscribe', { uri: 'blunt://one' });
+    await client.callTool('pipe__update', { uri: 'blunt://one', times: 3_000 });
+    await expect.poll(updates).toBeGreaterThan(1);
+    expect(updates()).toBeLessThan(100);
+  });
+
+  it('log messages by the ten thousand are bounded, and those left out are counted', async () => {
+    using client = await open(gateway.url, { sampling: {} });
+    await client.request('logging/setLevel', { level: 'debug' });
+    const { messages } = await client.callTool('pipe__shout', { words: 'x', times: 20_000 });
+    expect(messages.length).toBeGreaterThan(500);
+    expect(messages.length).toBeLessThan(15_000);
+    const left = (await metricsOf(gateway.backend)).get('omnibus_dropped_messages_total{reason="log_storm"}') ?? 0;
+    expect(left + messages.length).toBeGreaterThan(20_000);
+  });
+
   it('an address that would run something is refused to the server, and no user sees it', async () => {
     using client = await open(gateway.url, { elicitation: { url: {} } });
     const { messages, last } = await client.callTool('pipe__ask', { method: 'elicitation/create', params: { mode: 'url', elicitationId: 'e', message: 'Open', url: 'javascript:alert(1)' } });

@@ -66,7 +66,7 @@ export class Adapter {
   constructor(options: AdapterOptions) {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
-    this.#watching = new Watching({ bus, server, tell: (method, params, connection) => this.#tell(method, params, connection) });
+    this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#questions = new QuestionRelay({ bus, server, wheel });
     this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, connection: () => this.#connection });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
@@ -85,6 +85,7 @@ export class Adapter {
       watching: this.#watching,
       levels: this.#levels,
       take: (context) => this.#instances.take(context),
+      dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
     });
     this.firstAttempt = new Promise((resolve) => {
@@ -237,11 +238,16 @@ export class Adapter {
         this.#levels.set(command.session, command.level);
         return;
       case 'session-ended':
-        this.#forgetSession(command.session);
+        this.forgetSession(command.session);
     }
   }
 
-  #forgetSession(session: SessionKey): void {
+  /** Sessions for which something is kept here. */
+  get sessions(): readonly SessionKey[] {
+    return [...this.#levels.sessions, ...this.#watching.sessions, ...this.#instances.sessions];
+  }
+
+  forgetSession(session: SessionKey): void {
     this.#levels.remove(session);
     this.#watching.forgetSession(session);
     this.#instances.endSession(session);

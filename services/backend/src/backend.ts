@@ -8,6 +8,7 @@ import { Adapter } from './adapter.ts';
 import { Agents } from './transport/agents.ts';
 import { ConnectionBudget } from './budget.ts';
 import { Inlet } from './inlet.ts';
+import { SessionLeases } from './session-leases.ts';
 
 export interface BackendOptions {
   readonly config: Config;
@@ -35,6 +36,7 @@ export class Backend {
   readonly #agents = new Agents();
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heart<BackendPresence>;
+  readonly #leases: SessionLeases;
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
@@ -55,6 +57,14 @@ export class Backend {
         for (const { adapter } of this.#served.values()) void adapter.sayAgain();
       },
     });
+    this.#leases = new SessionLeases({
+      bus: options.bus, wheel: options.wheel, log: options.log,
+      idleSessionMs: () => this.#config.timeouts.idleSession,
+      kept: () => new Set([...this.#served.values()].flatMap(({ adapter }) => [...adapter.sessions])),
+      forget: (session) => {
+        for (const { adapter } of this.#served.values()) adapter.forgetSession(session);
+      },
+    });
     options.metrics.beforeScrape(() => {
       for (const { adapter } of this.#served.values()) adapter.reportLoad();
       options.metrics.callerConnections.set(this.#budget.connections);
@@ -66,6 +76,8 @@ export class Backend {
   async start(): Promise<void> {
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
     await this.#heart.start();
+    // In one process nobody dies alone.
+    if (this.#options.bus.isShared) await this.#leases.start();
   }
 
   /** Resolves when every server is up or has failed its first attempt. */
@@ -107,6 +119,7 @@ export class Backend {
     await Promise.all(this.#leavers);
     this.#leaving = served.map(([name]) => parseServerName(name));
     this.#served.clear();
+    this.#leases.stop();
     this.#heart.stop();
     await this.#agents.destroy();
   }

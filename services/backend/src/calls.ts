@@ -21,6 +21,7 @@ import { outcomeUrlProblem } from './elicitation-url.ts';
 import type { Taken } from './instances.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
+import { RateLimit } from './rate-limit.ts';
 import type { Tasks } from './tasks.ts';
 import type { Watching } from './watching.ts';
 
@@ -38,6 +39,8 @@ export interface CallsOptions {
   readonly levels: LogLevels;
   /** The connection a call goes over. */
   readonly take: (context: ExchangeContext) => Taken;
+  /** A log message of a call is passed to nobody, because there are too many. */
+  readonly dropped: () => void;
   /** Tells the session whose task it is. */
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;
 }
@@ -71,6 +74,8 @@ class Call extends Link {
   place: Place | undefined;
   /** Undefined until it was sent. */
   running: Running | undefined;
+  /** Undefined while its server has said nothing. */
+  logs: RateLimit | undefined;
 
   constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline, span: Span | undefined) {
     super();
@@ -83,6 +88,8 @@ class Call extends Link {
 
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
 const orphanGraceMs = 5_000;
+/** Log messages of one call that pass each second: many for a person, few for the bus. */
+const logsPerSecond = 1_000;
 
 export class Calls {
   readonly #options: CallsOptions;
@@ -224,7 +231,7 @@ export class Calls {
       task: typeof taskId === 'string' ? taskId : undefined,
       ...questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
       progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
-      log: (entry) => call.reply({ kind: 'log', params: entry }),
+      log: (entry) => this.#passLog(call, entry),
       settle: (outcome, requestId) => {
         if (this.#goesOn(call, attempt, outcome)) return;
         end(); // A2
@@ -235,6 +242,12 @@ export class Calls {
     };
     const id = connection.request(command.method, params, waiter, context);
     call.running = { connection, id, end };
+  }
+
+  #passLog(call: Call, params: JsonObject): void {
+    call.logs ??= new RateLimit(logsPerSecond);
+    if (call.logs.take()) call.reply({ kind: 'log', params });
+    else this.#options.dropped();
   }
 
   /** A server of 2026-07-28 that wants something answers, and is asked again with it. @returns false when the answer is final. */

@@ -39,6 +39,8 @@ export interface InstancesOptions {
 interface Instance {
   readonly key: string;
   readonly connection: UpstreamConnection;
+  /** Undefined when it is no session's alone. */
+  readonly session: SessionKey | undefined;
   /** Whose it is: a session; of a request without one, its own key while it runs. */
   user: string;
   /** Of requests without a session: those that may be given the same connection one after the other. */
@@ -156,7 +158,7 @@ export class Instances implements Pool {
     const { create, maxConnections, budget } = this.#options;
     const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
     if (full !== undefined) return full;
-    const instance: Instance = { key, user: made.user, pool: made.pool, connection: create(made.capabilities, made.session), lastUsedAt: performance.now(), calls: 0 };
+    const instance: Instance = { key, session: made.session, user: made.user, pool: made.pool, connection: create(made.capabilities, made.session), lastUsedAt: performance.now(), calls: 0 };
     this.#instances.set(key, instance);
     instance.connection.start();
     this.#closeWhenIdle(instance);
@@ -180,6 +182,11 @@ export class Instances implements Pool {
   /** The connections that carry something for a session. */
   of(session: SessionKey): UpstreamConnection[] {
     return [...this.#instances.values()].filter(({ user }) => user === session).map(({ connection }) => connection);
+  }
+
+  /** Sessions that have connections of their own. */
+  get sessions(): SessionKey[] {
+    return [...this.#instances.values()].filter(({ session }) => session !== undefined).map(({ session }) => session as SessionKey);
   }
 
   endSession(session: SessionKey): void {

@@ -24,6 +24,11 @@ export class LogLevels {
     this.#options = options;
   }
 
+  /** Sessions that have set one. */
+  get sessions(): Iterable<SessionKey> {
+    return this.#levels.keys();
+  }
+
   set(session: SessionKey, level: LogLevel): void {
     this.#change(() => this.#levels.set(session, level));
   }

@@ -28,12 +28,15 @@ export interface ServerWordsOptions {
 
 /** Lines of the operator's log about one server each second: enough to see what it is about, too few to fill a disk. */
 const linesPerSecond = 5;
+/** Log messages outside calls that one session is told of each second: many for a person, few for a client. */
+const logsPerSecond = 100;
 /** Characters of one such line. */
 const maxLineLength = 2_000;
 
 export class ServerWords {
   readonly #options: ServerWordsOptions;
   readonly #lines = new RateLimit(linesPerSecond);
+  readonly #logs = new WeakMap<UpstreamConnection, RateLimit>();
 
   constructor(options: ServerWordsOptions) {
     this.#options = options;
@@ -49,7 +52,7 @@ export class ServerWords {
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
       watching.updated(connection, params['uri']);
     } else if (method === 'notifications/message' && params !== undefined) {
-      this.#passLog(params, session);
+      this.#passLog(connection, params, session);
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
       this.announceTask(connection, params);
     } else if (method === 'notifications/elicitation/complete') {
@@ -74,10 +77,13 @@ export class ServerWords {
     return true;
   }
 
-  #passLog(params: JsonObject, session: SessionKey | undefined): void {
-    const { bus, server, log } = this.#options;
+  #passLog(connection: UpstreamConnection, params: JsonObject, session: SessionKey | undefined): void {
+    const { bus, server, log, metrics } = this.#options;
     if (session !== undefined) {
-      bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+      const logs = this.#logs.get(connection) ?? new RateLimit(logsPerSecond);
+      this.#logs.set(connection, logs);
+      if (!logs.take()) metrics.dropped('log_storm');
+      else bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
     } else if (this.#lines.take()) {
       const left = this.#lines.takeRefused();
       log.info({ words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) }, 'the server said something of no request');

@@ -12,6 +12,10 @@ export class Subscriptions {
     return this.#sessions.keys();
   }
 
+  get allSessions(): SessionKey[] {
+    return [...this.#sessions.values()].flatMap((sessions) => [...sessions]);
+  }
+
   /** @returns true when the server must be told. */
   add(uri: string, session: SessionKey): boolean {
     const sessions = this.#sessions.get(uri);

@@ -3,6 +3,7 @@
  * subscribed, and may know nothing of them on another; one of 2026-07-28 is told of all of them at once.
  */
 import { subjects, type Bus } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { CallCommand, ExchangeOutcome, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 import { Subscriptions } from './subscriptions.ts';
@@ -10,15 +11,28 @@ import { Subscriptions } from './subscriptions.ts';
 export interface WatchingOptions {
   readonly bus: Bus;
   readonly server: ServerName;
+  readonly wheel: DeadlineWheel;
+  /** An update is told to nobody, because there are too many. */
+  readonly dropped: () => void;
   /** Sends a request whose answer changes nothing for us. */
   readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
 }
 
 const invalidParams = -32_602;
+/** One resource is told of once in this time, however often it changes: at once, and again at the end if it changed meanwhile. */
+const updatePauseMs = 200;
+/** Resources of one server that are in such a pause; a server may name any part of what was subscribed. */
+const maxPaused = 1_000;
+
+/** An update that was told a moment ago. */
+interface Pause {
+  changedAgain: boolean;
+}
 
 export class Watching {
   readonly #options: WatchingOptions;
   readonly #subscriptions = new Map<UpstreamConnection, Subscriptions>();
+  readonly #paused = new WeakMap<UpstreamConnection, Map<string, Pause>>();
 
   constructor(options: WatchingOptions) {
     this.#options = options;
@@ -54,14 +68,37 @@ export class Watching {
   }
 
   updated(connection: UpstreamConnection, uri: string): void {
-    const { bus, server } = this.#options;
     const sessions = this.#of(connection).listeners(uri);
-    if (sessions.length > 0) bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, sessions });
+    if (sessions.length === 0) return;
+    const paused = this.#paused.get(connection) ?? new Map<string, Pause>();
+    this.#paused.set(connection, paused);
+    const pause = paused.get(uri);
+    if (pause !== undefined) {
+      pause.changedAgain = true;
+      return;
+    }
+    const { bus, server, wheel, dropped } = this.#options;
+    if (paused.size >= maxPaused) {
+      dropped();
+      return;
+    }
+    bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, sessions });
+    const begun: Pause = { changedAgain: false };
+    paused.set(uri, begun);
+    wheel.schedule(updatePauseMs, () => {
+      paused.delete(uri);
+      if (begun.changedAgain) this.updated(connection, uri);
+    });
   }
 
   /** What the server may have said while nobody listened is told as if it had. */
   missed(connection: UpstreamConnection): void {
     for (const uri of this.#of(connection).uris) this.updated(connection, uri);
+  }
+
+  /** Sessions that listen to something. */
+  get sessions(): SessionKey[] {
+    return [...this.#subscriptions.values()].flatMap((subscriptions) => subscriptions.allSessions);
   }
 
   isNeeded(connection: UpstreamConnection): boolean {

@@ -1,4 +1,5 @@
 import { enabledServers } from '@omnibus/config';
+import { sharingWarning } from '../sharing.ts';
 import { exitConfig, readSettings } from './settings.ts';
 
 /** Checks a configuration without starting anything. */
@@ -12,4 +13,6 @@ export function check(file: string): void {
   const servers = [...enabledServers(settings.config).keys()];
   const profiles = Object.keys(settings.config.profiles);
   process.stdout.write(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
+  const warning = sharingWarning(settings.config);
+  if (warning !== undefined) process.stdout.write(`warning: ${warning}\n`);
 }

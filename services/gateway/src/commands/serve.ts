@@ -3,6 +3,7 @@ import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import type { Sealer } from '@omnibus/session';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
+import { sharingWarning } from '../sharing.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
@@ -61,7 +62,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   await gateway.settled();
   log.info({ part: options.role }, 'ready');
-  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records())}\n`);
+  const warning = sharingWarning(config);
+  if (warning !== undefined) log.warn(warning);
+  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records(), warning)}\n`);
 }
 
 /** Keeps the gateway in step with its file, and with what is discovered besides. */

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { newRequestKey, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { UpstreamConnection, type Waiter } from './connection.ts';
+import { Era } from './dialect/modern/discovery.ts';
+import type { Transport, TransportObserver } from './transport/transport.ts';
+
+/** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
+class OneStream implements Transport {
+  readonly isLegacyOnly = true;
+  readonly closesToCancel = false;
+  readonly sent: JsonRpcMessage[] = [];
+  readonly #observer: TransportObserver;
+
+  constructor(observer: TransportObserver) {
+    this.#observer = observer;
+  }
+
+  say(message: JsonObject): void {
+    this.#observer.message({ jsonrpc: '2.0', ...message }, undefined);
+  }
+
+  request(message: JsonRpcRequest): void {
+    if (message.method !== 'initialize') return;
+    const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'one', version: '1' } };
+    queueMicrotask(() => this.say({ id: message.id, result }));
+  }
+
+  send(message: JsonRpcMessage): void {
+    this.sent.push(message);
+  }
+
+  open = (): Promise<void> => Promise.resolve();
+  close = (): Promise<void> => Promise.resolve();
+  abandon = (): void => undefined;
+  initialized = (): void => undefined;
+}
+
+async function connect() {
+  const transports: OneStream[] = [];
+  const ready = Promise.withResolvers<void>();
+  const logged: (SessionKey | undefined)[] = [];
+  const connection = new UpstreamConnection({
+    server: parseServerName('one'), capabilities: { elicitation: {} }, owner: undefined, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    createTransport: (observer) => {
+      const transport = new OneStream(observer);
+      transports.push(transport);
+      return transport;
+    },
+    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
+    wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
+    observer: {
+      ready: () => ready.resolve(), lost: (problem) => ready.reject(new Error(problem)), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined,
+      notification: (_method, _params, session) => logged.push(session),
+    },
+  });
+  connection.start();
+  await ready.promise;
+  const transport = transports[0] as OneStream;
+  const asked: string[] = [];
+  const begin = (session: SessionKey, name: string): number => {
+    const waiter: Waiter = {
+      session, task: undefined,
+      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session),
+      settle: (_outcome: ExchangeOutcome) => undefined,
+    };
+    return connection.request('tools/call', { name }, waiter, { wantsProgress: false, capabilities: {}, logLevel: undefined });
+  };
+  return { connection, transport, asked, logged, begin };
+}
+
+const question = { id: 'q', method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object' } } };
+const log = { method: 'notifications/message', params: { level: 'error', data: 'x' } };
+
+describe('what a server of one stream says of no request', () => {
+  it('is asked of the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {
+    const { connection, transport, asked, begin } = await connect();
+    const session = newRequestKey();
+    const first = begin(session, 'first');
+    begin(session, 'older');
+    connection.cancel(first, 'enough');
+    begin(session, 'latest');
+    transport.say(question);
+    expect(asked).toEqual(['latest']);
+  });
+
+  it('is refused once a second session has used it, also while one alone has something in flight', async () => {
+    const { connection, transport, asked, logged, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    connection.cancel(begin(one, 'one'), 'over');
+    begin(two, 'two');
+    transport.say(question);
+    transport.say(log);
+    expect(asked).toEqual([]);
+    expect(transport.sent).toMatchObject([{ method: 'notifications/initialized' }, { method: 'notifications/cancelled' }, { id: 'q', error: { data: { reason: 'input.unattributed' } } }]);
+    expect(logged).toEqual([undefined]);
+  });
+
+  it('is told to the one session that has used it, also when it has nothing in flight', async () => {
+    const { connection, transport, logged, begin } = await connect();
+    const session = newRequestKey();
+    connection.cancel(begin(session, 'over'), 'over');
+    transport.say(log);
+    expect(logged).toEqual([session]);
+  });
+});

@@ -1,0 +1,27 @@
+/**
+ * Who shares a program without knowing it. A stdio server is one program for everybody who declared nothing it could ask for: right for one
+ * person's machine, and not where other people connect, since what one of them leaves in the program another may find.
+ */
+import { enabledServers, type Config } from '@omnibus/config';
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Servers whose one program people share who connect from elsewhere; none while only this machine is listened on. */
+function sharedPrograms(config: Config): readonly string[] {
+  if (isOnlyThisMachine(config)) return [];
+  return [...enabledServers(config)].filter(([, { url, isolation }]) => url === undefined && (isolation === 'auto' || isolation === 'shared')).map(([name]) => name);
+}
+
+/** The same in words; undefined where there is nothing to say. */
+export function sharingWarning(config: Config): string | undefined {
+  const servers = sharedPrograms(config);
+  if (servers.length === 0) return undefined;
+  const [is, its] = servers.length === 1 ? ['is one program', 'it keeps'] : ['are one program each', 'they keep'];
+  return `${servers.join(', ')} ${is} for everybody who connects, and callers are not told apart yet: what ${its} of one of them, others may reach. Set "isolation": "session" where that matters.`;
+}
+
+/** Behind proxies that are trusted, others connect although only this machine is listened on. */
+function isOnlyThisMachine({ listen, security }: Config): boolean {
+  const proxies: unknown = 'trustedProxies' in security ? security.trustedProxies : undefined;
+  return loopback.test(listen.slice(0, listen.lastIndexOf(':'))) && !(Array.isArray(proxies) && proxies.length > 0);
+}
