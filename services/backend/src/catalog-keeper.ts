@@ -57,6 +57,9 @@ export class CatalogKeeper {
   /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
   #more: CatalogLists = noLists;
 
+  /** Who waits for the next reading to end. */
+  readonly #awaited: (() => void)[] = [];
+
   constructor(options: CatalogKeeperOptions) {
     this.#options = options;
     this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
@@ -81,7 +84,7 @@ export class CatalogKeeper {
     this.#record = { ...this.#record, revision, capabilities, ...(instructions === undefined ? {} : { instructions }) };
     for (const kind of changeKinds) this.#stale.add(kind);
     this.#readAt = -Infinity;
-    await this.#readStale();
+    await this.#untilRead();
   }
 
   /** The server has said that a list changed. */
@@ -106,7 +109,7 @@ export class CatalogKeeper {
   /** Resolves when the lists of a kind have been read again. */
   async refresh(kind: ChangeKind): Promise<void> {
     this.#stale.add(kind);
-    await this.#readStale();
+    await this.#untilRead();
   }
 
   tool(name: string): ToolEntry | undefined {
@@ -161,6 +164,14 @@ export class CatalogKeeper {
     return this.#reading;
   }
 
+  /** Resolves when what is stale now has been read: a server that announces changes without end holds nobody up. */
+  #untilRead(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaited.push(resolve);
+    void this.#readStale().then(resolve);
+    return promise;
+  }
+
   async #readRounds(): Promise<void> {
     const { connection, wheel } = this.#options;
     while (!this.#isRetired) {
@@ -182,12 +193,15 @@ export class CatalogKeeper {
   async #readBase(): Promise<void> {
     const base = this.#options.connection();
     const kinds = [...this.#stale];
+    const awaited = this.#awaited.splice(0);
     this.#stale.clear();
     const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]), base);
-    if (!base.isReady) return;
-    this.#common = { ...this.#common, ...lists };
-    const { problem: _problem, ...record } = this.#record;
-    await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
+    if (base.isReady) {
+      this.#common = { ...this.#common, ...lists };
+      const { problem: _problem, ...record } = this.#record;
+      await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
+    }
+    for (const resolve of awaited) resolve();
   }
 
   /** Reads what a connection with capabilities of its own is offered. */
