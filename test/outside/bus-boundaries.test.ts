@@ -1,6 +1,6 @@
 /** What nobody caught is caught in the end. */
 import { expect, it } from 'vitest';
-import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { fixturePath, root, sealing, startProcess } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -42,7 +42,7 @@ it('a gateway on stdin and stdout goes on after a fault that nobody caught', asy
 
 it('an exception while a gateway starts ends it', async () => {
   const file = await writeConfig({ mcpServers: {}, admin: '127.0.0.1:0', listen: '127.0.0.1:0', bus: 'nats://127.0.0.1:1' });
-  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', file], environment);
+  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', file], { ...sealing, ...environment });
   await running.line(/waiting for the bus/);
   const status = new Promise((resolve) => {
     running.child.once('close', resolve);
