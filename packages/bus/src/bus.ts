@@ -103,7 +103,16 @@ export interface KeyValue<Value> {
   create(key: string, value: Value): Promise<number>;
   /** @throws {BusError} `revision-conflict` when the key has another revision. */
   update(key: string, value: Value, revision: number): Promise<number>;
-  delete(key: string): Promise<void>;
+  /**
+   * Writes a key that is forgotten, as when it has reached the bucket's age or the store was lost: one that was deleted stays deleted.
+   * @throws {BusError} `revision-conflict` when the key exists or was deleted.
+   */
+  restore(key: string, value: Value): Promise<number>;
+  /**
+   * @param revision of what is deleted; whatever there is, when left out.
+   * @throws {BusError} `revision-conflict` when the key has another revision.
+   */
+  delete(key: string, revision?: number): Promise<void>;
   /** Hears every present value, then every change. Resolves when the present ones have been heard. */
   watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch>;
 }

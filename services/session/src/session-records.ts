@@ -2,9 +2,12 @@
  * The records sessions are revived from, one key a session. A worker writes those of its own sessions only, each write on
  * top of its last: one that fails because another worker wrote says that the session is that one's now. A record that cannot
  * be written, because the store is full or has no leader, is written later; the session goes on meanwhile.
+ *
+ * A record that is not there says nothing of itself. One that was deleted was deleted by whoever held the session then; one
+ * that is forgotten, because it reached the bucket's age or the store was lost, is written again.
  */
 import { BusError, type KeyValue } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
@@ -13,8 +16,19 @@ interface Held {
   revision: number | undefined;
   /** What is to be written next. */
   next: SessionRecord | undefined;
-  /** Writes of one record follow each other. */
-  writing: Promise<void> | undefined;
+  /** What was written last, or is being written: what is forgotten is written again. */
+  latest: SessionRecord;
+  /** When that was. */
+  writtenAt: number;
+  /** Whether it is still ours is to be found out. */
+  isDoubtful: boolean;
+  /** Work on one record follows each other. */
+  working: Promise<void> | undefined;
+  /** The one attempt that is to come after one that failed. */
+  retry: Deadline | undefined;
+  failures: number;
+  /** The session has ended: what is left to do is to remove its record. */
+  isEnded: boolean;
 }
 
 /** As the worker wrote it that held the session then. */
@@ -23,32 +37,45 @@ interface Recorded {
   readonly revision: number;
 }
 
-/** A client does not wait longer than this for its session to be recorded. */
+/** A client does not wait longer than this for its session to be recorded; it is written later. */
 const createMs = 1_000;
-const retryMs = 2_000;
+/** Between two attempts while the store fails. */
+const retryMs = { minMs: 1_000, maxMs: 30_000 };
+/** A record is written again long before it is forgotten, at this part of the bucket's age; looked for twice as often. */
+const refreshAt = 1 / 4;
+/** Records written again at once, so that old sessions do not come all together. */
+const refreshedAtOnce = 50;
 
 export interface SessionRecordsOptions {
   readonly records: KeyValue<SessionRecord>;
   readonly worker: WorkerId;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** The session is another worker's now. */
+  /** Of the bucket; undefined where nothing is forgotten. */
+  readonly maxAgeMs: number | undefined;
+  /** The session is another worker's now, or has been ended by one. */
   readonly taken: (key: SessionKey) => void;
 }
 
 export class SessionRecords {
   readonly #options: SessionRecordsOptions;
   readonly #held = new Map<SessionKey, Held>();
+  #refresh: Deadline | undefined;
 
   constructor(options: SessionRecordsOptions) {
     this.#options = options;
+    this.#refreshLater();
+  }
+
+  stop(): void {
+    this.#refresh?.cancel();
   }
 
   /** Resolves when it is written, or when the client is not to wait longer for that. */
   create(key: SessionKey, record: SessionRecord): Promise<void> {
-    const held: Held = { revision: undefined, next: record, writing: undefined };
-    this.#held.set(key, held);
-    const written = this.#write(key, held);
+    const held = this.#hold(key, record, undefined);
+    held.next = record;
+    const written = this.#work(key, held);
     return new Promise((resolve) => {
       const limit = this.#options.wheel.schedule(createMs, resolve);
       void written.then(() => {
@@ -60,35 +87,33 @@ export class SessionRecords {
 
   save(key: SessionKey, record: SessionRecord): void {
     const held = this.#held.get(key);
-    if (held === undefined) return;
+    if (held === undefined || held.isEnded) return;
     held.next = record;
-    void this.#write(key, held);
+    // While the store fails, one attempt at a time is enough.
+    if (held.retry === undefined) void this.#work(key, held);
   }
 
-  /** Finds out whether the session is still ours. */
-  async verify(key: SessionKey): Promise<void> {
+  /** Finds out whether the session is still ours; tried until that is known. Resolves after the first attempt. */
+  verify(key: SessionKey): Promise<void> {
     const held = this.#held.get(key);
-    await held?.writing;
-    try {
-      if (held === undefined || held.revision === undefined || this.#held.get(key) !== held) return;
-      await this.#lookUp(key, held);
-    } catch (error) {
-      this.#options.log.warn({ err: error, session: key }, 'whether a session is still held here could not be found out');
-    }
+    if (held === undefined || held.isEnded) return Promise.resolve();
+    held.isDoubtful = true;
+    return this.#work(key, held);
   }
 
-  /** The session has ended. */
+  /** The session has ended; its record goes, unless it is another worker's by now. */
   remove(key: SessionKey): void {
     const held = this.#held.get(key);
     if (held === undefined) return;
-    this.#held.delete(key);
-    void (held.writing ?? Promise.resolve()).then(() => this.#options.records.delete(key)).catch((error: unknown) => this.#options.log.error({ err: error, session: key }, 'the record of an ended session could not be removed'));
+    held.isEnded = true;
+    if (held.retry === undefined) void this.#work(key, held);
   }
 
   /** The session goes on elsewhere. Resolves when what can be written is. */
   async release(key: SessionKey): Promise<void> {
     const held = this.#held.get(key);
-    await held?.writing;
+    await held?.working;
+    held?.retry?.cancel();
     this.#held.delete(key);
   }
 
@@ -104,8 +129,9 @@ export class SessionRecords {
    */
   async adopt(key: SessionKey, { value, revision }: Recorded): Promise<boolean> {
     const { records, worker } = this.#options;
+    const record = { ...value, worker };
     try {
-      this.#held.set(key, { revision: await records.update(key, { ...value, worker }, revision), next: undefined, writing: undefined });
+      this.#hold(key, record, await records.update(key, record, revision));
       return true;
     } catch (error) {
       if (isConflict(error)) return false;
@@ -113,50 +139,121 @@ export class SessionRecords {
     }
   }
 
-  #write(key: SessionKey, held: Held): Promise<void> {
-    held.writing ??= this.#writeAll(key, held).finally(() => {
-      held.writing = undefined;
-    });
-    return held.writing;
+  #hold(key: SessionKey, latest: SessionRecord, revision: number | undefined): Held {
+    this.#held.get(key)?.retry?.cancel();
+    const held: Held = { revision, next: undefined, latest, writtenAt: performance.now(), isDoubtful: false, working: undefined, retry: undefined, failures: 0, isEnded: false };
+    this.#held.set(key, held);
+    return held;
   }
 
-  async #writeAll(key: SessionKey, held: Held): Promise<void> {
-    const { records, wheel, log } = this.#options;
-    while (held.next !== undefined && this.#held.get(key) === held) {
-      const record = held.next;
-      held.next = undefined;
-      try {
-        held.revision = held.revision === undefined ? await records.create(key, record) : await records.update(key, record, held.revision);
-      } catch (error) {
-        held.next ??= record;
-        if (isConflict(error) && await this.#isOurs(key, held)) continue;
-        if (this.#held.get(key) !== held) return;
-        log.error({ err: error, session: key }, 'a session could not be recorded; until it is, it will not outlive this worker');
-        wheel.schedule(retryMs, () => void this.#write(key, held));
-        return;
-      }
-    }
+  #work(key: SessionKey, held: Held): Promise<void> {
+    held.working ??= this.#workOff(key, held);
+    return held.working;
   }
 
-  /** A write that was given up may have been done all the same. */
-  async #isOurs(key: SessionKey, held: Held): Promise<boolean> {
+  /** Does all there is to do, or has it done later. */
+  async #workOff(key: SessionKey, held: Held): Promise<void> {
+    await Promise.resolve(); // So that it has begun before it can have ended.
+    held.retry?.cancel();
+    held.retry = undefined;
     try {
-      return await this.#lookUp(key, held);
-    } catch {
-      return false; // The write is tried again later, and so is this.
+      while (this.#held.get(key) === held) {
+        if (held.isEnded) await this.#delete(key, held);
+        else if (held.isDoubtful) await this.#lookUp(key, held);
+        else if (held.next !== undefined) await this.#write(key, held, held.next);
+        else return;
+        held.failures = 0;
+      }
+    } catch (error) {
+      if (this.#held.get(key) !== held) return;
+      const { log, wheel } = this.#options;
+      const what = held.isEnded ? 'the record of an ended session could not be removed'
+        : held.isDoubtful ? 'whether a session is still held here could not be found out' : 'a session could not be recorded; until it is, it will not outlive this worker';
+      log.error({ err: error, session: key, failures: held.failures }, what);
+      held.retry = wheel.schedule(backoffMs(held.failures, retryMs, Math.random()), () => void this.#work(key, held));
+      held.failures += 1;
+    } finally {
+      held.working = undefined;
     }
   }
 
-  async #lookUp(key: SessionKey, held: Held): Promise<boolean> {
-    const entry = await this.#options.records.get(key);
-    if (this.#held.get(key) !== held) return false;
-    if (entry?.value.worker === this.#options.worker) {
+  async #write(key: SessionKey, held: Held, record: SessionRecord): Promise<void> {
+    const { records } = this.#options;
+    held.next = undefined;
+    held.latest = record;
+    held.writtenAt = performance.now();
+    try {
+      held.revision = held.revision === undefined ? await records.create(key, record) : await records.update(key, record, held.revision);
+    } catch (error) {
+      held.next ??= record;
+      // Another worker's, forgotten, or a write that was given up and was done all the same.
+      if (!isConflict(error)) throw error;
+      held.isDoubtful = true;
+    }
+  }
+
+  async #delete(key: SessionKey, held: Held): Promise<void> {
+    try {
+      if (held.revision !== undefined) await this.#options.records.delete(key, held.revision);
+      this.#held.delete(key);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      const entry = await this.#options.records.get(key);
+      // What is another worker's is that one's to remove.
+      if (entry?.value.worker === this.#options.worker) held.revision = entry.revision;
+      else this.#held.delete(key);
+    }
+  }
+
+  async #lookUp(key: SessionKey, held: Held): Promise<void> {
+    const { records, worker, taken } = this.#options;
+    const entry = await records.get(key);
+    if (this.#held.get(key) !== held) return;
+    let isOurs = entry?.value.worker === worker;
+    if (entry !== undefined) held.revision = entry.revision;
+    else if (held.revision === undefined) isOurs = true; // It was never written.
+    else isOurs = await this.#restore(key, held);
+    if (this.#held.get(key) !== held) return;
+    held.isDoubtful = false;
+    if (isOurs) return;
+    this.#held.delete(key);
+    taken(key);
+  }
+
+  /** @returns false when the record was deleted: the session was ended where it was held meanwhile. */
+  async #restore(key: SessionKey, held: Held): Promise<boolean> {
+    try {
+      held.revision = await this.#options.records.restore(key, held.next ?? held.latest);
+      held.writtenAt = performance.now();
+      held.next = undefined;
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      // Deleted, or written by somebody this very moment.
+      const entry = await this.#options.records.get(key);
+      if (entry?.value.worker !== this.#options.worker) return false;
       held.revision = entry.revision;
       return true;
     }
-    this.#held.delete(key);
-    this.#options.taken(key);
-    return false;
+  }
+
+  /** What is not written again is forgotten, and the session with it when its worker goes. */
+  #refreshLater(): void {
+    const { maxAgeMs, wheel } = this.#options;
+    if (maxAgeMs === undefined) return;
+    this.#refresh = wheel.schedule(maxAgeMs * refreshAt / 2, () => {
+      void this.#refreshAll(performance.now() - maxAgeMs * refreshAt).finally(() => this.#refreshLater());
+    });
+  }
+
+  async #refreshAll(writtenBefore: number): Promise<void> {
+    const old = [...this.#held].filter(([, { writtenAt, isEnded }]) => !isEnded && writtenAt < writtenBefore);
+    for (let start = 0; start < old.length; start += refreshedAtOnce) {
+      await Promise.all(old.slice(start, start + refreshedAtOnce).map(([key, held]) => {
+        held.next ??= held.latest;
+        return held.retry === undefined ? this.#work(key, held) : undefined;
+      }));
+    }
   }
 }
 

@@ -87,7 +87,7 @@ export class SessionWorker {
     });
     const worker = newWorkerId('session');
     this.#worker = worker;
-    this.#records = new SessionRecords({ records, worker, wheel, log, taken: (key) => this.#lose(key) });
+    this.#records = new SessionRecords({ records, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#lose(key) });
     this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#verify() });
     this.#peers = new Peers({ bus, wheel, worker });
     this.#watch = new ExchangeWatch({
@@ -187,6 +187,7 @@ export class SessionWorker {
     await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
     const { drain } = this.#config.timeouts;
     this.#watch.stop();
+    this.#records.stop();
     const { bus } = this.#options;
     if (!bus.isShared) {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);

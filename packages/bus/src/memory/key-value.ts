@@ -1,41 +1,73 @@
 import { BusError } from '../errors.ts';
 import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
 
+/** Deleted keys that are remembered; NATS keeps the marks of more, for as long as the bucket's age. */
+const maxDeleted = 10_000;
+
+interface Stored<Value> extends KeyValueEntry<Value> {
+  /** When it is forgotten. */
+  readonly until: number;
+}
+
 export class MemoryKeyValue<Value> implements KeyValue<Value> {
-  readonly #entries = new Map<string, KeyValueEntry<Value>>();
+  readonly #entries = new Map<string, Stored<Value>>();
+  /** The key that was deleted longest ago first. */
+  readonly #deleted = new Set<string>();
+  readonly #maxAgeMs: number;
   readonly #watchers = new Set<(change: KeyValueChange<Value>) => void>();
   readonly #deliver: (delivery: () => void) => void;
   #revision = 0;
 
-  constructor(deliver: (delivery: () => void) => void) {
+  constructor(deliver: (delivery: () => void) => void, maxAgeMs = Infinity) {
     this.#deliver = deliver;
+    this.#maxAgeMs = maxAgeMs;
+  }
+
+  #read(key: string): KeyValueEntry<Value> | undefined {
+    const stored = this.#entries.get(key);
+    if (stored === undefined) return undefined;
+    const { until, ...entry } = stored;
+    if (performance.now() < until) return entry;
+    this.#entries.delete(key);
+    return undefined;
   }
 
   get(key: string): Promise<KeyValueEntry<Value> | undefined> {
-    return Promise.resolve(this.#entries.get(key));
+    return Promise.resolve(this.#read(key));
   }
 
   put(key: string, value: Value): Promise<number> {
     this.#revision += 1;
     const entry = { key, value, revision: this.#revision };
-    this.#entries.set(key, entry);
+    this.#entries.set(key, { ...entry, until: performance.now() + this.#maxAgeMs });
+    this.#deleted.delete(key);
     this.#announce({ kind: 'put', ...entry });
     return Promise.resolve(entry.revision);
   }
 
   create(key: string, value: Value): Promise<number> {
-    if (this.#entries.has(key)) return Promise.reject(new BusError('revision-conflict', `key ${key} exists`));
+    if (this.#read(key) !== undefined) return Promise.reject(new BusError('revision-conflict', `key ${key} exists`));
     return this.put(key, value);
   }
 
   update(key: string, value: Value, revision: number): Promise<number> {
-    if (this.#entries.get(key)?.revision !== revision) {
+    if (this.#read(key)?.revision !== revision) {
       return Promise.reject(new BusError('revision-conflict', `key ${key} is not at revision ${revision}`));
     }
     return this.put(key, value);
   }
 
-  delete(key: string): Promise<void> {
+  restore(key: string, value: Value): Promise<number> {
+    return this.#deleted.has(key) ? Promise.reject(new BusError('revision-conflict', `key ${key} was deleted`)) : this.create(key, value);
+  }
+
+  delete(key: string, revision?: number): Promise<void> {
+    if (revision !== undefined && this.#read(key)?.revision !== revision) {
+      return Promise.reject(new BusError('revision-conflict', `key ${key} is not at revision ${revision}`));
+    }
+    this.#deleted.delete(key);
+    this.#deleted.add(key);
+    if (this.#deleted.size > maxDeleted) this.#deleted.delete(this.#deleted.keys().next().value as string);
     if (this.#entries.delete(key)) {
       this.#revision += 1;
       this.#announce({ kind: 'delete', key });
@@ -49,8 +81,9 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
       if (open) observer(change);
     };
     this.#watchers.add(guarded);
+    const present = [...this.#entries.keys()].flatMap((key) => this.#read(key) ?? []);
     // One delivery each: an observer that throws over one hears the others.
-    for (const entry of [...this.#entries.values()]) this.#deliver(() => guarded({ kind: 'put', ...entry }));
+    for (const entry of present) this.#deliver(() => guarded({ kind: 'put', ...entry }));
     return new Promise((resolve) => {
       this.#deliver(() => resolve({
         close: () => {

@@ -62,6 +62,10 @@ export async function readClockSkew(connection: NatsConnection): Promise<number>
   return entry === null ? 0 : entry.created.getTime() - (before + after) / 2;
 }
 
+function ofConflict(key: string, error: unknown): unknown {
+  return error instanceof JetStreamApiError && error.code === wrongLastSequence ? new BusError('revision-conflict', `key ${key} was changed by somebody else`, error) : error;
+}
+
 interface Stores<Value> {
   readonly name: string;
   readonly bucket: KV;
@@ -114,8 +118,17 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return this.#store(key, value, (bytes) => this.#bucket.update(key, bytes, revision));
   }
 
-  async delete(key: string): Promise<void> {
-    await this.#bucket.delete(key);
+  /** A deleted key leaves a mark, which has a sequence; only one that is forgotten has none. */
+  restore(key: string, value: Value): Promise<number> {
+    return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes, { previousSeq: 0 }));
+  }
+
+  async delete(key: string, revision?: number): Promise<void> {
+    try {
+      await this.#bucket.delete(key, revision === undefined ? {} : { previousSeq: revision });
+    } catch (error) {
+      throw ofConflict(key, error);
+    }
     await this.#purgeParts(key, '');
   }
 
@@ -197,10 +210,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       await this.#purgeParts(key, generation);
       return revision;
     } catch (error) {
-      if (error instanceof JetStreamApiError && error.code === wrongLastSequence) {
-        throw new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
-      }
-      throw error;
+      throw ofConflict(key, error);
     }
   }
 

@@ -273,6 +273,31 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
         expect((await store.get('a'))?.value).toEqual({ text: 'two' });
       });
 
+      it('deletes only what has the revision that is named', async () => {
+        const [near, far] = [await bus.near.keyValue(bucket), await bus.far.keyValue(bucket)];
+        const first = await near.create('a', { text: 'one' });
+        const second = await far.update('a', { text: 'two' }, first);
+        await expect(near.delete('a', first)).rejects.toMatchObject({ kind: 'revision-conflict' });
+        expect((await near.get('a'))?.value).toEqual({ text: 'two' });
+        await far.delete('a', second);
+        expect(await near.get('a')).toBeUndefined();
+      });
+
+      it('forgets a key at its age, and restores what is forgotten, but nothing that was deleted', async () => {
+        const aging: Bucket<{ readonly text: string }> = { name: `${bucket.name}-aging`, isSmall: true, maxAgeMs: 300 };
+        const store = await bus.near.keyValue(aging);
+        await store.create('a', { text: 'one' });
+        await expect(store.restore('a', { text: 'again' })).rejects.toMatchObject({ kind: 'revision-conflict' });
+        await expect.poll(() => store.get('a'), { timeout: 5_000 }).toBeUndefined();
+        const revision = await store.restore('a', { text: 'back' });
+        expect(await store.get('a')).toEqual({ key: 'a', value: { text: 'back' }, revision });
+        const kept = await bus.near.keyValue(bucket);
+        await kept.create('b', { text: 'one' });
+        await kept.delete('b');
+        await expect(kept.restore('b', { text: 'again' })).rejects.toMatchObject({ kind: 'revision-conflict' });
+        await kept.create('b', { text: 'anew' });
+      });
+
       it('shows a watcher every present value, then every change', async () => {
         const near = await bus.near.keyValue(bucket);
         const far = await bus.far.keyValue(bucket);
