@@ -4,7 +4,7 @@
  */
 import { backendPresence, callCommand, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
-  adoptCommand, adoptReply, findCommand, findReply, heldRequests, heldStreams, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
+  adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
 } from './shapes/session-messages.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
@@ -26,9 +26,11 @@ export const families = {
   'session-open-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
   'session-adopt': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
   'session-adopt-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
-  'session-find': { tokens: [], from: 'session', to: 'every session worker', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once, of the one that holds it', reply: findReply },
+  'session-find': { tokens: ['worker'], from: 'session', to: 'each session worker that may be there', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once', reply: findReply },
   'session-taken': { tokens: ['worker'], from: 'session', to: 'the worker that held the session before', carries: 'TakenNotice', request: takenNotice, answers: 'nothing' },
   presence: { tokens: [], from: 'session', to: 'every edge', carries: 'Presence', request: presence, answers: 'nothing' },
+  'edge-presence': { tokens: [], from: 'edge', to: 'every session worker', carries: 'EdgePresence', request: presence, answers: 'nothing' },
+  'edge-readers': { tokens: ['edge'], from: 'session', to: 'an edge that streams are read at', carries: 'HeldReaders', request: heldReaders, answers: 'HeldReaders, once', reply: heldReaders },
   session: { tokens: ['worker'], from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', request: sessionMessage, answers: 'StreamFrame, many', reply: streamFrame },
   'session-streams': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', request: heldStreams, answers: 'HeldStreams, once', reply: heldStreams },
   'session-late': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'LateMessage', request: lateMessage, answers: 'LateReply, once', reply: lateReply },

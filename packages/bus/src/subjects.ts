@@ -45,12 +45,16 @@ export const subjects = {
   sessionOpen: ofAnyWorker('session-open', 'session-open-at'),
   /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
   sessionAdopt: ofAnyWorker('session-adopt', 'session-adopt-at'),
-  /** A session of which there is no record: does a session worker hold it? */
-  sessionFind: forEveryone(of('session-find')),
+  /** A session of which there is no record: does this session worker hold it? */
+  sessionFind: ofWorker('session-find'),
   /** For the worker that held a session: another one does now. */
   sessionTaken: ofWorker('session-taken'),
   /** Signs of life of session workers, for every edge. */
   presence: of('presence'),
+  /** Signs of life of edges, for every session worker. */
+  edgePresence: of('edge-presence'),
+  /** For an edge: which of these streams does it still read? */
+  edgeReaders: ofWorker('edge-readers'),
   /** What a client sends within a session, for the worker that holds it. */
   session: ofWorker('session'),
   /** For a worker that held a session before: what it has still open. */

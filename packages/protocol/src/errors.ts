@@ -68,6 +68,7 @@ export const errorTable = {
   'input.limit': row(-32603, 200, 'same', 'A server asked more of a client at once than one call may ask.'),
   'input.timeout': row(-32603, 200, 'never', 'The client did not answer a server within timeouts.human.'),
   'question.lost': row(-32603, 410, 'never', 'The call that asked the question is gone with the part of the gateway that held it. The answer was not used.'),
+  'command.unknown': row(-32603, 503, 'same', 'A newer part of the gateway asked an older one for something that it does not know.'),
   'gateway.unavailable': row(-32603, 503, 'same', 'No part of the gateway is there to take the request.'),
   'gateway.draining': row(-32603, 503, 'same', 'The gateway is stopping.'),
   'gateway.interrupted': row(-32603, 502, 'unknown-outcome', 'The part of the gateway that served the request is gone.'),

@@ -55,6 +55,8 @@ export type SessionCommand =
 export interface SessionMessage {
   readonly key: SessionKey;
   readonly command: SessionCommand;
+  /** Where the client is connected; left out in one process. */
+  readonly edge?: WorkerId | undefined;
 }
 
 /**
@@ -140,13 +142,13 @@ export type AdoptReply =
   /** This worker cannot take it; another may. */
   | { readonly outcome: 'busy' };
 
-/** Asks every session worker whether it holds a session of which there is no record yet; only one that does answers. */
+/** Asks a session worker whether it holds a session of which there is no record. */
 export interface FindCommand {
   readonly key: SessionKey;
 }
 
 export interface FindReply {
-  readonly worker: WorkerId;
+  readonly isHeld: boolean;
 }
 
 /** Tells the worker that held a session that another one does now. */
@@ -172,4 +174,12 @@ export interface Presence {
   readonly isLeaving: boolean;
   /** How often it had lost the bus and found it again. */
   readonly reconnects: number;
+}
+
+/** An edge's sign of life, every `presenceMs`. */
+export type EdgePresence = Presence;
+
+/** A question about connections that read streams of sessions, and the answer: those that an edge still has. */
+export interface HeldReaders {
+  readonly readers: readonly StreamId[];
 }

@@ -85,6 +85,11 @@ export class Metrics {
   readonly sessionsOpened = this.#counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
   readonly sessionsAdopted = this.#counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
   readonly sessionsExpired = this.#counter('omnibus_sessions_expired_total', 'Sessions ended because nothing happened in them for too long.', []);
+  readonly sessionsShed = this.#counter('omnibus_sessions_shed_total', 'Sessions ended to make room for new ones, by whether they had ever been used; they are among the expired.', ['kind']);
+  readonly sessionBytes = this.#gauge('omnibus_session_bytes', 'Bytes kept of what clients declared and subscribed to (limits.maxSessionBytes).', []);
+  readonly keptFrameBytes = this.#gauge('omnibus_kept_bytes', 'Bytes of messages kept for clients that come back to a stream or have none open (limits.maxKeptBytes).', []);
+  readonly keptDropped = this.#counter('omnibus_kept_streams_dropped_total', 'Streams of which what was kept was let go before its time, by whose bound was reached: of a session, or of the process.', ['bound']);
+  readonly streamsDetached = this.#counter('omnibus_client_streams_detached_total', 'Streams whose edge was gone, or did not read them any more, without having said so.', []);
   readonly streams = this.#gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
   readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams that clients came back to after their worker was gone.', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);

@@ -8,12 +8,12 @@
  *      when it changes nothing by being repeated.
  *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
-import { gatewayFaultOf, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
+import { gatewayFaultOf, Heart, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, repeatableMethods,
-  type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId,
+  fault, newWorkerId, repeatableMethods,
+  type EdgePresence, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
@@ -74,6 +74,10 @@ export class SessionDoor {
   readonly #modern: ModernDoor;
   readonly #workers: PresenceWatch<Presence>;
   readonly #owners: OwnerSearch;
+  /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
+  readonly #self = newWorkerId('edge');
+  readonly #heart: Heart<EdgePresence>;
+  #readers: Subscription | undefined;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
@@ -100,17 +104,30 @@ export class SessionDoor {
       },
     });
     this.#modern = new ModernDoor({ bus, wheel, log, workers: this.#workers });
+    this.#heart = new Heart({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
     this.#owners = new OwnerSearch({ bus, wheel, log, workers: this.#workers });
   }
 
   async start(): Promise<void> {
     // In one process nobody dies alone.
     if (!this.#bus.isShared) return;
+    this.#readers = await this.#bus.subscribe(subjects.edgeReaders(this.#self), ({ readers }, reply) => {
+      const held = new Set(this.#open.toArray().flatMap(({ command }) => ('stream' in command ? [command.stream] : [])));
+      reply({ readers: readers.filter((reader) => held.has(reader)) });
+    });
     await this.#workers.start();
+    await this.#heart.start();
   }
 
   stop(): void {
     this.#workers.stop();
+    this.#heart.stop();
+    this.#readers?.close();
+  }
+
+  /** Where a command comes from; in one process there is one edge. */
+  get #from(): { readonly edge?: WorkerId } {
+    return this.#bus.isShared ? { edge: this.#self } : {};
   }
 
   /** What waits for its answer here. */
@@ -123,12 +140,26 @@ export class SessionDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return enter(this.#open, new Passage(address, command, observer), (passage) => this.#send(passage));
+    const passage = new Passage(address, command, observer);
+    const entered = enter(this.#open, passage, (each) => this.#send(each));
+    if (command.kind !== 'attach') return entered;
+    return {
+      close: () => {
+        const wasOpen = this.#open.has(passage);
+        entered.close();
+        // Also where its reader is gone before it was said to be attached: nobody else knows of it.
+        if (wasOpen) this.#tellDetached(passage, command);
+      },
+    };
   }
 
   /** Tells the worker that holds the session; lost when there is none. */
   tell({ key, owner }: SessionAddress, command: SessionCommand): void {
     if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
+  }
+
+  #tellDetached({ address: { key }, sentTo }: Passage, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
+    if (this.#bus.connected && sentTo !== undefined) this.#bus.publish(subjects.session(sentTo), { key, command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream } });
   }
 
   /** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
@@ -183,7 +214,7 @@ export class SessionDoor {
       passage.unanswered = 0;
       passage.waitsSince = undefined;
       passage.sentTo = owner;
-      passage.pending = this.#bus.request(subjects.session(owner), { key, command: passage.attempts === 1 ? command : continued(passage) }, this.#hearing(passage));
+      passage.pending = this.#bus.request(subjects.session(owner), { key, command: passage.attempts === 1 ? command : continued(passage), ...this.#from }, this.#hearing(passage));
     }
   }
 
@@ -238,7 +269,7 @@ export class SessionDoor {
     passage.pending.close();
     passage.attempts += 1;
     const hearing = this.#hearing(passage);
-    passage.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } } }, {
+    passage.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } }, ...this.#from }, {
       ...hearing,
       reply: (frame) => {
         // It had said everything, and kept nothing of it, or has given the session up.

@@ -1,5 +1,5 @@
 /** Where the messages to one HTTP request of the client go. */
-import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type SessionCommand } from '@omnibus/protocol';
+import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type SessionCommand, type WorkerId } from '@omnibus/protocol';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -15,9 +15,9 @@ export class PostStream {
   readonly trace: string | undefined;
 
   /** @param requests in it, which are to be answered. */
-  constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable) {
+  constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable, edge?: WorkerId) {
     this.trace = command.kind === 'post' ? command.trace : undefined;
-    this.#stream = new ResumableStream(id, reply, table.keeper, sentUpTo);
+    this.#stream = new ResumableStream(id, reply, table.home, sentUpTo, edge);
     this.#table = table;
     this.#openRequests = requests;
     if (requests > 0) table.add(this.#stream);

@@ -6,6 +6,7 @@ import type { Caller, ExchangeId, LateReply, Limits, PostedMessage, QuestionId, 
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
+import type { FrameBudget } from './kept-frames.ts';
 import type { Sealer } from './sealer.ts';
 
 export interface SessionHost {
@@ -14,6 +15,10 @@ export interface SessionHost {
   readonly limits: Limits;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** What is kept of streams that clients may come back to. */
+  readonly frames: FrameBudget;
+  /** Whether signs of life of an edge are heard. */
+  readonly isEdgeThere: (edge: WorkerId) => boolean;
   /** Undefined where nobody traces. */
   readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;
@@ -30,7 +35,9 @@ export interface SessionHost {
    * @param worker as a client names it: only one that is known is asked.
    * @param heldBefore the one that the session's record named.
    */
-  readonly passOn: (key: SessionKey, worker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage) => Promise<LateReply['outcome']>;
+  readonly passOn: (key: SessionKey, worker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage) => Promise<LateReply['outcome'] | 'silence'>;
+  /** Whether the process may keep so many bytes more of what clients want kept. */
+  readonly hasRoomFor: (bytes: number) => boolean;
   /** Undefined when the endpoint has left the configuration. */
   readonly view: (caller: Caller) => View | undefined;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;

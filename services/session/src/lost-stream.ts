@@ -4,7 +4,7 @@
  */
 import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
 import { errorText, fault, requestOf, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
-import type { SentEvent } from './resumable-stream.ts';
+import type { SentEvent } from './kept-frames.ts';
 
 /** The worker that had the stream has this long to say whether it goes on with it. */
 const askMs = 2_000;

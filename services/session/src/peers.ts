@@ -8,7 +8,7 @@ import type { Presence, WorkerId } from '@omnibus/protocol';
 
 /** A worker that has not answered is asked again: what is asked here can be asked twice. */
 const againMs = 500;
-/** A worker that is heard of and yet answers nothing for so long is not waited for: its event loop would have to be held all the time. */
+/** A worker that is not lost and yet answers nothing for so long is not waited for. */
 const giveUpMs = 10_000;
 
 export interface PeersOptions {
@@ -48,14 +48,14 @@ export class Peers {
 
   /**
    * Asks one worker by its name, again and again until it answers.
-   * @returns undefined when it is gone.
+   * @returns undefined when it is gone; `silence` when it is there and says nothing.
    */
-  ask<Request, Reply>(worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | undefined> {
+  ask<Request, Reply extends object>(worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
     const { bus, wheel } = this.#options;
     const giveUpAt = performance.now() + giveUpMs;
     return new Promise((resolve) => {
       let pending: PendingRequest | undefined;
-      const finish = (reply: Reply | undefined): void => {
+      const finish = (reply: Reply | 'silence' | undefined): void => {
         pending?.close();
         next.cancel();
         resolve(reply);
@@ -70,8 +70,9 @@ export class Peers {
         }
       };
       const look = (): void => {
-        if (this.#watch.state(worker) === 'lost' || performance.now() >= giveUpAt) {
-          finish(undefined);
+        const isLost = this.#watch.state(worker) === 'lost';
+        if (isLost || performance.now() >= giveUpAt) {
+          finish(isLost ? undefined : 'silence');
           return;
         }
         ask();
@@ -79,6 +80,22 @@ export class Peers {
       };
       let next = wheel.schedule(againMs, look);
       ask();
+    });
+  }
+
+  /**
+   * Asks each of these workers.
+   * @param isIt whether an answer says that it is the one that is looked for.
+   * @returns that one; undefined when all have answered or are gone, and `silence` when one did neither.
+   */
+  askAll<Request, Reply extends object>(workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
+    return new Promise((resolve) => {
+      const asked = workers.map(async (worker) => {
+        const reply = await this.ask(worker, to(worker), request);
+        if (reply !== 'silence' && reply !== undefined && isIt(reply)) resolve(worker);
+        return reply;
+      });
+      void Promise.all(asked).then((replies) => resolve(replies.includes('silence') ? 'silence' : undefined));
     });
   }
 }

@@ -131,11 +131,11 @@ export class Questions {
    * Gives something that is about nothing open here to the worker that has it open.
    * @param id of the question it is about.
    */
-  passOn(remark: Remark, id: unknown): Promise<LateReply['outcome']> {
+  passOn(remark: Remark, id: unknown): Promise<LateReply['outcome'] | 'silence'> {
     return this.passTo(askerOf(id), remark);
   }
 
-  async passTo(worker: WorkerId | undefined, remark: Remark): Promise<LateReply['outcome']> {
+  async passTo(worker: WorkerId | undefined, remark: Remark): Promise<LateReply['outcome'] | 'silence'> {
     const { key, host } = this.#options;
     const outcome = worker === undefined ? 'closed' : await host.passOn(key, worker, this.heldBefore, remark);
     if (outcome !== 'taken') host.metrics.dropped(remark.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');

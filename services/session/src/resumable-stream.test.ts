@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamFrame, StreamId } from '@omnibus/protocol';
+import { homeOf } from './testing/home.ts';
 import { ResumableStream } from './resumable-stream.ts';
 
 const id = (name: string): StreamId => name as StreamId;
@@ -12,7 +13,7 @@ function reader() {
 describe('a resumable stream', () => {
   it('replays what follows the last event seen, under the same numbers, and goes on', () => {
     const [first, second] = [reader(), reader()];
-    const stream = new ResumableStream(id('s'), first.reply, undefined);
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
     for (const text of ['a', 'b', 'c']) stream.send(text, false, false);
     stream.detach(id('s'));
     stream.send('d', false, false);
@@ -24,7 +25,7 @@ describe('a resumable stream', () => {
 
   it('replays and ends when it ended meanwhile', () => {
     const [first, second] = [reader(), reader()];
-    const stream = new ResumableStream(id('s'), first.reply, undefined);
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
     stream.detach(id('s'));
     stream.send('answer', true, true);
     expect(stream.resume(0, id('r'), second.reply)).toBe(true);
@@ -33,7 +34,7 @@ describe('a resumable stream', () => {
 
   it('has one reader: a new one takes over, and late news of the old one changes nothing', () => {
     const [first, second] = [reader(), reader()];
-    const stream = new ResumableStream(id('s'), first.reply, undefined);
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
     stream.send('a', false, false);
     stream.resume(1, id('r'), second.reply);
     expect(stream.detach(id('s'))).toBe(false);
@@ -43,7 +44,7 @@ describe('a resumable stream', () => {
   });
 
   it('refuses a reader rather than give it a gap', () => {
-    const stream = new ResumableStream(id('s'), reader().reply, undefined);
+    const stream = new ResumableStream(id('s'), reader().reply, homeOf());
     for (let number = 0; number < 300; number += 1) stream.send(String(number), false, false);
     expect(stream.resume(10, id('r'), reader().reply)).toBe(false);
     expect(stream.resume(301, id('r'), reader().reply)).toBe(false);

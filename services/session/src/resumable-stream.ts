@@ -9,15 +9,15 @@
  *  T3  Kept bytes and events are bounded; a reader that asks for what was dropped is refused rather than given a gap.
  */
 import { Link } from '@omnibus/collections';
-import { streamAfterMs, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import type { FrameShare, KeptFrames, SentEvent } from './kept-frames.ts';
+import { streamAfterMs, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 
 export type Reply = (frame: StreamFrame) => void;
 
-export interface SentEvent {
-  readonly sequence: number;
-  readonly text: string;
-  readonly isAnswer: boolean;
-  readonly last: boolean;
+/** Where what was sent on the streams of one session is kept. */
+export interface StreamHome {
+  readonly share: FrameShare;
+  readonly keeper: StreamKeeper | undefined;
 }
 
 /** Keeps what was sent for the case that this worker is gone when the client comes back. */
@@ -27,30 +27,41 @@ export interface StreamKeeper {
 
 /** From here on the edge may have opened the stream, with an id to come back with; its clock started before ours. */
 const keepAfterMs = streamAfterMs / 2;
-const maxKeptEvents = 256;
-const maxKeptCharacters = 4 * 1024 * 1024;
 
 export class ResumableStream extends Link {
   readonly id: StreamId;
   #reply: Reply | undefined;
   /** Which connection reads it: the late news that an old one is gone must not end the new one. */
   #reader: StreamId;
+  #edge: WorkerId | undefined;
   readonly #openedAt = performance.now();
   #sequence = 0;
-  #kept: SentEvent[] = [];
-  #keptCharacters = 0;
+  readonly #share: FrameShare;
+  /** Undefined before anything is worth keeping. */
+  #kept: KeptFrames | undefined;
   #isComplete = false;
   #wasDetached = false;
   readonly #keeper: StreamKeeper | undefined;
 
   /** @param sequence of the last message that was sent on it before, when another worker began it. */
-  constructor(id: StreamId, reply: Reply | undefined, keeper: StreamKeeper | undefined, sequence = 0) {
+  constructor(id: StreamId, reply: Reply | undefined, { share, keeper }: StreamHome, sequence = 0, edge?: WorkerId) {
     super();
+    this.#share = share;
     this.id = id;
     this.#reply = reply;
     this.#reader = id;
     this.#keeper = keeper;
     this.#sequence = sequence;
+    this.#edge = edge;
+  }
+
+  /** Where it is read; undefined when it is not, or in one process. */
+  get edge(): WorkerId | undefined {
+    return this.#reply === undefined ? undefined : this.#edge;
+  }
+
+  get reader(): StreamId {
+    return this.#reader;
   }
 
   get sequence(): number {
@@ -113,26 +124,41 @@ export class ResumableStream extends Link {
    * A reader comes back for what follows `after`.
    * @returns false when that is not kept any more, or was never sent.
    */
-  resume(after: number, reader: StreamId, reply: Reply): boolean {
-    const oldest = this.#kept[0]?.sequence ?? this.#sequence + 1;
+  resume(after: number, reader: StreamId, reply: Reply, edge?: WorkerId): boolean {
+    const kept = this.#kept?.events ?? [];
+    const oldest = kept[0]?.sequence ?? this.#sequence + 1;
     if (after > this.#sequence || after < oldest - 1) return false; // T3
     this.#reply?.({ kind: 'end' }); // T2
     this.#reply = reply;
     this.#reader = reader;
+    this.#edge = edge;
     this.#wasDetached = true;
+    this.#kept?.wake();
     reply({ kind: 'attached', stream: this.id });
-    for (const { sequence, text, isAnswer } of this.#kept) {
+    for (const { sequence, text, isAnswer } of kept) {
       if (sequence > after) reply({ kind: 'message', text, isAnswer, sequence, last: false }); // T1
     }
     if (this.#isComplete) this.end();
     return true;
   }
 
+  /** Nobody reads it and nothing more is said on it: what is kept of it has its time. */
+  rest(): void {
+    this.#kept?.rest();
+  }
+
+  /** What was kept of it was let go. */
+  get isLetGo(): boolean {
+    return this.#kept?.hasAny === false;
+  }
+
+  /** The session has ended, or is another worker's. */
+  forget(): void {
+    this.#kept?.letGo();
+  }
+
   #keep(event: SentEvent): void {
-    this.#kept.push(event);
-    this.#keptCharacters += event.text.length;
-    while (this.#kept.length > maxKeptEvents || (this.#keptCharacters > maxKeptCharacters && this.#kept.length > 1)) {
-      this.#keptCharacters -= (this.#kept.shift() as SentEvent).text.length; // T3
-    }
+    this.#kept ??= this.#share.frames();
+    this.#kept.keep(event);
   }
 }

@@ -26,42 +26,43 @@ export class Returning {
   }
 
   /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
-  resume(after: EventPosition, reader: StreamId, reply: Reply): void {
+  resume(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined): void {
     const { posts, push, host: { streams, log }, key } = this.#options;
     const running = this.#reviving.get(after.stream);
     if (running !== undefined) {
       // Readers take over from each other in the order in which they came (T2).
-      void running.then(() => this.resume(after, reader, reply));
+      void running.then(() => this.resume(after, reader, reply, edge));
       return;
     }
-    if (push.resume(after, reader, reply)) return;
+    if (push.resume(after, reader, reply, edge)) return;
     const post = posts.find(after.stream);
     if (post === undefined && streams !== undefined) {
-      this.#reviving.set(after.stream, this.#revive(after, reader, reply, streams).catch((error: unknown) => {
+      this.#reviving.set(after.stream, this.#revive(after, reader, reply, edge, streams).catch((error: unknown) => {
         log.error({ err: error, session: key }, 'what was sent on a stream could not be read');
         reply({ kind: 'refused', fault: fault('gateway.unavailable') });
       }).finally(() => this.#reviving.delete(after.stream)));
-    } else if (post?.resume(after.sequence, reader, reply) !== true) {
+    } else if (post?.resume(after.sequence, reader, reply, edge) !== true) {
       reply({ kind: 'refused', fault: fault('stream.unknown') });
     }
   }
 
   /** Goes on with a stream that another worker began. */
-  async #revive(after: EventPosition, reader: StreamId, reply: Reply, journal: Journal<StreamEntry>): Promise<void> {
+  async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
     const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits } } = this.#options;
     const heldBefore = this.#options.heldBefore();
     const lost = await LostStream.find({ bus, journal, key, stream: after.stream });
     if (isPushStream(after.stream)) {
       lost.close();
       if (push.size >= limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
-      else if (push.revive(after, lost.events, reader, reply)) metrics.streamsResumed.inc();
+      else if (push.revive(after, lost.events, reader, reply, edge)) metrics.streamsResumed.inc();
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
-    const stream = new ResumableStream(after.stream, undefined, undefined);
+    const stream = new ResumableStream(after.stream, undefined, { share: posts.home.share, keeper: undefined });
     for (const event of lost.events) stream.restore(event);
-    if (!lost.isKnown || !stream.resume(after.sequence, reader, reply)) {
+    if (!lost.isKnown || !stream.resume(after.sequence, reader, reply, edge)) {
       lost.close();
+      stream.forget();
       if (lost.isKnown || (heldBefore !== undefined && requestOf(after.stream) !== undefined)) lost.conclude(after, reply);
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;

@@ -249,9 +249,9 @@ export class SessionRecords {
   async #refreshAll(writtenBefore: number): Promise<void> {
     const old = [...this.#held].filter(([, { writtenAt, isEnded }]) => !isEnded && writtenAt < writtenBefore);
     for (let start = 0; start < old.length; start += refreshedAtOnce) {
-      await Promise.all(old.slice(start, start + refreshedAtOnce).map(([key, held]) => {
+      await Promise.all(old.slice(start, start + refreshedAtOnce).map(async ([key, held]) => {
         held.next ??= held.latest;
-        return held.retry === undefined ? this.#work(key, held) : undefined;
+        if (held.retry === undefined) await this.#work(key, held);
       }));
     }
   }

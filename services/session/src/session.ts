@@ -27,7 +27,8 @@ import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
 import { PushStreams } from './push-streams.ts';
 import { Questions } from './questions.ts';
-import type { Reply, SentEvent } from './resumable-stream.ts';
+import type { SentEvent } from './kept-frames.ts';
+import type { Reply, ResumableStream, StreamHome } from './resumable-stream.ts';
 import { Returning } from './returning.ts';
 import { HandedOut } from './routing/handed-out.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
@@ -53,7 +54,10 @@ export class Session {
   readonly #hooks: SessionHooks;
   /** What the client declared, as it did. */
   #declared: JsonObject = {};
+  #declaredBytes = 0;
   #isReady = false;
+  /** The client has asked something or opened a stream. */
+  isUsed = false;
   readonly #questions: Questions;
   readonly #returning: Returning;
 
@@ -65,8 +69,9 @@ export class Session {
     this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
     const { streams } = host;
     const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
-    this.#posts = new StreamTable(keeper);
-    this.#push = new PushStreams(() => host.metrics.dropped('queue_full'), keeper);
+    const home: StreamHome = { share: host.frames.share(), keeper };
+    this.#posts = new StreamTable(home);
+    this.#push = new PushStreams({ home, onDrop: () => host.metrics.dropped('queue_full'), isThere: host.isEdgeThere });
     this.#questions = new Questions({
       key, host,
       capabilities: () => this.#capabilities,
@@ -111,20 +116,31 @@ export class Session {
     const { protocolVersion, capabilities } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const declared = isObject(capabilities) ? capabilities : {};
-    this.#declared = declared;
-    this.#capabilities = offeredCapabilities(declared, sessionExtensions);
+    this.#declare(declared);
     this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
 
-  receive(command: SessionCommand, reply: Reply): void {
+  #declare(capabilities: JsonObject): void {
+    this.#declared = capabilities;
+    this.#declaredBytes = JSON.stringify(capabilities).length;
+    this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
+  }
+
+  /** Of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */
+  get keptBytes(): number {
+    return this.#declaredBytes + this.#forwarding.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0);
+  }
+
+  /** @param edge where the client is; undefined in one process. */
+  receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
     if (command.kind === 'detach') {
       if (!this.#push.detach(command.stream, command.reader)) this.#posts.find(command.stream)?.detach(command.reader);
       return;
     }
     if (command.kind === 'probe') {
-      reply({ kind: 'probed', missing: command.streams.filter((id) => !this.#push.has(id) && this.#posts.find(id) === undefined) });
+      reply({ kind: 'probed', missing: this.#posts.missing(command.streams).filter((id) => !this.#push.has(id)) });
       return;
     }
     if (command.caller.principal !== this.caller.principal || command.caller.endpoint !== this.caller.endpoint) {
@@ -133,20 +149,25 @@ export class Session {
     }
     switch (command.kind) {
       case 'post':
-        this.#receivePost(command, [command.message], reply);
+        this.#receivePost(command, [command.message], reply, edge);
         return;
       case 'batch':
-        if (featuresOf(this.#revision).batching) this.#receivePost(command, command.messages, reply);
+        if (featuresOf(this.#revision).batching) this.#receivePost(command, command.messages, reply, edge);
         else reply({ kind: 'refused', fault: fault('batch.unsupported') });
         return;
       case 'attach':
-        if (command.after !== undefined) this.#returning.resume(command.after, command.stream, reply);
+        this.isUsed = true;
+        if (command.after !== undefined) this.#returning.resume(command.after, command.stream, reply, edge);
         else if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
-        else this.#push.attach(command.stream, reply);
+        else this.#push.attach(command.stream, reply, edge);
         return;
       case 'delete':
         this.#actor.send({ type: 'client.deleted' });
         reply({ kind: 'accepted' });
+        return;
+      default:
+        // Of a newer edge.
+        reply({ kind: 'refused', fault: fault('command.unknown') });
     }
   }
 
@@ -207,8 +228,7 @@ export class Session {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound } = record;
     this.#forwarding.subscriptions = subscriptions;
     for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
-    this.#declared = capabilities;
-    this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
+    this.#declare(capabilities);
     this.#logLevel = logLevel;
     for (const server of touched) this.#forwarding.touched.add(server);
     this.#questions.restore(record);
@@ -223,11 +243,35 @@ export class Session {
     await this.#idle(limitMs);
     this.#forwarding.failAll(interrupted);
     this.#push.moveAll();
+    this.#posts.forgetAll();
   }
 
   /** Of these streams those it still works on. */
   openStreams(streams: readonly StreamId[]): StreamId[] {
-    return streams.filter((id) => this.#posts.isOpen(id));
+    const open = this.#posts.openIds();
+    return streams.filter((id) => open.has(id));
+  }
+
+  detachFrom(isGone: (edge: WorkerId) => boolean): number {
+    const isLost = ({ edge }: ResumableStream): boolean => edge !== undefined && isGone(edge);
+    return this.#detachAll(isLost);
+  }
+
+  detachReaders(gone: ReadonlySet<StreamId>): number {
+    return this.#detachAll(({ edge, reader }) => edge !== undefined && gone.has(reader));
+  }
+
+  readers(hear: (edge: WorkerId, reader: StreamId) => void): void {
+    for (const { edge, reader } of this.#push.read) if (edge !== undefined) hear(edge, reader);
+  }
+
+  /** What waited for a stream is said where there is another. @returns how many were detached. */
+  #detachAll(isGone: (stream: ResumableStream) => boolean): number {
+    const pushed = this.#push.read.filter(isGone);
+    for (const { id, reader } of pushed) this.#push.detach(id, reader);
+    for (const stream of this.#posts.open) if (isGone(stream)) stream.detach(stream.reader);
+    this.#push.flush();
+    return pushed.length;
   }
 
   /** An adapter came or went: what those that are there are to know of this session is said again. */
@@ -241,6 +285,7 @@ export class Session {
   abandon(): void {
     this.#forwarding.failAll(interrupted);
     this.#push.moveAll();
+    this.#posts.forgetAll();
   }
 
   /** Ends the streams, waits for running requests up to the limit, ends. */
@@ -266,6 +311,7 @@ export class Session {
   #release(): void {
     this.#forwarding.cancelAll('the session has ended');
     this.#push.endAll();
+    this.#posts.forgetAll();
     for (const server of this.#forwarding.touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
     this.#hooks.released(this);
   }
@@ -277,10 +323,10 @@ export class Session {
 
   // --- what a POST brings --------------------------------------------------------------------------------------------
 
-  #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply): void {
+  #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply, edge: WorkerId | undefined): void {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
-    const stream = new PostStream(command, reply, requests, this.#posts);
-    const late: Promise<LateReply['outcome']>[] = [];
+    const stream = new PostStream(command, reply, requests, this.#posts, edge);
+    const late: Promise<LateReply['outcome'] | 'silence'>[] = [];
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':
@@ -299,7 +345,10 @@ export class Session {
       return;
     }
     // A user whose answer nobody uses is not to believe that it was (2025-11-25 transports: what is not accepted is answered with an HTTP error).
-    void Promise.all(late).then((outcomes) => reply(outcomes.includes('gone') ? { kind: 'refused', fault: fault('question.lost') } : { kind: 'accepted' }));
+    void Promise.all(late).then((outcomes) => {
+      const reason = outcomes.includes('gone') ? 'question.lost' : outcomes.includes('silence') ? 'gateway.unavailable' : undefined;
+      reply(reason === undefined ? { kind: 'accepted' } : { kind: 'refused', fault: fault(reason) });
+    });
   }
 
   /** What the client says of what is open here, as it comes from the worker that holds the session now. */
@@ -345,6 +394,7 @@ export class Session {
 
   #serve(request: JsonRpcRequest, stream: PostStream): void {
     const { id, method, params } = request;
+    this.isUsed = true;
     const view = this.#host.view(this.caller);
     if (view === undefined) {
       this.#refuse(stream, id, 'session.unknown', 'this endpoint has left the configuration');
@@ -356,10 +406,13 @@ export class Session {
       return;
     }
     switch (method) {
+      case 'resources/subscribe':
+        if (this.#hasRoomFor(params?.['uri'])) this.#forwarding.forward(stream, id, method, params, view);
+        else this.#refuse(stream, id, 'params.invalid', `a session is kept ${this.#host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
+        return;
       case 'tools/call':
       case 'prompts/get':
       case 'resources/read':
-      case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'completion/complete':
       case 'skills/list':
@@ -386,6 +439,11 @@ export class Session {
       default:
         this.#refuse(stream, id, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
+  }
+
+  #hasRoomFor(uri: unknown): boolean {
+    if (typeof uri !== 'string') return true; // Which is refused for that.
+    return this.keptBytes + uri.length <= this.#host.limits.maxSessionBytesPerSession && this.#host.hasRoomFor(uri.length);
   }
 
   #refuse(stream: PostStream, id: JsonRpcId, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {

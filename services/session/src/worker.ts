@@ -4,15 +4,18 @@ import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type Principal, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
 import { Views } from './routing/views.ts';
+import { HeldSessions, type HeldSession } from './held-sessions.ts';
 import type { SessionHost } from './host.ts';
 import { ModernDesk } from './modern/desk.ts';
+import { Edges } from './edges.ts';
+import { FrameBudget } from './kept-frames.ts';
 import { Peers } from './peers.ts';
 import { Sealer } from './sealer.ts';
 import { SessionRecords } from './session-records.ts';
@@ -30,15 +33,6 @@ export interface SessionWorkerOptions {
   readonly sealer?: Sealer | undefined;
 }
 
-interface Held {
-  readonly session: Session;
-  /** Another worker may have it: what still comes here is to be sent there. */
-  isReleased: boolean;
-}
-
-/** A worker that holds a session of which there is no record has this long to say so. */
-const findMs = 300;
-
 /** Records read at once after a reconnect. */
 const verifiedAtOnce = 50;
 /** How often idle sessions are looked for, as a part of the idle time. */
@@ -52,8 +46,7 @@ export class SessionWorker {
   readonly #views: Views;
   readonly #desk: ModernDesk;
   readonly #watch: ExchangeWatch;
-  readonly #sessions = new Map<SessionKey, Held>();
-  readonly #perPrincipal = new Map<Principal, number>();
+  readonly #sessions = new HeldSessions<Session>();
   /** Where sessions come in, and what those that are there hear. */
   #inlets: Subscription[] = [];
   /** What is said to sessions that are held here. */
@@ -64,6 +57,8 @@ export class SessionWorker {
   #isStopping = false;
   readonly #heart: Heart<Presence>;
   readonly #peers: Peers;
+  readonly #edges: Edges;
+  readonly #frames: FrameBudget;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
@@ -90,6 +85,8 @@ export class SessionWorker {
     this.#records = new SessionRecords({ records, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#lose(key) });
     this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#verify() });
     this.#peers = new Peers({ bus, wheel, worker });
+    this.#edges = new Edges({ bus, wheel, log, sessions: () => this.#sessions.sessions(), onDetach: (streams) => metrics.streamsDetached.inc(streams) });
+    this.#frames = new FrameBudget({ wheel, maxBytes: config.limits.maxKeptBytes, maxBytesPerSession: config.limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
       changed: (servers) => this.#adaptersChanged(servers),
@@ -99,11 +96,14 @@ export class SessionWorker {
     this.#host = {
       watch: this.#watch,
       bus, wheel, log, metrics, tracing, sealer, streams,
+      frames: this.#frames,
+      isEdgeThere: this.#edges.isThere,
       drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#passOn(key, asker, heldBefore, posted),
+      hasRoomFor: (bytes) => this.#sessions.bytes + bytes <= config.limits.maxSessionBytes,
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
@@ -111,6 +111,8 @@ export class SessionWorker {
     metrics.beforeScrape(() => {
       metrics.sessionsByState(this.counts());
       metrics.parkedCalls.set(this.#desk.parked);
+      metrics.keptFrameBytes.set(this.#frames.used);
+      metrics.sessionBytes.set(this.#sessions.bytes);
     });
   }
 
@@ -136,10 +138,8 @@ export class SessionWorker {
     await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
     await bus.subscribe(subjects.sessionLate(this.#worker), ({ key, posted }, reply) => reply({ outcome: this.#sessions.get(key)?.session.hearLate(posted) ?? 'gone' }));
     await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => this.#records.verify(key));
-    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
-      if (this.#held(key) !== undefined) reply({ worker: this.#worker });
-    });
-    await this.#peers.start();
+    await bus.subscribe(subjects.sessionFind(this.#worker), ({ key }, reply) => reply({ isHeld: this.#held(key) !== undefined }));
+    await Promise.all([this.#peers.start(), this.#edges.start()]);
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
     // Whoever is told that a session is held here has heard of this worker before.
@@ -188,6 +188,7 @@ export class SessionWorker {
     const { drain } = this.#config.timeouts;
     this.#watch.stop();
     this.#records.stop();
+    this.#edges.stop();
     const { bus } = this.#options;
     if (!bus.isShared) {
       await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
@@ -201,7 +202,7 @@ export class SessionWorker {
   }
 
   /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
-  async #handOver(held: Held, limitMs: number): Promise<void> {
+  async #handOver(held: HeldSession<Session>, limitMs: number): Promise<void> {
     const { session } = held;
     await this.#records.release(session.key);
     this.#options.metrics.sessionsHandedOver.inc();
@@ -215,18 +216,19 @@ export class SessionWorker {
     return held?.isReleased === false ? held.session : undefined;
   }
 
-  #receive({ key, command }: SessionMessage, answer: Reply): void {
+  #receive({ key, command, edge }: SessionMessage, answer: Reply): void {
     // What it still works on is asked of the worker that works on it.
     const session = command.kind === 'probe' || command.kind === 'detach' ? this.#sessions.get(key)?.session : this.#held(key);
     if (session === undefined) answer({ kind: 'moved' });
-    else session.receive(command, answer);
+    else session.receive(command, answer, edge);
   }
 
   /** Only a worker that is known is asked: a client's string never becomes a subject. */
-  async #passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome']> {
+  async #passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome'] | 'silence'> {
     if (asker === this.#worker) return 'closed';
     if (asker !== heldBefore && !this.#peers.others.includes(asker)) return 'gone';
-    return (await this.#peers.ask(asker, subjects.sessionLate(asker), { key, posted }))?.outcome ?? 'gone';
+    const reply = await this.#peers.ask(asker, subjects.sessionLate(asker), { key, posted });
+    return reply === 'silence' ? 'silence' : (reply?.outcome ?? 'gone');
   }
 
   async #adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
@@ -234,12 +236,14 @@ export class SessionWorker {
     if (this.#held(key) !== undefined) return here;
     try {
       const recorded = await this.#records.read(key);
-      if (recorded === undefined) return lost === undefined ? await this.#find(key) : { outcome: 'unknown' };
+      if (recorded === undefined) return await this.#find(key, lost);
       const { worker: holder, caller } = recorded.value;
       if (holder !== lost && holder !== this.#worker) return { outcome: 'held', worker: holder };
-      if (this.#isStopping || this.#sessions.size >= this.#config.limits.maxSessions) return { outcome: 'busy' };
+      if (this.#isStopping || (this.#sessions.size >= this.#config.limits.maxSessions && !this.#shed())) return { outcome: 'busy' };
       if (!(await this.#records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; whoever is asked next knows which.
-      this.#hold(key, caller).restore(recorded.value);
+      const session = this.#hold(key, caller);
+      session.restore(recorded.value);
+      this.#sessions.weigh(session);
       this.#options.metrics.sessionsAdopted.inc();
       if (holder !== this.#worker) this.#options.bus.publish(subjects.sessionTaken(holder), { key });
       return here;
@@ -249,19 +253,19 @@ export class SessionWorker {
     }
   }
 
-  /** A session that could not be recorded yet is known to the worker that holds it only. */
-  #find(key: SessionKey): Promise<AdoptReply> {
-    const { bus, wheel } = this.#options;
-    if (!bus.isShared) return Promise.resolve({ outcome: 'unknown' });
-    return new Promise((resolve) => {
-      const finish = (reply: AdoptReply): void => {
-        limit.cancel();
-        pending.close();
-        resolve(reply);
-      };
-      const limit = wheel.schedule(findMs, () => finish({ outcome: 'unknown' }));
-      const pending = bus.request(subjects.sessionFind, { key }, { reply: ({ worker }) => finish({ outcome: 'held', worker }), failed: () => finish({ outcome: 'unknown' }) });
-    });
+  /**
+   * A session of which there is no record is known to the worker that holds it only: each that may be there is asked, and that
+   * one of them says nothing is no answer.
+   * @param lost does not hold it any more.
+   */
+  async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
+    if (!this.#options.bus.isShared) return { outcome: 'unknown' };
+    // Right after the start, not everybody was heard of.
+    if (!this.#peers.isComplete) return { outcome: 'busy' };
+    const others = this.#peers.others.filter((worker) => worker !== lost);
+    const held = await this.#peers.askAll(others, subjects.sessionFind, { key }, ({ isHeld }) => isHeld);
+    if (held === 'silence') return { outcome: 'busy' };
+    return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
   }
 
   /** The session is another worker's, which took it over while we could not be reached. */
@@ -270,13 +274,13 @@ export class SessionWorker {
     if (held === undefined) return;
     this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
     this.#options.metrics.sessionsLost.inc();
-    this.#forget(held.session);
+    this.#sessions.remove(held.session);
     held.session.abandon();
   }
 
   /** While we were cut off or did not run, other workers may have taken sessions over. */
   async #verify(): Promise<void> {
-    const keys = [...this.#sessions.keys()];
+    const keys = this.#sessions.values().map(({ session }) => session.key);
     for (let start = 0; start < keys.length; start += verifiedAtOnce) {
       await Promise.all(keys.slice(start, start + verifiedAtOnce).map((key) => this.#records.verify(key)));
     }
@@ -286,17 +290,21 @@ export class SessionWorker {
     const session: Session = new Session(key, caller, this.#host, {
       released: (ended) => {
         this.#records.remove(ended.key);
-        this.#forget(ended);
+        this.#sessions.remove(ended);
       },
-      changed: (changed) => this.#records.save(changed.key, changed.record(this.#worker)),
+      changed: (changed) => {
+        this.#sessions.weigh(changed);
+        this.#records.save(changed.key, changed.record(this.#worker));
+      },
     });
-    this.#sessions.set(key, { session, isReleased: false });
-    this.#perPrincipal.set(caller.principal, (this.#perPrincipal.get(caller.principal) ?? 0) + 1);
+    this.#sessions.add(session);
     return session;
   }
 
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
-    const problem = this.#openProblem(caller);
+    const declared = request.params?.['capabilities'];
+    const bytes = declared === undefined ? 0 : JSON.stringify(declared).length;
+    const problem = this.#openProblem(caller, bytes);
     if (problem !== undefined) {
       this.#options.metrics.refused(problem.reason);
       reply({ kind: 'refused', fault: problem });
@@ -307,40 +315,58 @@ export class SessionWorker {
       reply({ kind: 'refused', fault: fault('http.path_unknown') });
       return;
     }
-    if (typeof request.params?.['protocolVersion'] !== 'string') {
-      reply({ kind: 'answered', text: errorText(request.id, toErrorObject(fault('params.invalid', 'params.protocolVersion must be a string'))) });
+    const invalid = typeof request.params?.['protocolVersion'] === 'string' ? this.#tooLarge(bytes) : 'params.protocolVersion must be a string';
+    if (invalid !== undefined) {
+      this.#options.metrics.refused('params.invalid');
+      reply({ kind: 'answered', text: errorText(request.id, toErrorObject(fault('params.invalid', invalid))) });
       return;
     }
     const id = newSessionId();
     const session = this.#hold(sessionKey(id), caller);
-    const text = session.open(request, view);
+    let text: string;
+    try {
+      text = session.open(request, view);
+    } catch (error) {
+      this.#sessions.remove(session);
+      throw error; // Which answers the command (B6).
+    }
+    this.#sessions.weigh(session);
     this.#records.create(session.key, session.record(this.#worker)).then(
       () => {
         this.#options.metrics.sessionsOpened.inc();
         reply({ kind: 'opened', session: id, worker: this.#worker, text });
       },
       (error: unknown) => {
-        this.#forget(session);
+        this.#sessions.remove(session);
         this.#options.log.error({ err: error }, 'a session could not be opened');
         reply({ kind: 'refused', fault: fault('gateway.unavailable') });
       },
     );
   }
 
-  #openProblem({ principal }: Caller): GatewayFault | undefined {
-    const { maxSessions, maxSessionsPerPrincipal } = this.#options.config.limits;
+  #tooLarge(bytes: number): string | undefined {
+    const { maxSessionBytesPerSession } = this.#options.config.limits;
+    return bytes > maxSessionBytesPerSession ? `params.capabilities has ${bytes} bytes; a session may declare ${maxSessionBytesPerSession} (limits.maxSessionBytesPerSession)` : undefined;
+  }
+
+  /** @param bytes that its client declares. */
+  #openProblem({ principal }: Caller, bytes: number): GatewayFault | undefined {
+    const { maxSessions, maxSessionsPerPrincipal, maxSessionBytes, maxSessionBytesPerSession } = this.#options.config.limits;
     if (this.#isStopping) return fault('gateway.draining');
-    if (this.#sessions.size >= maxSessions || (this.#perPrincipal.get(principal) ?? 0) >= maxSessionsPerPrincipal) return fault('session.limit');
+    if (this.#sessions.of(principal) >= maxSessionsPerPrincipal) return fault('session.limit');
+    if (bytes > maxSessionBytesPerSession) return undefined; // It is refused for that.
+    while (this.#sessions.size >= maxSessions || this.#sessions.bytes + bytes > maxSessionBytes) if (!this.#shed()) return fault('session.limit');
     return undefined;
   }
 
-  #forget({ key, caller: { principal } }: Session): void {
-    const held = this.#sessions.get(key);
-    if (held === undefined) return;
-    this.#sessions.delete(key);
-    const left = (this.#perPrincipal.get(principal) ?? 1) - 1;
-    if (left === 0) this.#perPrincipal.delete(principal);
-    else this.#perPrincipal.set(principal, left);
+  /** Ends the session that can be missed most. @returns false when all are in use. */
+  #shed(): boolean {
+    const spare = this.#sessions.spare(performance.now());
+    if (spare === undefined) return false;
+    this.#options.metrics.sessionsShed.inc({ kind: spare.kind });
+    spare.session.expire();
+    // Whatever became of it: what is not ended now is not looked at for ever.
+    return this.#sessions.get(spare.session.key) === undefined;
   }
 
   readonly #timeLimitsCache = new Map<string, TimeLimits>();
@@ -363,9 +389,13 @@ export class SessionWorker {
   }
 
   #sweepLater(): void {
-    this.#options.wheel.schedule(this.#config.timeouts.idleSession / sweepsPerIdleTime, () => {
+    const { idleSession, unusedSession } = this.#config.timeouts;
+    this.#options.wheel.schedule(Math.min(idleSession, unusedSession) / sweepsPerIdleTime, () => {
       const now = performance.now();
-      for (const { session } of [...this.#sessions.values()]) if (session.idleMs(now) >= this.#config.timeouts.idleSession) session.expire();
+      for (const { session } of this.#sessions.values()) {
+        const limitMs = session.isUsed || session.state !== 'awaitingInitialized' ? idleSession : Math.min(idleSession, unusedSession);
+        if (session.idleMs(now) >= limitMs) session.expire();
+      }
       if (!this.#isStopping) this.#sweepLater();
     });
   }

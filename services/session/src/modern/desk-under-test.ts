@@ -10,6 +10,7 @@ import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../exchange/exchange-watch.ts';
 import type { SessionHost } from '../host.ts';
 import { Sealer } from '../sealer.ts';
+import { FrameBudget } from '../kept-frames.ts';
 import { ModernDesk } from './desk.ts';
 
 /** What an adapter was asked. */
@@ -73,6 +74,9 @@ export class DeskUnderTest {
       nextExchangeId: () => this.#nextId(),
       nextQuestionId: idSequence<QuestionId>(this.worker),
       passOn: () => Promise.resolve('gone'),
+      frames: new FrameBudget({ wheel, maxBytes: 1_000_000, maxBytesPerSession: 1_000_000, onDrop: () => undefined }),
+      isEdgeThere: () => true,
+      hasRoomFor: () => true,
       view: () => view,
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };

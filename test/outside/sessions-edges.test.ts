@@ -1,0 +1,126 @@
+/** Clients' streams end with the edge that reads them, whether or not anybody could say so. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EventReader } from '../support/event-reader.ts';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
+import { end, type RunningProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { tool, Upstream } from '../support/upstream.ts';
+
+const detached = 'omnibus_client_streams_detached_total';
+
+describe('edges that come and go', () => {
+  let upstream: Upstream;
+  let gateway: GatewayUnderTest;
+  let worker: RunningProcess;
+
+  /** Streams that had been detached before the test. */
+  let before: number;
+
+  beforeAll(async () => {
+    upstream = await Upstream.start({ tools: [tool('echo')] });
+    gateway = await startGateway('nats', { timeouts: { idleSession: '5s' }, mcpServers: { up: { url: upstream.url } } });
+    worker = gateway.processes.find((part) => part !== gateway.edge && part !== gateway.backend) as RunningProcess;
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('echo'));
+    await client.delete();
+  });
+
+  beforeEach(async () => {
+    before = await measure(detached);
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  const measure = async (name: string): Promise<number> => (await metricsOf(worker)).get(name) ?? 0;
+
+  /** Another edge, with its endpoint. */
+  async function startEdge(): Promise<{ readonly edge: RunningProcess; readonly url: string }> {
+    const edge = await gateway.startPart('edge');
+    const [, url = ''] = await edge.line(/"endpoint":"([^"]+)"/);
+    return { edge, url };
+  }
+
+  it('SIGKILL: a client whose edge is gone opens a new stream and hears everything there; the dead ones are taken away', async () => {
+    const { edge, url } = await startEdge();
+    using client = await RawClient.open(gateway.url);
+    await client.callTool('echo');
+    for (let count = 0; count < 7; count += 1) await EventReader.open(url, client.session as string);
+    await end(edge, 'SIGKILL');
+    const reader = await EventReader.open(gateway.url, client.session as string);
+    expect(reader.status).toBe(200);
+    upstream.notify('notifications/tools/list_changed');
+    await reader.events.untilSome(({ message }) => message?.method === 'notifications/tools/list_changed');
+    await expect.poll(() => measure(detached), { timeout: 10_000 }).toBe(before + 7);
+    // There is room for as many as before.
+    const more = await Promise.all(Array.from({ length: 7 }, () => EventReader.open(gateway.url, client.session as string)));
+    expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
+    for (const each of [reader, ...more]) each.break();
+    await client.delete();
+  });
+
+  it('SIGKILL: a session whose only stream was read at an edge that is gone ends when it is idle', async () => {
+    const { edge, url } = await startEdge();
+    using client = await RawClient.open(gateway.url);
+    await EventReader.open(url, client.session as string);
+    const ready = 'omnibus_sessions{state="ready"}';
+    const others = await measure(ready) - 1;
+    await end(edge, 'SIGKILL');
+    await expect.poll(() => measure(ready), { timeout: 19_000, interval: 500 }).toBeLessThanOrEqual(others);
+    expect((await client.request('ping')).status).toBe(404);
+  });
+
+  it('an edge that does not run for a while is not told what others can hear, and goes on when it is back', async () => {
+    const { edge, url } = await startEdge();
+    using client = await RawClient.open(gateway.url);
+    await client.callTool('echo');
+    const there = await EventReader.open(gateway.url, client.session as string);
+    const paused = await EventReader.open(url, client.session as string);
+    edge.kill('SIGSTOP');
+    await expect.poll(() => measure(detached), { timeout: 10_000 }).toBe(before + 1);
+    upstream.notify('notifications/tools/list_changed');
+    await there.events.untilSome(({ message }) => message?.method === 'notifications/tools/list_changed');
+    edge.kill('SIGCONT');
+    there.break();
+    // What reads at the edge that is back is read again, under its own id.
+    await expect.poll(() => {
+      upstream.notify('notifications/tools/list_changed');
+      return paused.messages.length;
+    }, { timeout: 15_000, interval: 500 }).toBeGreaterThan(0);
+    paused.break();
+    await client.delete();
+  });
+
+  it('streams that clients left while NATS was away are found out about when it is back', async () => {
+    using client = await RawClient.open(gateway.url);
+    const readers = await Promise.all(Array.from({ length: 8 }, () => EventReader.open(gateway.url, client.session as string)));
+    const restarted = gateway.restartBus();
+    for (const reader of readers) reader.break();
+    await restarted;
+    await expect.poll(async () => (await EventReader.open(gateway.url, client.session as string)).status, { timeout: 15_000 }).toBe(200);
+  });
+});
+
+describe.each(shapes)('clients that go away at once, %s', (shape) => {
+  it('leave no stream behind: sixty GETs that are broken off do not keep the next one out', async () => {
+    await using upstream = await Upstream.start();
+    await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    using client = await RawClient.open(gateway.url);
+    for (let count = 0; count < 60; count += 1) {
+      const connection = new AbortController();
+      const asked = fetch(gateway.url, { headers: { 'accept': 'text/event-stream', 'mcp-session-id': client.session as string }, signal: connection.signal });
+      // From before the request is out to after its answer has come.
+      for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+      connection.abort();
+      await asked.then((response) => response.body?.cancel(), () => undefined).catch(() => undefined);
+    }
+    await expect.poll(async () => {
+      const reader = await EventReader.open(gateway.url, client.session as string);
+      reader.break();
+      return reader.status;
+    }).toBe(200);
+  });
+});
