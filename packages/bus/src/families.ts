@@ -4,7 +4,7 @@
  */
 import { backendPresence, callCommand, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
-  adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
+  adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
 } from './shapes/session-messages.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
@@ -26,7 +26,8 @@ export const families = {
   'session-open-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
   'session-adopt': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
   'session-adopt-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
-  'session-find': { tokens: ['worker'], from: 'session', to: 'each session worker that may be there', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once', reply: findReply },
+  'session-find': { tokens: [], from: 'backend', to: 'every session worker', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once, of the one that holds it', reply: findReply },
+  'session-find-at': { tokens: ['worker'], from: 'session', to: 'each session worker that may be there', carries: 'FindCommand', request: findCommand, answers: 'HoldReply, once', reply: holdReply },
   'session-taken': { tokens: ['worker'], from: 'session', to: 'the worker that held the session before', carries: 'TakenNotice', request: takenNotice, answers: 'nothing' },
   presence: { tokens: [], from: 'session', to: 'every edge', carries: 'Presence', request: presence, answers: 'nothing' },
   'edge-presence': { tokens: [], from: 'edge', to: 'every session worker', carries: 'EdgePresence', request: presence, answers: 'nothing' },

@@ -45,8 +45,10 @@ export const subjects = {
   sessionOpen: ofAnyWorker('session-open', 'session-open-at'),
   /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
   sessionAdopt: ofAnyWorker('session-adopt', 'session-adopt-at'),
-  /** A session of which there is no record: does this session worker hold it? */
-  sessionFind: ofWorker('session-find'),
+  /** A session of which there is no record: does a session worker hold it? */
+  sessionFind: forEveryone(of('session-find')),
+  /** The same, of one worker, which answers in any case. */
+  sessionFindAt: ofWorker('session-find-at'),
   /** For the worker that held a session: another one does now. */
   sessionTaken: ofWorker('session-taken'),
   /** Signs of life of session workers, for every edge. */

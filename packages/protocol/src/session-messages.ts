@@ -142,12 +142,18 @@ export type AdoptReply =
   /** This worker cannot take it; another may. */
   | { readonly outcome: 'busy' };
 
-/** Asks a session worker whether it holds a session of which there is no record. */
+/** Asks one session worker, or every one, whether it holds a session of which there is no record. */
 export interface FindCommand {
   readonly key: SessionKey;
 }
 
+/** Of the one that holds it; the others that are asked together with it say nothing. */
 export interface FindReply {
+  readonly worker: WorkerId;
+}
+
+/** Of one that is asked by its name. */
+export interface HoldReply {
   readonly isHeld: boolean;
 }
 

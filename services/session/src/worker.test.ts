@@ -57,7 +57,7 @@ describe('a session worker', () => {
     const junk: unknown[] = [null, undefined, 0, 'text', [], {}, { key }, { key: null, command: null }, { key, command: 7 }, { key, command: { kind: 'post' } }, { key, command: { kind: 'post', caller, stream: 's', message: {} } },
       { key, command: { kind: 'batch', caller, stream: 's', messages: 5 } }, { key, command: { kind: 'attach' } }, { key, command: { kind: 'probe' } }, { caller: null }, { kind: 'open', caller, request: null }, { lost: {}, key: {} }];
     for (const payload of junk) {
-      for (const to of [subjects.session(self), subjects.sessionAdopt(undefined), subjects.sessionOpen(undefined), subjects.sessionStreams(self), subjects.sessionLate(self), subjects.sessionFind(self)]) {
+      for (const to of [subjects.session(self), subjects.sessionAdopt(undefined), subjects.sessionOpen(undefined), subjects.sessionStreams(self), subjects.sessionLate(self), subjects.sessionFindAt(self)]) {
         expect(await ask(to as Subject<unknown, unknown>, payload), `${to.name} ${JSON.stringify(payload)}`).toBeDefined();
       }
     }

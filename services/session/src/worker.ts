@@ -138,7 +138,10 @@ export class SessionWorker {
     await bus.subscribe(subjects.sessionStreams(this.#worker), ({ key, streams }, reply) => reply({ key, streams: this.#sessions.get(key)?.session.openStreams(streams) ?? [] }));
     await bus.subscribe(subjects.sessionLate(this.#worker), ({ key, posted }, reply) => reply({ outcome: this.#sessions.get(key)?.session.hearLate(posted) ?? 'gone' }));
     await bus.subscribe(subjects.sessionTaken(this.#worker), ({ key }) => this.#records.verify(key));
-    await bus.subscribe(subjects.sessionFind(this.#worker), ({ key }, reply) => reply({ isHeld: this.#held(key) !== undefined }));
+    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
+      if (this.#held(key) !== undefined) reply({ worker: this.#worker });
+    });
+    await bus.subscribe(subjects.sessionFindAt(this.#worker), ({ key }, reply) => reply({ isHeld: this.#held(key) !== undefined }));
     await Promise.all([this.#peers.start(), this.#edges.start()]);
     await this.#desk.start();
     if (bus.isShared) await this.#watch.start();
@@ -263,7 +266,7 @@ export class SessionWorker {
     // Right after the start, not everybody was heard of.
     if (!this.#peers.isComplete) return { outcome: 'busy' };
     const others = this.#peers.others.filter((worker) => worker !== lost);
-    const held = await this.#peers.askAll(others, subjects.sessionFind, { key }, ({ isHeld }) => isHeld);
+    const held = await this.#peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
     return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
   }

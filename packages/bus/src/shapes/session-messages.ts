@@ -1,7 +1,7 @@
 /** Shapes of what edges and session workers say to each other. */
 import {
   isJsonRpcId, isLogLevel, isObject,
-  type AdoptCommand, type AdoptReply, type Caller, type EventPosition, type FindCommand, type FindReply, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
+  type AdoptCommand, type AdoptReply, type Caller, type EventPosition, type FindCommand, type FindReply, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
   type ModernContext, type ModernControl, type ModernReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionMessage, type StreamEntry, type StreamFrame, type TakenNotice,
 } from '@omnibus/protocol';
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
@@ -57,7 +57,8 @@ export const inboxReply = closed(variants<InboxReply, 'kind'>('kind', { accepted
 export const adoptCommand = shape<AdoptCommand>(fields<AdoptCommand>({ key: token, lost: optional(token) }));
 export const adoptReply = closed(variants<AdoptReply, 'outcome'>('outcome', { held: { worker: token }, unknown: {}, busy: {} }));
 export const findCommand = shape<FindCommand>(fields<FindCommand>({ key: token }));
-export const findReply = shape<FindReply>(fields<FindReply>({ isHeld: flag }));
+export const findReply = shape<FindReply>(fields<FindReply>({ worker: token }));
+export const holdReply = shape<HoldReply>(fields<HoldReply>({ isHeld: flag }));
 export const takenNotice = shape<TakenNotice>(fields<TakenNotice>({ key: token }));
 export const presence = shape<Presence>(fields<Presence>({ worker: token, isLeaving: flag, reconnects: count }));
 export const heldReaders = shape<HeldReaders>(fields<HeldReaders>({ readers: streams }));
