@@ -138,7 +138,14 @@ abstract class DuplexCarrier implements Carrier {
       await this.open();
       this.write(Buffer.from(JSON.stringify(initialize)));
       this.write(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+      // A program has to start first, and its servers; that is no answer to what is sent then.
+      if (!await this.#isAnswered(undefined)) return 'the first ping of a new connection is not answered';
     }
+    return await this.#isAnswered(body) ? firstWrong(this.#texts.splice(0)) : 'the ping after it is not answered';
+  }
+
+  /** Whether a ping that follows is answered, or the connection closed. */
+  async #isAnswered(body: Buffer | undefined): Promise<boolean> {
     this.#pings += 1;
     const id = `fuzz-ping-${this.#pings}`;
     const answered = new Promise<boolean>((resolve) => {
@@ -148,12 +155,12 @@ abstract class DuplexCarrier implements Carrier {
         resolve(true);
       });
     });
-    this.write(body);
+    if (body !== undefined) this.write(body);
     this.write(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })));
     if (!this.isOpen) this.closed();
     const isAnswered = await answered;
     this.#waiting.delete(id);
-    return isAnswered ? firstWrong(this.#texts.splice(0)) : 'the ping after it is not answered';
+    return isAnswered;
   }
 }
 

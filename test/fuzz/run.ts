@@ -15,7 +15,7 @@ const seconds = Number(process.env['OMNIBUS_FUZZ_SECONDS'] ?? 40);
 export const only = process.env['OMNIBUS_FUZZ_ONLY'];
 export const runMs = (seconds * 1_000) / 4;
 /** Far beyond every time limit of the configuration: what is not answered by then hangs. */
-export const hangMs = 20_000;
+export const hangMs = 60_000;
 /** Of the gateways here: short, so that what is not answered by a server is answered by the gateway. */
 export const timeouts = { call: '300ms', max: '1s', human: '300ms', task: '500ms', idleSession: '10s' };
 const grownBytes = 400 * 1024 * 1024;
