@@ -1,5 +1,6 @@
 export { checkEntries } from './entry.ts';
 export type { EndpointDefinition } from './profile.ts';
+export { aliasPrefix } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { View } from './view.ts';
 export type { Route, ViewProblem } from './view.ts';

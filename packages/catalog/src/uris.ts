@@ -5,7 +5,7 @@
 import type { ServerName } from '@omnibus/protocol';
 import { UriTemplate } from './uri-template.ts';
 
-const aliasPrefix = 'omnibus://';
+export const aliasPrefix = 'omnibus://';
 
 function aliasUri(server: string, uri: string): string {
   return `${aliasPrefix}${server}/${uri}`;

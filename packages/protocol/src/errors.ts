@@ -31,6 +31,7 @@ export const errorTable = {
   'tool.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a tool of that name.'),
   'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
   'resource.unknown': row(-32002, 200, 'never', 'No server behind this endpoint knows that resource.'),
+  'resource.ambiguous': row(-32602, 200, 'never', 'No server lists that resource, and several could have it: data.servers names them. omnibus://SERVER/ in front of the URI says which.'),
   'task.unsupported': row(-32601, 200, 'never', 'The tool does not run as a task.'),
   'task.unknown': row(-32602, 200, 'never', 'There is no such task, or it has expired.'),
   'session.missing': row(-32600, 400, 'never', 'The request needs the Mcp-Session-Id that initialize answered with.'),

@@ -8,7 +8,7 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, paramsProblem, skillsExtension, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, paramsProblem, printable, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -17,6 +17,7 @@ import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
 import type { HandedOut } from './routing/handed-out.ts';
+import { ambiguous, resourceRoute } from './routing/resource-route.ts';
 import { mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 import { TaskIds } from './task-ids.ts';
 
@@ -86,6 +87,21 @@ interface Destination {
   /** Its server says that calling it twice does no more than calling it once. */
   readonly isRepeatable?: boolean;
 }
+
+/** A URI that nothing tells of, and the servers that are asked for it. */
+interface Probe {
+  readonly servers: readonly ServerName[];
+  readonly uri: string;
+  readonly params: JsonObject;
+  readonly subject: Topic;
+  /** When no further one is asked. */
+  readonly endsAt?: number;
+  /** One that could not be asked. */
+  readonly failed?: ExchangeOutcome;
+}
+
+/** Servers that are asked for a URI that none of them ever named: one request of a client becomes no more than so many. */
+const maxProbed = 16;
 
 /** Resources a party can be subscribed to before those are forgotten that it asked for first. */
 const maxSubscriptions = 1_000;
@@ -192,7 +208,7 @@ export class Forwarding<Stream extends CallStream> {
       case 'prompts/get': {
         const name = sent['name'] as string;
         const route = view.promptRoute(name);
-        if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(name.slice(0, 100))}`);
+        if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(printable(name, 100))}`);
         else this.#start(call, { server: route.server, params: { ...sent, name: route.original }, subject: ['prompt', name] });
         return;
       }
@@ -201,9 +217,10 @@ export class Forwarding<Stream extends CallStream> {
       case 'resources/unsubscribe': {
         const uri = sent['uri'] as string;
         const subject: Topic = ['resource', uri];
-        const route = view.resourceRoute(uri) ?? this.#handedOutRoute(uri);
-        if (route !== undefined) this.#start(call, { server: route.server, params: { ...sent, uri: route.original }, subject });
-        else this.#probe(call, view.serversWith('resources'), uri, sent, subject);
+        const route = resourceRoute(view, this.#handedOut, uri);
+        if (route === undefined) this.#probe(call, { servers: view.serversWith('resources'), uri, params: sent, subject });
+        else if ('rivals' in route) this.#answerFault(stream, id, ambiguous(uri, route.rivals));
+        else this.#start(call, { server: route.server, params: { ...sent, uri: route.original }, subject });
         return;
       }
       case 'completion/complete':
@@ -228,8 +245,9 @@ export class Forwarding<Stream extends CallStream> {
       case 'resources/directory/read': {
         const uri = sent['uri'] as string;
         const servers = view.serversWithExtension(skillsExtension);
-        const owner = view.resourceRoute(uri)?.server;
-        this.#probe(call, owner === undefined ? servers : [owner], uri, sent, ['resource', uri]);
+        const route = resourceRoute(view, this.#handedOut, uri);
+        const owner = route === undefined || 'rivals' in route || !servers.includes(route.server) ? undefined : route.server;
+        this.#probe(call, { servers: owner === undefined ? servers : [owner], uri, params: sent, subject: ['resource', uri] });
       }
     }
   }
@@ -250,7 +268,7 @@ export class Forwarding<Stream extends CallStream> {
     const name = params['name'] as string;
     const route = view.toolRoute(name);
     if (route === undefined) {
-      this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(name.slice(0, 100))}`);
+      this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(printable(name, 100))}`);
       return;
     }
     const call = route.wrapsOutput === true ? { ...given, wrapsOutput: true } : given;
@@ -259,7 +277,7 @@ export class Forwarding<Stream extends CallStream> {
     const knowsTasks = this.#party.knowsTasks();
     if (knowsTasks && task !== undefined && view.taskServers().length > 0) {
       // Without the capability the wish for a task is ignored; with it, a tool that has none says so.
-      if (route.taskSupport === 'forbidden') this.#refuse(stream, id, 'task.unsupported', `tool ${JSON.stringify(name)} does not run as a task`);
+      if (route.taskSupport === 'forbidden') this.#refuse(stream, id, 'task.unsupported', `tool ${JSON.stringify(printable(name, 100))} does not run as a task`);
       else this.#startTask(call, { ...destination, params: { ...plain, task } });
     } else if (route.taskSupport === 'required' && !knowsTasks) {
       if (this.#party.takesTasks()) this.#start(call, { ...destination, params: { ...plain, task: {} } });
@@ -349,8 +367,10 @@ export class Forwarding<Stream extends CallStream> {
     const ref = params['ref'] as JsonObject;
     const isPrompt = ref['type'] === 'ref/prompt';
     const named = (isPrompt ? ref['name'] : ref['uri']) as string;
-    const route = isPrompt ? view.promptRoute(named) : view.resourceRoute(named);
-    if (route === undefined) {
+    const route = isPrompt ? view.promptRoute(named) : resourceRoute(view, this.#handedOut, named);
+    if (route !== undefined && 'rivals' in route) {
+      this.#answerFault(stream, id, ambiguous(named, route.rivals));
+    } else if (route === undefined) {
       this.#refuse(stream, id, isPrompt ? 'prompt.unknown' : 'resource.unknown', undefined, isPrompt ? undefined : { uri: named });
     } else if (view.canComplete(route.server)) {
       const original = isPrompt ? { ...ref, name: route.original } : { ...ref, uri: route.original };
@@ -360,21 +380,24 @@ export class Forwarding<Stream extends CallStream> {
     }
   }
 
-  #handedOutRoute(uri: string): Route | undefined {
-    const server = this.#handedOut.find(uri);
-    return server === undefined ? undefined : { server, original: uri };
-  }
-
-  /** Asks the servers one after the other for a URI that no list or template names; the first that knows it answers. */
-  #probe(call: ForwardedCall<Stream>, servers: readonly ServerName[], uri: string, params: JsonObject, subject: Topic): void {
-    const [server, ...others] = servers;
+  /**
+   * Asks servers one after the other for a URI that no list, link or template names; the first that knows it answers. It ends with
+   * the time one call has, whatever each of them takes.
+   */
+  #probe(call: ForwardedCall<Stream>, probe: Probe): void {
+    const { servers, uri, params, subject } = probe;
+    const [server, ...others] = servers.slice(0, maxProbed);
     if (server === undefined) {
       this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
       return;
     }
+    const endsAt = probe.endsAt ?? performance.now() + this.#host.timeLimits(server, undefined).callMs;
     this.#exchange(call, { server, params, subject }, (outcome) => {
-      if (outcome.kind === 'result' || others.length === 0) this.#answer(call, server, outcome);
-      else this.#probe(call, others, uri, params, subject);
+      // Of several, one that could not be asked leaves it open whether it has it; one that does not know it says nothing of the others.
+      const failed = probe.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
+      if (outcome.kind === 'result') this.#answer(call, server, outcome);
+      else if (others.length > 0 && performance.now() < endsAt) this.#probe(call, { ...probe, servers: others, endsAt, ...(failed === undefined ? {} : { failed }) });
+      else this.#answer(call, server, failed ?? outcome);
     });
   }
 

@@ -15,6 +15,7 @@ import { ModernDesk } from './desk.ts';
 
 /** What an adapter was asked. */
 export interface Asked {
+  readonly server: ServerName;
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
 }
@@ -29,7 +30,7 @@ export interface Sent {
 
 const up = parseServerName('up');
 
-function recordOf(server: ServerName, more: Partial<CatalogRecord> = {}): CatalogRecord {
+export function recordOf(server: ServerName, more: Partial<CatalogRecord> = {}): CatalogRecord {
   return {
     server, status: 'up', revision: latestLegacyRevision, capabilities: { tools: {}, resources: { subscribe: true }, tasks: { requests: { tools: { call: {} } } } }, announcements: noAnnouncements,
     lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }], resources: [{ uri: 'up://one', name: 'one' }] }, ...more,
@@ -88,7 +89,7 @@ export class DeskUnderTest {
     await made.#watch.start();
     await made.desk.start();
     for (const { server } of records) {
-      await made.bus.subscribe(subjects.backend(server), (command, reply) => void made.asked.push({ command, reply }), { queue: 'backend' });
+      await made.bus.subscribe(subjects.backend(server), (command, reply) => void made.asked.push({ server, command, reply }), { queue: 'backend' });
       await made.bus.subscribe(subjects.backendControl(server), (command) => void made.controls.push(command));
     }
     return made;

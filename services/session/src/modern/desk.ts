@@ -14,6 +14,7 @@ import { discovery, inputRequired, modernList } from '../dialect/modern/encode.t
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
+import { resourceRoute } from '../routing/resource-route.ts';
 import { TaskIds, type TaskAddress } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
 import { holderOf, Shelf } from './shelf.ts';
@@ -311,7 +312,8 @@ export class ModernDesk {
     if (method === 'tools/call') return view.toolRoute(String(params['name']))?.server;
     if (method.startsWith('tasks/')) return this.#taskOf(command, params)?.server;
     if (method === 'prompts/get') return view.promptRoute(String(params['name']))?.server;
-    return typeof uri === 'string' ? (view.resourceRoute(uri)?.server ?? this.#handedOutTo(command.caller).find(uri)) : undefined;
+    const route = typeof uri === 'string' ? resourceRoute(view, this.#handedOutTo(command.caller), uri) : undefined;
+    return route === undefined || 'rivals' in route ? undefined : route.server;
   }
 
   #start(waiter: Waiter, view: View, method: ExchangeMethod, urlRound: number): void {

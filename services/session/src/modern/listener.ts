@@ -9,6 +9,7 @@ import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
 import type { HandedOut } from '../routing/handed-out.ts';
+import { resourceRoute } from '../routing/resource-route.ts';
 import { answerResult, send, subscriptionId, type Waiter } from './waiter.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
@@ -100,11 +101,11 @@ export class Listener {
       acknowledge();
     };
     for (const uri of uris) {
-      const server = view.resourceRoute(uri)?.server ?? handedOut.find(uri);
-      if (server === undefined) continue;
+      const route = resourceRoute(view, handedOut, uri);
+      if (route === undefined || 'rivals' in route) continue;
+      const { server, original } = route;
       waiting += 1;
       this.#touched.add(server);
-      const original = view.resourceRoute(uri)?.original ?? uri;
       this.#subscribeOne(server, original, (isTaken) => {
         if (isTaken) {
           taken.add(uri);

@@ -2,20 +2,26 @@
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import { linkedUris } from './resource-uris.ts';
 
+/** A client reads what it was just given; what a thousand links before that were is on a list, or asked for anew. */
 const maxRemembered = 1_000;
+/** No link that somebody follows is longer; remembered ones take memory. */
+const maxUriLength = 2_048;
 
 export class HandedOut {
-  readonly #servers = new Map<string, ServerName>();
+  readonly #servers = new Map<string, readonly ServerName[]>();
 
   remember(server: ServerName, result: JsonObject): void {
     for (const uri of linkedUris(result)) {
+      if (uri.length > maxUriLength) continue;
+      const known = this.#servers.get(uri) ?? [];
       this.#servers.delete(uri);
-      this.#servers.set(uri, server);
+      this.#servers.set(uri, known.includes(server) ? known : [...known, server]);
       if (this.#servers.size > maxRemembered) this.#servers.delete(this.#servers.keys().next().value as string);
     }
   }
 
-  find(uri: string): ServerName | undefined {
-    return this.#servers.get(uri);
+  /** The servers that handed it out. */
+  find(uri: string): readonly ServerName[] {
+    return this.#servers.get(uri) ?? [];
   }
 }
