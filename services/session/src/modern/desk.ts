@@ -2,12 +2,11 @@
  * Serves requests of clients without sessions: each stands alone, except one that continues a call which waits for its
  * answers. Such a call is held by one worker; the others say which.
  */
-import { createHash } from 'node:crypto';
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, urlElicitationRequired, withoutHopMeta,
-  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type Principal, type ServerName, type ServerNotice,
+  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { discovery, inputRequired, modernList } from '../dialect/modern/encode.ts';
@@ -17,26 +16,12 @@ import { HandedOut } from '../routing/handed-out.ts';
 import { resourceRoute } from '../routing/resource-route.ts';
 import { TaskIds, type TaskAddress } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
+import { digestOf, RequestStates, type SealedState } from './request-state.ts';
 import { holderOf, Shelf } from './shelf.ts';
 import { Shares } from './shares.ts';
 import { TaskFacade } from './task-facade.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { answer, answerResult, draining, refuse, type Waiter } from './waiter.ts';
-
-/** What a sealed `requestState` says. */
-type CallState =
-  /** The call is open at a worker. */
-  | { readonly kind: 'parked'; readonly worker: WorkerId; readonly call: string; readonly round: number }
-  /** The server wants URLs visited; then it is called again. */
-  | { readonly kind: 'again'; readonly round: number };
-
-interface SealedState {
-  readonly state: CallState;
-  readonly principal: Principal;
-  readonly digest: string;
-  /** Milliseconds since 1970; of a call that waits somewhere, its worker knows better, whose clock does not jump. */
-  readonly expiresAt: number;
-}
 
 const needsTasks = { requiredCapabilities: { extensions: { [tasksExtension]: {} } } };
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
@@ -57,6 +42,7 @@ export class ModernDesk {
   readonly #running: Shares;
   readonly #listening: Shares;
   readonly #shelf: Shelf;
+  readonly #states: RequestStates;
   readonly #listeners = new Map<SessionKey, Listener>();
   readonly #handedOut = new Map<string, HandedOut>();
   readonly #gone = new Set<SessionKey>();
@@ -74,6 +60,7 @@ export class ModernDesk {
     this.#running = new Shares({ share: limit('maxInFlightPerSession'), total: limit('maxInFlightWithoutSession') });
     this.#listening = new Shares({ share: limit('maxListenersPerClient'), total: limit('maxListeners') });
     this.#shelf = new Shelf(limits);
+    this.#states = new RequestStates(host.sealer, humanMs);
     this.#tasks = new TaskFacade(host, worker, this.#shelf);
     host.metrics.beforeScrape(() => {
       host.metrics.requestsWithoutSession.set(this.#running.size);
@@ -288,7 +275,7 @@ export class ModernDesk {
     }
     const { requestState } = params;
     if (typeof requestState === 'string') {
-      const sealed = this.#open(requestState);
+      const sealed = this.#states.open(requestState);
       if (sealed !== undefined) {
         this.#comeBack(waiter, view, method, sealed);
         return;
@@ -333,7 +320,7 @@ export class ModernDesk {
       host: this.#host, view, handedOut: this.#handedOutTo(caller), first: waiter, method,
       params: keepToken(params, withoutHopMeta(isModern ? params : plain)),
       humanMs: this.#humanMs(),
-      seal: (round) => this.#seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digestOf(method, params)),
+      seal: (round) => this.#states.seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digestOf(method, params)),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
       places: {
         keep: (kept, bytes) => {
@@ -373,16 +360,6 @@ export class ModernDesk {
   }
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
-
-  #seal(state: CallState, principal: Principal, digest: string): string {
-    const sealed: SealedState = { state, principal, digest, expiresAt: Date.now() + this.#humanMs() };
-    return this.#host.sealer.seal('request-state', JSON.stringify(sealed));
-  }
-
-  #open(requestState: string): SealedState | undefined {
-    const text = this.#host.sealer.open('request-state', requestState);
-    return text === undefined ? undefined : (JSON.parse(text) as SealedState);
-  }
 
   #comeBack(waiter: Waiter, view: View, method: ExchangeMethod, { state, principal, digest, expiresAt }: SealedState): void {
     const { caller, request: { params = {} } } = waiter.command;
@@ -438,7 +415,7 @@ export class ModernDesk {
     const { elicitation } = context.capabilities;
     if (!isObject(elicitation) || !isObject(elicitation['url']) || round >= maxUrlRounds) return undefined;
     const requests = data['elicitations'].filter(isObject).map(({ message, url }, index) => [`url_${index + 1}`, { method: 'elicitation/create', params: { mode: 'url', message, url } }]);
-    return inputRequired(Object.fromEntries(requests), this.#seal({ kind: 'again', round: round + 1 }, caller.principal, digestOf(method, params)));
+    return inputRequired(Object.fromEntries(requests), this.#states.seal({ kind: 'again', round: round + 1 }, caller.principal, digestOf(method, params)));
   }
 }
 
@@ -447,15 +424,4 @@ function keepToken(given: JsonObject, params: JsonObject): JsonObject {
   const meta = given['_meta'];
   if (!isObject(meta) || !('progressToken' in meta)) return params;
   return { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), progressToken: meta['progressToken'] } };
-}
-
-/** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
-function digestOf(method: string, { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject): string {
-  return createHash('sha256').update(canonical([method, params])).digest('base64url');
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`;
 }
