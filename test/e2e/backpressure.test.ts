@@ -28,7 +28,7 @@ describe.each(shapes)('under load, %s', (shape) => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({ tools: [tool('flood'), tool('echo')], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined) });
-    gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGateway(shape, { limits: { sessionBurst: 20_000 }, mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('flood'));
   });

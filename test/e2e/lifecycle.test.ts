@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { legacyRevisions } from '@omnibus/protocol';
+import { legacyRevisions, newSessionId } from '@omnibus/protocol';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -33,10 +33,12 @@ describe.each(shapes)('a session, %s', (shape) => {
   it('is required: without its id a request is refused with 400, with an unknown one with 404', async () => {
     const client = new RawClient(gateway.url);
     expect(await client.request('tools/list')).toMatchObject({ status: 400, last: { id: 1, error: { data: { reason: 'session.missing' } } } });
-    client.session = 'nonsense';
+    client.session = newSessionId();
     expect(await client.request('tools/list')).toMatchObject({ status: 404, last: { id: 2, error: { data: { reason: 'session.unknown' } } } });
     expect(await client.delete()).toBe(404);
     await expect(client.listen()).rejects.toThrow('404');
+    client.session = 'nonsense';
+    expect(await client.request('tools/list')).toMatchObject({ status: 404, last: { error: { data: { reason: 'session.unknown' } } } });
   });
 
   it('ends with DELETE: afterwards it is unknown', async () => {

@@ -19,6 +19,7 @@ const optionalDuration = z.union([z.string(), z.number()])
 
 const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
 const hostPort = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, { error: 'expected HOST:PORT, for example "127.0.0.1:7300"' });
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
 const serverUrl = z.url({ protocol: /^(https?|wss?)$/, error: 'expected an http://, https://, ws:// or wss:// address' });
 const count = (fallback: number) => z.int().positive().default(fallback);
 
@@ -90,6 +91,7 @@ const shape = z.strictObject({
     task: duration('1h').describe('Time a client may wait for the result of a task (2025-11-25) in one request.'),
     idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
     unusedSession: duration('1m').describe('Time after which a session ends whose client has never confirmed that it is there (`notifications/initialized`), and has asked nothing.'),
+    request: duration('60s').describe('Time a client has to send a request whole. Its headers have to be there after a quarter of it.'),
     leave: duration('0s').describe('Time a stopping edge goes on serving while it sends its clients away, each with the end of its next answer: longer than a load balancer takes to notice. Only where other edges serve meanwhile.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),
@@ -100,6 +102,8 @@ const shape = z.strictObject({
       .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
     sealingKeyFile: z.string().min(1).optional()
       .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
+    trustedProxies: z.array(network).default([])
+      .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway: a client\'s address is then what they say in `X-Forwarded-For` or `Forwarded`. Without, everybody behind a proxy shares its address.'),
   }).prefault({}),
   log: z.strictObject({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
@@ -117,6 +121,14 @@ const shape = z.strictObject({
     maxJsonValues: limit('maxJsonValues').describe('Objects, arrays and what they hold in one message, of a client or a server.'),
     maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
     maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all request headers together.'),
+    maxPendingBodyBytes: limit('maxPendingBodyBytes').describe('Bytes of bodies that one edge is reading or serving. A quarter is kept for small ones.'),
+    maxPendingBodyBytesPerAddress: limit('maxPendingBodyBytesPerAddress').describe('The same of one client address, less the first 64 KB of each body.'),
+    maxUnreadBytes: limit('maxUnreadBytes').describe('Bytes of answers that wait at one edge for clients to read them. Beyond it, whoever has not read for longest is cut off.'),
+    maxUnreadBytesPerAddress: limit('maxUnreadBytesPerAddress').describe('The same of one client address.'),
+    maxConnections: limit('maxConnections').describe('Connections of clients to one edge. Fewer where the process may not have as many files open; the admin port has its own.'),
+    maxConnectionsPerAddress: limit('maxConnectionsPerAddress').describe('Connections of one client address, unless it is in `security.trustedProxies`.'),
+    sessionBurst: limit('sessionBurst').describe('Sessions one client address may open at one edge at once.'),
+    sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions it may open every second after that; one that is ended does not count. More is refused with 429.'),
     maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),
     maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one caller on one worker.'),
     maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer.'),

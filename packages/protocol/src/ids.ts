@@ -38,6 +38,13 @@ export function newSessionId(): SessionId {
   return randomBytes(24).toString('base64url') as SessionId;
 }
 
+const sessionIdPattern = /^[A-Za-z0-9_-]{32}$/;
+
+/** Whether a client's string could be one that `newSessionId` made. Anything else names no session, and nothing is remembered of it. */
+export function isSessionId(value: string): value is SessionId {
+  return sessionIdPattern.test(value);
+}
+
 /**
  * The key of the session that a client's header value names. Any string has a key; whether such a session exists is
  * for its owner to say.

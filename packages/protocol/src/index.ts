@@ -1,4 +1,4 @@
-export { anonymous, askerOf, idSequence, isPushStream, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
+export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { classify, errorText, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
 export type {

@@ -10,6 +10,18 @@ export const defaultLimits = {
   maxBatchLength: 100,
   /** Bytes of all request headers together. */
   maxHeaderBytes: 16 * 1024,
+  /** Bytes of bodies that one edge is reading or serving, of all clients and of one address. */
+  maxPendingBodyBytes: 256 * 1024 * 1024,
+  maxPendingBodyBytesPerAddress: 64 * 1024 * 1024,
+  /** Bytes of answers that wait at one edge for clients to read them, of all clients and of one address. */
+  maxUnreadBytes: 256 * 1024 * 1024,
+  maxUnreadBytesPerAddress: 128 * 1024 * 1024,
+  /** Connections of clients to one edge, and of one address. */
+  maxConnections: 24_000,
+  maxConnectionsPerAddress: 12_000,
+  /** Sessions that one address may open at one edge at once, and how many more with every second: fewer in an hour than one worker holds. */
+  sessionBurst: 1_000,
+  sessionsPerSecond: 5,
   /** Sessions one worker holds. */
   maxSessions: 20_000,
   /** Sessions of one principal on one worker. */

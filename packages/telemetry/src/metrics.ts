@@ -17,7 +17,7 @@ type DropReason = (typeof dropReasons)[number];
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 export type CircuitCause = (typeof circuitCauses)[number];
 /** Where something failed that should not be able to. */
-const faultParts = ['handler', 'observer', 'transport', 'deadline', 'rejection', 'exception'] as const;
+const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', 'rejection', 'exception'] as const;
 export type FaultPart = (typeof faultParts)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
@@ -55,6 +55,10 @@ export class Metrics {
   readonly #requestSeconds = this.#histogram('omnibus_client_request_duration_seconds', 'Time from a client\'s request to the last byte of its answer, by method of the protocol; streams that stay open by their nature are not in it.', ['method']);
   readonly inFlight = this.#gauge('omnibus_client_requests_in_flight', 'Requests of clients that wait for their answer at this edge, standing streams among them.', []);
   readonly bufferedBytes = this.#gauge('omnibus_client_buffered_bytes', 'Bytes written to event streams that the network has not taken yet.', []);
+  readonly unreadBytes = this.#gauge('omnibus_client_unread_bytes', 'Bytes of answers and streams that clients have not taken, where much of it waits (limits.maxUnreadBytes).', []);
+  readonly bodyBytes = this.#gauge('omnibus_client_body_bytes', 'Bytes of bodies that are being read or served, but for those that came whole at once (limits.maxPendingBodyBytes).', []);
+  readonly connections = this.#gauge('omnibus_client_connections', 'Connections of clients (limits.maxConnections).', []);
+  readonly #connectionsRefused = this.#counter('omnibus_client_connections_refused_total', 'Connections of clients closed at once, by whose bound was reached: of all, or of one address.', ['bound']);
   readonly parkedCalls = this.#gauge('omnibus_parked_calls', 'Calls that wait between two requests of their client for an answer to what the server asked.', []);
   readonly requestsWithoutSession = this.#gauge('omnibus_requests_without_session', 'Requests without a session that wait for their answer at this worker.', []);
   readonly keptCalls = this.#gauge('omnibus_kept_calls', 'Calls kept for clients that may come back: parked ones, and answers that may be asked for again.', []);
@@ -70,7 +74,7 @@ export class Metrics {
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
   readonly #unreadable = this.#counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were no JSON, or not what their subject or bucket carries, by family of subjects or bucket; and large ones that did not arrive whole.', ['family']);
-  readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the handler of a message, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
+  readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the work on a client\'s message, the handler of a message of the bus, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
@@ -95,6 +99,7 @@ export class Metrics {
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
+    for (const bound of ['all', 'address']) this.#connectionsRefused.inc({ bound }, 0);
     for (const part of faultParts) this.#faults.inc({ part }, 0);
     for (const reason of dropReasons) this.#drops.inc({ reason }, 0);
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
@@ -157,6 +162,10 @@ export class Metrics {
   /** @param method one of the protocol's; give "other" for anything else. */
   requestCounter(method: string): { inc(): void } {
     return this.#requests.labels({ method });
+  }
+
+  connectionRefused(bound: 'all' | 'address'): void {
+    this.#connectionsRefused.inc({ bound });
   }
 
   refused(reason: ErrorReason): void {

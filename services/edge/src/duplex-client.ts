@@ -9,11 +9,13 @@ import {
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
+import type { Boundary } from './boundary.ts';
 import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
+import type { OpeningRate } from './opening-rate.ts';
+import { parseMessage, type ParsedBody } from './parse-message.ts';
 import type { Carrier, Measured, RequestMeter } from './request-meter.ts';
 import { addressOf, type SessionAddress } from './session-addresses.ts';
 import type { SessionDoor } from './session-door.ts';
-import type { ParsedBody } from './parse-message.ts';
 
 export interface DuplexOptions {
   readonly bus: Bus;
@@ -22,6 +24,10 @@ export interface DuplexOptions {
   readonly caller: Caller;
   readonly meter: RequestMeter;
   readonly carrier: Carrier;
+  readonly boundary: Boundary;
+  readonly rate: OpeningRate;
+  /** What the client is counted under. */
+  readonly address: string;
   /** Takes one serialised message. */
   readonly write: (text: string) => void;
   /** The gateway has nothing more to say. */
@@ -39,7 +45,7 @@ interface Standing {
 type State =
   | { readonly kind: 'closed' }
   /** What comes before the answer to `initialize` waits for it. */
-  | { readonly kind: 'opening'; readonly waiting: PostedMessage[]; readonly measured: Measured }
+  | { readonly kind: 'opening'; readonly waiting: PostedMessage[]; waitingBytes: number; readonly measured: Measured }
   | { readonly kind: 'open'; readonly session: SessionAddress };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
@@ -54,14 +60,26 @@ export class DuplexClient {
     this.#options = options;
   }
 
-  receive(parsed: ParsedBody): void {
+  /** Takes a message as it came. */
+  receiveBytes(bytes: Buffer): void {
+    const { boundary, limits } = this.#options;
+    boundary.run((gatewayFault) => this.refuse(gatewayFault, undefined), () => this.receive(parseMessage(bytes, limits), bytes.length));
+  }
+
+  /** @param bytes of the message, or as many as it may have. */
+  receive(parsed: ParsedBody, bytes: number): void {
+    const id = parsed.kind === 'single' && parsed.message.kind === 'request' ? parsed.message.message.id : undefined;
+    this.#options.boundary.run((gatewayFault) => this.refuse(gatewayFault, id), () => this.#receive(parsed, bytes));
+  }
+
+  #receive(parsed: ParsedBody, bytes: number): void {
     switch (parsed.kind) {
       case 'refused':
         this.refuse(parsed.fault, parsed.id);
         return;
       case 'single':
         if (this.#receiveModern(parsed.message)) return;
-        this.#receiveMessage(parsed.message);
+        this.#receiveMessage(parsed.message, bytes);
         return;
       case 'batch':
         if (this.#state.kind === 'open') this.#send(this.#state.session, { kind: 'batch', caller: this.#options.caller, stream: nextStreamId(), messages: parsed.messages }, undefined);
@@ -81,6 +99,7 @@ export class DuplexClient {
     for (const standing of this.#standing.splice(0)) this.#abandon(standing, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
+    this.#options.rate.giveBack(this.#options.address);
     return new Promise((resolve) => {
       door.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
     });
@@ -154,14 +173,15 @@ export class DuplexClient {
     this.refuse(gatewayFault, id);
   }
 
-  #receiveMessage(message: PostedMessage): void {
+  #receiveMessage(message: PostedMessage, bytes: number): void {
     const id = message.kind === 'request' ? message.message.id : undefined;
     switch (this.#state.kind) {
       case 'open':
         this.#post(this.#state.session, message);
         return;
       case 'opening':
-        if (this.#state.waiting.length < this.#options.limits.maxInFlightPerSession) this.#state.waiting.push(message);
+        this.#state.waitingBytes += bytes;
+        if (this.#state.waiting.length < this.#options.limits.maxInFlightPerSession && this.#state.waitingBytes <= this.#options.limits.maxBodyBytes) this.#state.waiting.push(message);
         else if (id !== undefined) this.refuse(fault('session.busy'), id);
         return;
       case 'closed':
@@ -171,9 +191,17 @@ export class DuplexClient {
   }
 
   #open(request: JsonRpcRequest): void {
-    const { door, caller } = this.#options;
-    this.#state = { kind: 'opening', waiting: [], measured: this.#measure(request) };
-    door.open({ kind: 'open', caller, request }, (reply) => this.#opened(reply, request.id));
+    const { door, caller, boundary, rate, address } = this.#options;
+    const tooFast = rate.refuses(address);
+    if (tooFast !== undefined) {
+      this.refuse(tooFast, request.id);
+      return;
+    }
+    this.#state = { kind: 'opening', waiting: [], waitingBytes: 0, measured: this.#measure(request) };
+    door.open({ kind: 'open', caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
+      if (reply.kind !== 'opened') rate.giveBack(address);
+      this.#opened(reply, request.id);
+    }));
   }
 
   #opened(reply: OpenReply, id: JsonRpcId): void {
@@ -195,7 +223,7 @@ export class DuplexClient {
       write(reply.text);
       this.#send(session, { kind: 'attach', caller, stream: nextPushId(), after: undefined }, undefined);
     }
-    for (const message of waiting) this.#receiveMessage(message);
+    for (const message of waiting) this.#receiveMessage(message, 0);
   }
 
   #post(session: SessionAddress, message: PostedMessage): void {

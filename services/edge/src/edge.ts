@@ -1,15 +1,23 @@
 /** The HTTP side of the gateway. */
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
+import { Boundary } from './boundary.ts';
+import { ByteBudget } from './byte-budget.ts';
+import { ClientAddresses } from './client-address.ts';
+import type { Gate } from './http/arrival.ts';
 import { Pipeline } from './http/pipeline.ts';
+import { createClientServer } from './http/server.ts';
+import { maxOpenFiles } from './open-files.ts';
+import { OpeningRate } from './opening-rate.ts';
 import type { RequestMeter } from './request-meter.ts';
 import { SessionDoor } from './session-door.ts';
+import { Unread } from './unread.ts';
 import { WebSocketIngress } from './websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
@@ -21,9 +29,6 @@ export interface EdgeOptions {
   readonly metrics: Metrics;
   readonly meter: RequestMeter;
 }
-
-/** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
-const keepAliveTimeoutMs = 75_000;
 
 export class Edge {
   readonly #options: EdgeOptions;
@@ -45,22 +50,28 @@ export class Edge {
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#door = new SessionDoor(bus, wheel, log);
+    const gate = gateOf(options);
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics, meter,
-      limits: config.limits,
+      bus, wheel, log, metrics, meter, gate,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, limits: config.limits, metrics, meter, check: (request) => this.#pipeline.forbids(request) });
-    this.#server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes, keepAliveTimeout: keepAliveTimeoutMs }, (request, response) => {
-      if (this.#isLeaving) response.setHeader('connection', 'close');
-      this.#pipeline.handle(request, response);
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, meter, targetOf: (request) => this.#pipeline.targetOf(request) });
+    this.#server = createClientServer({
+      limits: config.limits, metrics,
+      requestMs: config.timeouts.request,
+      addresses: gate.addresses,
+      maxFiles: maxOpenFiles(),
+      handle: (request, response, waitsForContinue) => {
+        if (this.#isLeaving) response.setHeader('connection', 'close');
+        this.#pipeline.handle(request, response, waitsForContinue);
+      },
+      handleUpgrade: this.#webSockets.handleUpgrade,
     });
-    this.#server.on('upgrade', this.#webSockets.handleUpgrade);
   }
 
   /**
@@ -106,4 +117,16 @@ export class Edge {
     this.#server.closeAllConnections();
     if (this.#server.listening) await once(this.#server, 'close');
   }
+}
+
+function gateOf({ config: { limits, security }, log, metrics }: EdgeOptions): Gate {
+  return {
+    boundary: new Boundary(log, new Faults({ log, metrics })),
+    addresses: new ClientAddresses(security.trustedProxies),
+    rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
+    bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
+    unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
+    metrics,
+    limits,
+  };
 }

@@ -1,3 +1,4 @@
+export { Boundary } from './boundary.ts';
 export { Edge } from './edge.ts';
 export { RequestMeter } from './request-meter.ts';
 export { serveStdioClient } from './stdio/ingress.ts';

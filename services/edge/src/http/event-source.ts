@@ -3,26 +3,22 @@
  * POST to; every answer comes on the stream. The posts of one client may reach any edge: they travel to the one that holds
  * its stream.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { gatewayFaultOf, subjects, type Bus, type BusError, type Subscription } from '@omnibus/bus';
+import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { errorText, fault, httpStatusOf, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type Limits, type StreamId } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import { fault, isSessionId, newSessionId, sessionKey, type InboxPost, type StreamId } from '@omnibus/protocol';
 import type { RequestMeter } from '../request-meter.ts';
 import { DuplexClient } from '../duplex-client.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { parseMessage } from '../parse-message.ts';
+import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
-import { writeJson } from './post-answer.ts';
-import { readBody } from './steps/read-body.ts';
+import { checkBodyHeaders } from './steps/check-body-headers.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
   readonly wheel: DeadlineWheel;
-  readonly limits: Limits;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+  readonly gate: Gate;
   readonly meter: RequestMeter;
 }
 
@@ -31,6 +27,8 @@ const postPath = '/messages';
 const keyParameter = 'sessionId';
 /** The edge that holds the stream has this long to say that it took a message. */
 const takeMs = 5_000;
+/** Of the largest message, what one that came from another edge is taken for: how large it was is not said. */
+const assumedPart = 1 / 8;
 
 export class EventSourceEndpoint {
   readonly #options: EventSourceOptions;
@@ -42,8 +40,10 @@ export class EventSourceEndpoint {
   }
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
-  open(response: ServerResponse, caller: Caller): void {
-    const { bus, door, limits, metrics, meter, log } = this.#options;
+  open(arrival: Arrival): void {
+    const { bus, door, meter, gate } = this.#options;
+    const { response, caller } = arrival;
+    const { metrics, limits } = gate;
     const key = newSessionId();
     let client: DuplexClient | undefined;
     let subscription: Subscription | undefined;
@@ -59,72 +59,66 @@ export class EventSourceEndpoint {
         return;
       }
       reply({ kind: 'accepted' });
-      client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages });
+      client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages }, limits.maxBodyBytes * assumedPart);
     }).then(
-      (opened) => {
+      (opened) => arrival.run(() => {
         subscription = opened;
         if (response.destroyed) {
           opened.close();
           return;
         }
-        const writer = new EventWriter(response, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
+        const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
         metrics.streams.inc();
-        client = new DuplexClient({ bus, door, limits, caller, meter, carrier: 'http', write: (text) => writer.message(text, undefined), ended: () => writer.end() });
+        client = new DuplexClient({
+          bus, door, limits, caller, meter,
+          carrier: 'http', boundary: gate.boundary, rate: gate.rate, address: arrival.address(),
+          write: (text) => writer.message(text, undefined),
+          ended: () => writer.end(),
+        });
         writer.event('endpoint', `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`);
-      },
-      (error: unknown) => {
-        log.error({ err: error }, 'a stream could not be opened');
-        this.#refuse(response, fault('gateway.unavailable'));
-      },
+      }),
+      (error: unknown) => arrival.run(() => {
+        throw error;
+      }),
     );
   }
 
   /** Takes a message for a stream. */
-  post(request: IncomingMessage, response: ServerResponse, caller: Caller, key: string): void {
-    const { bus, wheel, limits } = this.#options;
-    readBody(request, limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) {
-        this.#refuse(response, body);
-        return;
-      }
+  post(arrival: Arrival, key: string): void {
+    const { limits } = this.#options.gate;
+    const problem = checkBodyHeaders(arrival.request.headers, limits.maxBodyBytes) ?? (isSessionId(key) ? undefined : fault('session.unknown'));
+    if (problem !== undefined) {
+      arrival.refuse(problem);
+      return;
+    }
+    arrival.readBody((body) => {
+      const { caller } = arrival;
       const parsed = parseMessage(body, limits);
-      if (parsed.kind === 'refused') {
-        writeJson(response, httpStatusOf(parsed.fault.reason), errorText(parsed.id, toErrorObject(parsed.fault)));
-        return;
-      }
-      const post = parsed.kind === 'single' ? { kind: 'post', caller, message: parsed.message } as const : { kind: 'batch', caller, messages: parsed.messages } as const;
-      try {
-        const pending = bus.request(subjects.edgeInbox(sessionKey(key)), post, {
-          reply: (reply) => {
-            limit.cancel();
-            pending.close();
-            if (reply.kind === 'accepted') response.writeHead(202, { 'content-type': 'text/plain' }).end('Accepted');
-            else this.#refuse(response, reply.fault);
-          },
-          failed: (error) => {
-            limit.cancel();
-            this.#refuse(response, faultOf(error));
-          },
-        });
-        const limit = wheel.schedule(takeMs, () => {
-          pending.close();
-          this.#refuse(response, fault('gateway.interrupted'));
-        });
-      } catch (error) {
-        this.#refuse(response, faultOf(error as BusError));
-      }
+      if (parsed.kind === 'refused') arrival.refuse(parsed.fault, parsed.id);
+      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: parsed.message } : { kind: 'batch', caller, messages: parsed.messages });
     });
   }
 
-  #refuse(response: ServerResponse, gatewayFault: GatewayFault): void {
-    this.#options.metrics.refused(gatewayFault.reason);
-    if (!response.req.complete) response.setHeader('connection', 'close');
-    writeJson(response, httpStatusOf(gatewayFault.reason), errorText(undefined, toErrorObject(gatewayFault)));
+  /** Hands a message to the edge that holds the stream. */
+  #pass(arrival: Arrival, key: string, post: InboxPost): void {
+    const { bus, wheel, gate: { boundary } } = this.#options;
+    const pending = bus.request(subjects.edgeInbox(sessionKey(key)), post, {
+      reply: (reply) => {
+        limit.cancel();
+        pending.close();
+        if (reply.kind === 'accepted') arrival.response.writeHead(202, { 'content-type': 'text/plain' }).end('Accepted');
+        else arrival.refuse(reply.fault);
+      },
+      failed: (error) => {
+        limit.cancel();
+        arrival.refuse(boundary.faultOf(error, 'session.unknown'));
+      },
+    });
+    const limit = wheel.schedule(takeMs, () => {
+      pending.close();
+      arrival.refuse(fault('gateway.interrupted'));
+    });
   }
-}
-
-function faultOf(error: BusError): GatewayFault {
-  return gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? fault('session.unknown') : fault(error.kind === 'closed' ? 'gateway.draining' : 'gateway.unavailable', error.message));
 }
 
 export type EventSourcePath =

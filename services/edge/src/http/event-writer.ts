@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EventPosition, StreamId } from '@omnibus/protocol';
+import type { Unread } from '../unread.ts';
 
 /** Proxies cut streams that are silent, the strictest after half a minute. */
 const keepAliveMs = 20_000;
@@ -10,8 +11,9 @@ const retryMs = 1_000;
 
 export interface EventWriterOptions {
   readonly wheel: DeadlineWheel;
+  /** What may wait for the client when there is more to say: one large message is for whoever reads. */
   readonly maxBufferedBytes: number;
-  readonly onSlowReader: () => void;
+  readonly unread: Unread;
   /** The writers that are open. */
   readonly open: Set<EventWriter>;
 }
@@ -27,11 +29,16 @@ export class EventWriter {
   readonly #response: ServerResponse;
   readonly #stream: EventStream;
   readonly #options: EventWriterOptions;
+  readonly #address: () => string;
   #keepAlive: Deadline;
 
-  /** Sends the headers; from here on the answer is a stream. */
-  constructor(response: ServerResponse, stream: EventStream, options: EventWriterOptions) {
+  /**
+   * Sends the headers; from here on the answer is a stream.
+   * @param address what its client is counted under.
+   */
+  constructor({ response, address }: { readonly response: ServerResponse; readonly address: () => string }, stream: EventStream, options: EventWriterOptions) {
     this.#response = response;
+    this.#address = address;
     this.#stream = stream;
     this.#options = options;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
@@ -69,11 +76,13 @@ export class EventWriter {
 
   #write(chunk: string): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
-    this.#response.write(chunk);
-    if (this.#response.writableLength > this.#options.maxBufferedBytes) {
-      this.#options.onSlowReader();
-      this.#response.destroy();
+    const { unread, maxBufferedBytes } = this.#options;
+    if (this.#response.writableLength > maxBufferedBytes) {
+      unread.cutOff(this.#response);
+      return;
     }
+    this.#response.write(chunk);
+    unread.wrote(this.#response, this.#address);
   }
 
   #scheduleKeepAlive(): Deadline {

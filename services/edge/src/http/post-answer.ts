@@ -4,10 +4,10 @@
  *
  * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
  */
-import type { ServerResponse } from 'node:http';
 import type { Deadline } from '@omnibus/lifecycle';
 import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import type { Span } from '@omnibus/telemetry';
+import type { Arrival } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
 
@@ -39,14 +39,14 @@ type State =
   | { readonly kind: 'done' };
 
 export class PostAnswer {
-  readonly #response: ServerResponse;
+  readonly #arrival: Arrival;
   readonly #options: PostAnswerOptions;
   readonly #startedAt = performance.now();
   #state: State;
   #failure: string | undefined;
 
-  constructor(response: ServerResponse, options: PostAnswerOptions) {
-    this.#response = response;
+  constructor(arrival: Arrival, options: PostAnswerOptions) {
+    this.#arrival = arrival;
     this.#options = options;
     const timer = options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
@@ -59,7 +59,7 @@ export class PostAnswer {
         this.#message(frame);
         return frame.last;
       case 'accepted':
-        this.#finish(() => this.#response.writeHead(202, { 'content-length': 0 }).end());
+        this.#finish(() => this.#arrival.response.writeHead(202, { 'content-length': 0 }).end());
         return true;
       case 'end':
         this.#end();
@@ -81,7 +81,7 @@ export class PostAnswer {
       this.#state.writer.message(text, undefined);
       this.#end();
     } else {
-      this.#finish(() => writeJson(this.#response, httpStatusOf(gatewayFault.reason), text));
+      this.#finish(() => this.#arrival.json(httpStatusOf(gatewayFault.reason), text));
     }
   }
 
@@ -95,7 +95,7 @@ export class PostAnswer {
     const { accepted, batchIds } = this.#options;
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchIds === undefined) {
-        this.#finish(() => writeJson(this.#response, httpStatus, text));
+        this.#finish(() => this.#arrival.json(httpStatus, text));
         return;
       }
       this.#state.answers.push({ text, sequence });
@@ -110,7 +110,7 @@ export class PostAnswer {
   }
 
   #endBatch(answers: readonly Answer[]): void {
-    this.#finish(() => writeJson(this.#response, 200, `[${answers.map(({ text }) => text).join(',')}]`));
+    this.#finish(() => this.#arrival.json(200, `[${answers.map(({ text }) => text).join(',')}]`));
   }
 
   #end(): void {
@@ -123,7 +123,7 @@ export class PostAnswer {
         // Every request was cancelled, or all but some of a batch: what there is, is the answer.
         const { answers } = this.#state;
         if (answers.length > 0) this.#endBatch(answers);
-        else this.#finish(() => this.#response.writeHead(202, { 'content-length': 0 }).end());
+        else this.#finish(() => this.#arrival.response.writeHead(202, { 'content-length': 0 }).end());
         return;
       }
       case 'done':
@@ -137,7 +137,7 @@ export class PostAnswer {
     timer?.cancel();
     const { session, stream, requestId, batchIds, opened } = this.#options;
     if (session !== undefined) opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
-    const writer = new EventWriter(this.#response, stream, this.#options);
+    const writer = new EventWriter(this.#arrival, stream, this.#options);
     this.#state = { kind: 'streaming', writer };
     for (const { text, sequence } of answers) writer.message(text, sequence);
     return writer;
@@ -146,8 +146,8 @@ export class PostAnswer {
   #finish(write: () => void): void {
     if (this.#state.kind === 'done') return;
     if (this.#state.kind === 'waiting') this.#state.timer?.cancel();
+    write(); // Before it is done: what cannot be written can still be refused.
     this.#done();
-    write();
   }
 
   #done(): void {
@@ -155,8 +155,4 @@ export class PostAnswer {
     this.#options.timer?.observe((performance.now() - this.#startedAt) / 1_000);
     this.#options.span?.end(this.#failure);
   }
-}
-
-export function writeJson(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
-  response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
 }

@@ -1,23 +1,25 @@
 /** One client on a WebSocket (a custom transport: basic/transports, Custom Transports): a JSON-RPC message per text frame each way. */
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
-import { anonymous, isToken, type Caller, type EndpointName, type GatewayFault, type Limits } from '@omnibus/protocol';
-import type { Metrics } from '@omnibus/telemetry';
+import { anonymous, fault, isToken, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
+import type { Gate } from '../http/arrival.ts';
+import { answerRaw } from '../http/raw-answer.ts';
+import type { Target } from '../http/steps/read-target.ts';
 import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
-import { parseMessage } from '../parse-message.ts';
+import { boundFrames } from './frames.ts';
 
 export interface WebSocketOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
-  readonly limits: Limits;
-  readonly metrics: Metrics;
+  readonly gate: Gate;
   readonly meter: RequestMeter;
-  /** Refuses what Host and Origin forbid. */
-  readonly check: (request: IncomingMessage) => GatewayFault | undefined;
+  /** Refuses what target, Host and Origin forbid. */
+  readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
 
 const path = /^\/ws(?:\/([^/?]+))?\/?(?:\?.*)?$/;
@@ -36,20 +38,26 @@ export class WebSocketIngress {
   constructor(options: WebSocketOptions) {
     this.#options = options;
     this.#server = new WebSocketServer({
-      noServer: true, maxPayload: options.limits.maxBodyBytes, perMessageDeflate: false,
+      noServer: true, maxPayload: options.gate.limits.maxBodyBytes, perMessageDeflate: false, autoPong: false,
       handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
     });
   }
 
+  /** @param socket has a listener for its errors: nobody else looks after it any more. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const match = path.exec(request.url ?? '');
-    const endpoint = match?.[1] ?? '';
-    const refusal = match === null || !(endpoint === '' || isToken(endpoint)) ? '404 Not Found' : this.#options.check(request) === undefined ? undefined : '403 Forbidden';
-    if (refusal !== undefined) {
-      socket.end(`HTTP/1.1 ${refusal}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-      return;
-    }
-    this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, { principal: anonymous, endpoint: endpoint as EndpointName }));
+    const { gate: { boundary, metrics }, targetOf } = this.#options;
+    const refuse = (gatewayFault: GatewayFault): void => {
+      metrics.refused(gatewayFault.reason);
+      answerRaw(socket, gatewayFault);
+    };
+    boundary.run(refuse, () => {
+      const target = targetOf(request);
+      const match = 'fault' in target ? null : path.exec(target.path);
+      const endpoint = match?.[1] ?? '';
+      if ('fault' in target) refuse(target.fault);
+      else if (match === null || !(endpoint === '' || isToken(endpoint))) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
+      else this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, { principal: anonymous, endpoint: endpoint as EndpointName }));
+    });
   };
 
   stop(): void {
@@ -57,37 +65,52 @@ export class WebSocketIngress {
     this.#server.close();
   }
 
-  #serve(socket: WebSocket, caller: Caller): void {
-    const { bus, door, limits, metrics, meter } = this.#options;
+  #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller): void {
+    const { bus, door, gate, meter } = this.#options;
+    const { boundary, rate, limits, metrics, unread } = gate;
+    const socket: Socket = request.socket;
+    const address = gate.addresses.of(request);
+    /** @returns false when the client does not read: it is cut off. */
+    const mayWrite = (): boolean => {
+      if (webSocket.bufferedAmount <= limits.maxBufferedBytes) return true;
+      unread.cutOff(socket);
+      return false;
+    };
     const client = new DuplexClient({
-      bus, door, limits, caller, meter,
+      bus, door, limits, caller, meter, boundary, rate, address,
       carrier: 'websocket',
       write: (text) => {
-        socket.send(text);
-        if (socket.bufferedAmount <= limits.maxBufferedBytes) return;
-        metrics.slowReaders.inc();
-        socket.terminate();
+        if (webSocket.readyState !== webSocket.OPEN || !mayWrite()) return;
+        webSocket.send(text);
+        unread.wrote(socket, () => address);
       },
-      ended: () => socket.close(goingAway),
+      ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
     // A connection whose other end is gone without a word is found out by asking it.
     let isAlive = true;
     const pings = setInterval(() => {
-      if (!isAlive) socket.terminate();
+      if (!isAlive) webSocket.terminate();
       isAlive = false;
-      socket.ping();
+      webSocket.ping();
     }, pingMs).unref();
-    socket.on('pong', () => {
+    boundFrames(webSocket, socket, gate.bodies.lease(address), () => {
+      metrics.refused('gateway.busy');
+      webSocket.terminate();
+    });
+    webSocket.on('pong', () => {
       isAlive = true;
     });
-    socket.on('message', (data: Buffer, isBinary: boolean) => {
-      if (isBinary) socket.close(unsupportedData);
-      else client.receive(parseMessage(data, limits));
+    webSocket.on('ping', (data: Buffer) => {
+      if (mayWrite()) webSocket.pong(data);
+    });
+    webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) webSocket.close(unsupportedData);
+      else client.receiveBytes(data);
     });
     // What is wrong with a frame ends the connection; `close` follows.
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
+    webSocket.on('error', () => undefined);
+    webSocket.on('close', () => {
       clearInterval(pings);
       metrics.streams.dec();
       void client.end();

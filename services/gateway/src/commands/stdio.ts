@@ -1,4 +1,4 @@
-import { serveStdioClient, SessionDoor } from '@omnibus/edge';
+import { Boundary, serveStdioClient, SessionDoor } from '@omnibus/edge';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
@@ -70,8 +70,8 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   });
   await Promise.race([gateway.settled(), limit]);
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
-  const { bus, wheel, meter } = gateway;
-  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, meter, endpoint, input: process.stdin, output: process.stdout });
+  const { bus, wheel, meter, faults } = gateway;
+  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, meter, boundary: new Boundary(log, faults), endpoint, input: process.stdin, output: process.stdout });
   await stop();
   process.exit(0);
 }

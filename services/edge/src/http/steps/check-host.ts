@@ -1,12 +1,13 @@
-import type { IncomingMessage } from 'node:http';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 
 export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Refuses a Host that is not on the list: a page that rebinds its DNS name to this machine sends its own (security best practices, DNS rebinding). */
-export function checkHost(request: IncomingMessage, allowedHosts: ReadonlySet<string> | undefined): GatewayFault | undefined {
+/**
+ * Refuses a Host that is not on the list: a page that rebinds its DNS name to this machine sends its own (security best practices, DNS rebinding).
+ * @param allowedHosts undefined: any.
+ */
+export function checkHost(host: string | undefined, allowedHosts: ReadonlySet<string> | undefined): GatewayFault | undefined {
   if (allowedHosts === undefined) return undefined;
-  const host = request.headers.host;
   if (host !== undefined && allowedHosts.has(host.replace(/:\d+$/, '').toLowerCase())) return undefined;
   return fault('host.forbidden', 'this Host is not on security.allowedHosts');
 }

@@ -1,0 +1,58 @@
+/**
+ * The one place where an exception on the way of a client's message becomes its answer: whoever asked is told once, and the log
+ * has the exception under the incident that the answer names. What fails in an observer of the bus comes back as the failure of
+ * its request (B6), and in a deadline, to the wheel's `onFault`.
+ */
+import { BusError, gatewayFaultOf, newIncident } from '@omnibus/bus';
+import { fault, type GatewayFault } from '@omnibus/protocol';
+import type { Faults, Logger } from '@omnibus/telemetry';
+
+/** Answers whoever asked. */
+export type Refuse = (gatewayFault: GatewayFault) => void;
+
+export class Boundary {
+  readonly #log: Logger;
+  readonly #faults: Faults;
+
+  constructor(log: Logger, faults: Faults) {
+    this.#log = log;
+    this.#faults = faults;
+  }
+
+  /** Does a part of the work on a message. */
+  run(refuse: Refuse, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#failed(refuse, error);
+    }
+  }
+
+  /** What a client is told when the bus failed. */
+  faultOf(error: BusError, whenNobodyListens: 'session.unknown' | 'gateway.unavailable'): GatewayFault {
+    const known = gatewayFaultOf(error);
+    if (known !== undefined) return known;
+    switch (error.kind) {
+      case 'no-responders': return fault(whenNobodyListens);
+      case 'closed': return fault('gateway.draining');
+      case 'payload-too-large': return fault('message.too_large', error.message);
+      default:
+        this.#log.error({ err: error }, 'the bus failed');
+        return fault('gateway.unavailable', error.message);
+    }
+  }
+
+  #failed(refuse: Refuse, error: unknown): void {
+    if (error instanceof BusError) {
+      refuse(this.faultOf(error, 'gateway.unavailable'));
+      return;
+    }
+    const incident = newIncident();
+    this.#faults.bug('request', 'the work on a message of a client failed', error, incident);
+    try {
+      refuse(fault('internal.error', undefined, { incident }));
+    } catch (second) {
+      this.#log.error({ err: second, incident }, 'and its client could not be told');
+    }
+  }
+}

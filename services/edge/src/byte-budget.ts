@@ -1,0 +1,85 @@
+/** How many bytes of unfinished bodies are held at once: of one address, then of all. */
+export interface ByteBudgetOptions {
+  readonly maxTotal: number;
+  readonly maxShare: number;
+}
+
+/** The beginning of a body that counts for the total only: what is small passes while somebody else of the address sends much. */
+const smallBytes = 64 * 1024;
+/** Of the total, what only small bodies may use. */
+const smallPart = 1 / 4;
+
+export class ByteBudget {
+  readonly #maxTotal: number;
+  readonly #maxShare: number;
+  /** By address; those that hold nothing are not in it. */
+  readonly #shares = new Map<string, number>();
+  #total = 0;
+
+  constructor({ maxTotal, maxShare }: ByteBudgetOptions) {
+    this.#maxTotal = maxTotal;
+    this.#maxShare = maxShare;
+  }
+
+  get used(): number {
+    return this.#total;
+  }
+
+  lease(address: string): ByteLease {
+    return new ByteLease((bytes, large) => this.#take(address, bytes, large), (bytes, large) => this.#give(address, bytes, large));
+  }
+
+  #take(address: string, bytes: number, large: number): boolean {
+    const share = this.#shares.get(address) ?? 0;
+    const room = large > 0 ? this.#maxTotal * (1 - smallPart) : this.#maxTotal;
+    if (this.#total + bytes > room || (large > 0 && share + large > this.#maxShare)) return false;
+    this.#total += bytes;
+    if (large > 0) this.#shares.set(address, share + large);
+    return true;
+  }
+
+  #give(address: string, bytes: number, large: number): void {
+    this.#total -= bytes;
+    const share = (this.#shares.get(address) ?? 0) - large;
+    if (share > 0) this.#shares.set(address, share);
+    else this.#shares.delete(address);
+  }
+}
+
+type Count = (bytes: number, large: number) => void;
+
+/** What one body holds. */
+export class ByteLease {
+  readonly #take: (bytes: number, large: number) => boolean;
+  readonly #give: Count;
+  #bytes = 0;
+
+  constructor(take: (bytes: number, large: number) => boolean, give: Count) {
+    this.#take = take;
+    this.#give = give;
+  }
+
+  /** @returns false when there is no room; then nothing was added. */
+  add(bytes: number): boolean {
+    const large = largeOf(this.#bytes + bytes) - largeOf(this.#bytes);
+    if (!this.#take(bytes, large)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** Gives some back. */
+  forget(bytes: number): void {
+    const left = Math.max(0, this.#bytes - bytes);
+    this.#give(this.#bytes - left, largeOf(this.#bytes) - largeOf(left));
+    this.#bytes = left;
+  }
+
+  /** Gives everything back. */
+  release(): void {
+    this.forget(this.#bytes);
+  }
+}
+
+function largeOf(bytes: number): number {
+  return Math.max(0, bytes - smallBytes);
+}

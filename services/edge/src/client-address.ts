@@ -1,0 +1,82 @@
+/** Who a connection comes from, as far as a network tells: what shares among strangers are counted by. */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP, type Socket } from 'node:net';
+
+/**
+ * What one client is counted under. An IPv6 network of 64 bits is one client: whoever has one address of it has all.
+ * @param address as a socket gives it.
+ */
+export function addressKey(address: string): string {
+  const plain = address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  if (isIP(plain) !== 6) return plain;
+  const [head = '', tail] = (plain.split('%', 1)[0] as string).split('::', 2);
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const after = tail === '' ? 0 : tail.split(':').length + (tail.includes('.') ? 1 : 0);
+    while (groups.length + after < 8) groups.push('0');
+    groups.push(...tail.split(':'));
+  }
+  return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}
+
+const unknownPeer = 'unknown';
+const forwardedFor = /(?:^|[;,])\s*for="?([^";,]+)"?/gi;
+
+export class ClientAddresses {
+  readonly #trusted = new BlockList();
+  readonly #isAnyTrusted: boolean;
+
+  /** @param trustedProxies addresses and networks (`10.0.0.0/8`) whose word on where a request came from is taken. */
+  constructor(trustedProxies: readonly string[]) {
+    this.#isAnyTrusted = trustedProxies.length > 0;
+    for (const entry of trustedProxies) {
+      const [network = '', bits] = entry.split('/', 2);
+      const family = isIP(network) === 6 ? 'ipv6' : 'ipv4';
+      if (bits === undefined) this.#trusted.addAddress(network, family);
+      else this.#trusted.addSubnet(network, Number(bits), family);
+    }
+  }
+
+  /** Whether many clients may stand behind the other end of a connection. */
+  isProxy({ remoteAddress }: Socket): boolean {
+    return remoteAddress !== undefined && this.#isTrusted(remoteAddress);
+  }
+
+  /**
+   * The client behind a request: the other end of its connection, or, where that is a trusted proxy, the last one in front of the
+   * trusted ones (RFC 7239; `X-Forwarded-For`). Where a proxy writes one of the two headers and lets a client's own of the other
+   * kind pass, they differ, and none is believed.
+   */
+  of({ socket: { remoteAddress = unknownPeer }, headers }: IncomingMessage): string {
+    if (!this.#isTrusted(remoteAddress)) return addressKey(remoteAddress);
+    const { forwarded } = headers;
+    const xForwardedFor = headers['x-forwarded-for'];
+    const said = [
+      ...(xForwardedFor === undefined ? [] : [this.#lastUntrusted(String(xForwardedFor).split(',').map((hop) => hop.trim()))]),
+      ...(forwarded === undefined ? [] : [this.#lastUntrusted([...forwarded.matchAll(forwardedFor)].map(([, hop = '']) => hop.trim()))]),
+    ];
+    const [first] = said;
+    return first === undefined || said.some((hop) => hop !== first) ? addressKey(remoteAddress) : first;
+  }
+
+  #isTrusted(address: string): boolean {
+    if (!this.#isAnyTrusted) return false;
+    const family = isIP(address);
+    return family !== 0 && this.#trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  }
+
+  /** @returns undefined when that is no address. */
+  #lastUntrusted(hops: readonly string[]): string | undefined {
+    for (const hop of hops.toReversed()) {
+      const address = withoutPort(hop);
+      if (isIP(address) === 0) return undefined;
+      if (!this.#isTrusted(address)) return addressKey(address);
+    }
+    return undefined;
+  }
+}
+
+function withoutPort(hop: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1];
+  return bracketed ?? hop.replace(/^([\d.]+):\d+$/, '$1');
+}

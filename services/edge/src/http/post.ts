@@ -1,0 +1,246 @@
+/** What a POST to an endpoint brings: one message or a batch, of a session, for a new one, or without any (2026-07-28). */
+import type { IncomingHttpHeaders } from 'node:http';
+import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
+import {
+  fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, newRequestKey, requestStream,
+  type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamId,
+} from '@omnibus/protocol';
+import type { Boundary } from '../boundary.ts';
+import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
+import { parseMessage } from '../parse-message.ts';
+import type { RequestMeter } from '../request-meter.ts';
+import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
+import type { SessionDoor } from '../session-door.ts';
+import type { Arrival, Gate } from './arrival.ts';
+import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
+import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
+import { revisionProblem, sessionOf } from './session-of.ts';
+import { checkBodyHeaders } from './steps/check-body-headers.ts';
+import { readAccept, type Accepted } from './steps/read-accept.ts';
+
+export interface PostOptions {
+  readonly bus: Bus;
+  readonly door: SessionDoor;
+  readonly gate: Gate;
+  readonly meter: RequestMeter;
+  readonly sessions: SessionAddresses;
+  readonly writing: EventWriterOptions;
+  readonly nextStreamId: () => StreamId;
+  /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
+  readonly streams: () => Journal<StreamEntry> | undefined;
+  readonly isDraining: () => boolean;
+}
+
+type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
+
+export class PostEndpoint {
+  readonly #options: PostOptions;
+  readonly #boundary: Boundary;
+  readonly #answering: EventWriterOptions & Pick<PostAnswerOptions, 'opened'>;
+
+  constructor(options: PostOptions) {
+    this.#options = options;
+    this.#boundary = options.gate.boundary;
+    const { streams } = options;
+    this.#answering = {
+      ...options.writing,
+      opened: (session, stream, requests) => streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
+    };
+  }
+
+  /** Why a POST is refused before its body is read. */
+  problemOf(headers: IncomingHttpHeaders, accepted: Accepted): GatewayFault | undefined {
+    if (!accepted.json && !accepted.events) return fault('http.not_acceptable');
+    return checkBodyHeaders(headers, this.#options.gate.limits.maxBodyBytes) ?? sessionHeadersProblem(headers);
+  }
+
+  receive(arrival: Arrival): void {
+    const { headers } = arrival.request;
+    const accepted = readAccept(headers.accept);
+    const problem = this.problemOf(headers, accepted);
+    if (problem !== undefined) {
+      arrival.refuse(problem);
+      return;
+    }
+    arrival.readBody((body) => {
+      const parsed = parseMessage(body, this.#options.gate.limits);
+      switch (parsed.kind) {
+        case 'refused':
+          arrival.refuse(parsed.fault, parsed.id);
+          return;
+        case 'single':
+          if (isModern(parsed.message, headers)) this.#receiveModern(arrival, accepted, parsed.message);
+          else this.#receiveSingle(arrival, accepted, parsed.message);
+          return;
+        case 'batch':
+          if (parsed.messages.some((message) => isModern(message, headers))) arrival.refuse(fault('batch.unsupported'));
+          else this.#receiveBatch(arrival, accepted, parsed.messages);
+      }
+    });
+  }
+
+  /** A request that carries its whole context (2026-07-28). Going away ends it: there is nothing to come back to. */
+  #receiveModern(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
+    const { request, response, caller } = arrival;
+    if (posted.kind !== 'request') {
+      // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
+      if (posted.kind === 'notification') response.writeHead(202, { 'content-length': 0 }).end();
+      else arrival.refuse(fault('message.invalid', 'a client of this revision answers in the parameters of its next request'));
+      return;
+    }
+    const { id, method } = posted.message;
+    const { meter, isDraining } = this.#options;
+    const { timer } = meter.count(method);
+    const context = checkModernRequest(posted.message, request.headers);
+    if ('fault' in context || isDraining()) {
+      arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), id);
+      return;
+    }
+    const { bus, door, nextStreamId } = this.#options;
+    const key = newRequestKey();
+    const span = meter.span(posted.message, caller, 'http', request.headers);
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined, timer, span });
+    const command = { kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
+    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => door.requestModern(command, observer));
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      answer.abandon();
+      pending?.close();
+      if (pending !== undefined && bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the client closed the stream' });
+    });
+  }
+
+  #receiveSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
+    const { request, caller } = arrival;
+    const id = message.kind === 'request' ? message.message.id : undefined;
+    const { meter } = this.#options;
+    const unspoken = revisionProblem(request);
+    if (unspoken !== undefined) {
+      arrival.refuse(unspoken, id);
+      return;
+    }
+    const counted = message.kind === 'request' ? meter.count(message.message.method) : undefined;
+    const session = sessionOf(request, this.#options.sessions);
+    if (session === undefined && message.kind === 'request' && message.message.method === 'initialize') {
+      this.#open(arrival, accepted, message.message);
+      return;
+    }
+    if (session === undefined || 'fault' in session) {
+      arrival.refuse(session?.fault ?? fault('session.missing'), id);
+      return;
+    }
+    const stream = this.#newStream(arrival, id);
+    const span = message.kind === 'request' ? meter.span(message.message, caller, 'http', request.headers) : undefined;
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, session: session.key, timer: counted?.timer, span });
+    this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
+  }
+
+  #receiveBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
+    const session = sessionOf(arrival.request, this.#options.sessions);
+    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : revisionProblem(arrival.request);
+    if (session === undefined || 'fault' in session || problem !== undefined) {
+      arrival.refuse(problem ?? fault('session.missing'));
+      return;
+    }
+    const requests: JsonRpcId[] = [];
+    for (const message of messages) {
+      if (message.kind !== 'request') continue;
+      requests.push(message.message.id);
+      this.#options.meter.count(message.message.method);
+    }
+    const stream = this.#newStream(arrival);
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, session: session.key, timer: undefined, span: undefined });
+    this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages }, answer);
+  }
+
+  /** Sends one command to the session's owner and writes what comes back. */
+  #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
+    const { door } = this.#options;
+    const pending = this.#ask(answer, 'session.unknown', (observer) => door.request(session, command, observer));
+    // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      answer.abandon();
+      pending?.close();
+      if (pending !== undefined) door.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+    });
+  }
+
+  /** @returns undefined when it could not be sent, and is answered. */
+  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: Parameters<SessionDoor['request']>[2]) => PendingRequest): PendingRequest | undefined {
+    const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
+    let pending: PendingRequest | undefined;
+    this.#boundary.run((gatewayFault) => answer.fail(gatewayFault), () => {
+      pending = send({
+        reply: (frame) => {
+          if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
+          if (answer.frame(frame)) pending?.close();
+        },
+        failed,
+      });
+    });
+    return pending;
+  }
+
+  #open(arrival: Arrival, accepted: Accepted, request: JsonRpcRequest): void {
+    const { door, gate, isDraining } = this.#options;
+    const address = arrival.address();
+    const problem = isDraining() ? fault('gateway.draining') : gate.rate.refuses(address);
+    if (problem !== undefined) {
+      arrival.refuse(problem, request.id);
+      return;
+    }
+    door.open({ kind: 'open', caller: arrival.caller, request }, (reply) => arrival.run(() => {
+      if (reply.kind !== 'opened') gate.rate.giveBack(address);
+      this.#answerOpen(arrival, accepted, request.id, reply);
+    }));
+  }
+
+  #answerOpen(arrival: Arrival, accepted: Accepted, id: JsonRpcId, reply: OpenReply): void {
+    const { response } = arrival;
+    switch (reply.kind) {
+      case 'refused':
+        arrival.refuse(reply.fault, id);
+        return;
+      case 'answered':
+        arrival.json(200, reply.text);
+        return;
+      case 'opened': {
+        this.#options.sessions.opened(reply.session, reply.worker);
+        if (accepted.json) {
+          arrival.json(200, reply.text, { 'mcp-session-id': reply.session });
+          return;
+        }
+        response.setHeader('mcp-session-id', reply.session);
+        const writer = new EventWriter(arrival, this.#newStream(arrival), this.#options.writing);
+        writer.message(reply.text, 1);
+        writer.end();
+      }
+    }
+  }
+
+  /** The stream a request opens if it is answered by one. */
+  #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
+    const revision = request.headers['mcp-protocol-version'];
+    const id = this.#options.nextStreamId();
+    // Where nothing outlives the process, nobody comes back to a stream that is not known.
+    const isNamed = answers !== undefined && this.#options.streams() !== undefined;
+    return { id: isNamed ? requestStream(id, answers) : id, isPrimed: isPrimedFor(revision) };
+  }
+}
+
+const revisionShape = /^\d{4}-\d{2}-\d{2}$/;
+
+/** What can be said of a session and a revision before the message is known: a request of 2026-07-28 says the rest in its body. */
+function sessionHeadersProblem(headers: IncomingHttpHeaders): GatewayFault | undefined {
+  const revision = headers['mcp-protocol-version'];
+  if (typeof revision === 'string' && !revisionShape.test(revision)) return fault('revision.unsupported');
+  const id = headers['mcp-session-id'];
+  if (id === undefined || isModernRevision(revision)) return undefined;
+  return typeof id === 'string' && isSessionId(id) ? undefined : fault('session.unknown');
+}
+
+/** Whether streams of a revision begin with an event that a client can come back to. */
+export function isPrimedFor(revision: unknown): boolean {
+  return isLegacyRevision(revision) && featuresOf(revision).primingEvent;
+}

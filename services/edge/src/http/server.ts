@@ -1,0 +1,122 @@
+/**
+ * The HTTP server clients connect to: how long they may take, how many there may be, and an answer for whatever is no request.
+ * Each socket has a listener for its errors from its first moment: one without ends the process.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { errorText, fault, httpStatusOf, toErrorObject, type GatewayFault, type Limits } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import { addressKey, type ClientAddresses } from '../client-address.ts';
+import { answerRaw } from './raw-answer.ts';
+
+export interface ClientServerOptions {
+  readonly limits: Limits;
+  /** Milliseconds a request may take to arrive. */
+  readonly requestMs: number;
+  readonly metrics: Metrics;
+  readonly addresses: ClientAddresses;
+  /** Files this process may have open; undefined where that is not known. */
+  readonly maxFiles: number | undefined;
+  /** @param waitsForContinue the client has asked whether to send its body. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean) => void;
+  readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+/** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
+const keepAliveMs = 75_000;
+/** Between two looks for requests that take too long; with many connections, each costs. */
+const checkEveryMs = 2_000;
+/** Of the files a process may have open, those kept for the admin port, the bus, and servers. */
+const reservedFiles = 512;
+
+export function createClientServer({ limits, requestMs, metrics, addresses, maxFiles, handle, handleUpgrade }: ClientServerOptions): Server {
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: requestMs / 4,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: checkEveryMs,
+    keepAliveTimeout: keepAliveMs,
+    // A wish for another protocol may be ignored (RFC 9110, 7.8).
+    shouldUpgradeCallback: ({ method, headers: { upgrade } }) => method === 'GET' && upgrade?.toLowerCase() === 'websocket',
+  });
+  // Their bytes are bounded; beyond a number, Node would drop some without a word.
+  server.maxHeadersCount = 0;
+  server.maxConnections = maxFiles === undefined ? limits.maxConnections : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
+  server.on('drop', () => metrics.connectionRefused('all'));
+  /** The last response of each socket, to which nothing may be added from the side. */
+  const responses = new WeakMap<Duplex, ServerResponse>();
+  const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void => {
+    responses.set(request.socket, response);
+    handle(request, response, waitsForContinue);
+  };
+  server.on('request', (request, response) => receive(request, response, false));
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => receive(request, response, true));
+  const refuse = (socket: Duplex, gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
+    metrics.refused(gatewayFault.reason);
+    answerRaw(socket, gatewayFault, headers);
+  };
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const gatewayFault = fault('http.expectation');
+    const text = errorText(undefined, toErrorObject(gatewayFault));
+    metrics.refused(gatewayFault.reason);
+    response.writeHead(httpStatusOf(gatewayFault.reason), { 'connection': 'close', 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', ignoreBroken);
+    refuse(socket, fault('http.method_not_allowed', 'this is no proxy'), ['allow: POST, GET, DELETE, OPTIONS']);
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', ignoreBroken);
+    handleUpgrade(request, socket, head);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    socket.on('error', ignoreBroken);
+    const response = responses.get(socket);
+    const isAnswering = response !== undefined && response.headersSent && !response.writableFinished;
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy();
+    else refuse(socket, faultOf(error));
+  });
+  boundShares(server, limits.maxConnectionsPerAddress, addresses, metrics);
+  server.on('connection', (socket: Socket) => {
+    metrics.connections.inc();
+    socket.once('close', () => metrics.connections.dec());
+  });
+  return server;
+}
+
+/** A connection that breaks is over; `close` says so to whoever holds it. */
+function ignoreBroken(): void {
+  // Nobody is there any more.
+}
+
+/** Closes what one address opens beyond its share. */
+function boundShares(server: Server, maxShare: number, addresses: ClientAddresses, metrics: Metrics): void {
+  /** By address; those without a connection are not in it. */
+  const counts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    if (socket.remoteAddress === undefined || addresses.isProxy(socket)) return;
+    const address = addressKey(socket.remoteAddress);
+    const count = counts.get(address) ?? 0;
+    if (count >= maxShare) {
+      metrics.connectionRefused('address');
+      socket.destroy();
+      return;
+    }
+    counts.set(address, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(address) as number) - 1;
+      if (left > 0) counts.set(address, left);
+      else counts.delete(address);
+    });
+  });
+}
+
+function faultOf({ code }: NodeJS.ErrnoException): GatewayFault {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW': return fault('http.headers_too_large');
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return fault('http.timeout');
+    default: return fault('http.invalid');
+  }
+}

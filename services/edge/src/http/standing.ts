@@ -1,0 +1,109 @@
+/** GET and DELETE of an endpoint: the stream of a session, new or come back to, and its end. */
+import type { PendingRequest } from '@omnibus/bus';
+import { fault, pushStreamIds } from '@omnibus/protocol';
+import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
+import type { SessionDoor } from '../session-door.ts';
+import type { Arrival, Gate } from './arrival.ts';
+import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
+import { isPrimedFor } from './post.ts';
+import { revisionProblem, sessionOf } from './session-of.ts';
+import { readAccept } from './steps/read-accept.ts';
+
+export interface StandingOptions {
+  readonly door: SessionDoor;
+  readonly gate: Gate;
+  readonly sessions: SessionAddresses;
+  readonly writing: EventWriterOptions;
+}
+
+export class StandingEndpoint {
+  readonly #options: StandingOptions;
+  readonly #nextPushId = pushStreamIds();
+
+  constructor(options: StandingOptions) {
+    this.#options = options;
+  }
+
+  open(arrival: Arrival): void {
+    const { request: { headers } } = arrival;
+    const session = this.#sessionOf(arrival, () => (readAccept(headers.accept).events ? undefined : fault('http.not_acceptable', 'a GET needs Accept: text/event-stream')));
+    if (session === undefined) return;
+    const after = readEventId(headers['last-event-id']);
+    if (after === 'unknown') {
+      arrival.refuse(fault('stream.unknown'));
+      return;
+    }
+    const { response, caller } = arrival;
+    const { door, gate: { metrics, boundary }, writing } = this.#options;
+    const isPrimed = after === undefined && isPrimedFor(headers['mcp-protocol-version']);
+    const stream = this.#nextPushId();
+    let writer: EventWriter | undefined;
+    let pending: PendingRequest | undefined;
+    arrival.run(() => {
+      pending = door.request(session, { kind: 'attach', caller, stream, after }, {
+        reply: (frame) => {
+          switch (frame.kind) {
+            case 'attached':
+              // The same again, when another worker goes on with the session.
+              if (writer !== undefined) return;
+              writer = new EventWriter(arrival, { id: frame.stream, isPrimed }, writing);
+              metrics.streams.inc();
+              response.once('close', () => metrics.streams.dec());
+              return;
+            case 'message':
+              writer?.message(frame.text, frame.sequence);
+              if (frame.last) response.end();
+              return;
+            case 'end':
+            case 'accepted':
+              response.end();
+              return;
+            case 'refused':
+              if (writer === undefined) arrival.refuse(frame.fault);
+              else writer.end();
+              return;
+            case 'moved':
+            case 'probed':
+          }
+        },
+        failed: (error) => {
+          if (writer === undefined) arrival.refuse(boundary.faultOf(error, 'session.unknown'));
+          else writer.end();
+        },
+      });
+    });
+    response.once('close', () => {
+      pending?.close();
+      if (writer !== undefined) door.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+    });
+  }
+
+  delete(arrival: Arrival): void {
+    const session = this.#sessionOf(arrival, () => undefined);
+    if (session === undefined) return;
+    const { door, gate } = this.#options;
+    arrival.run(() => {
+      const pending = door.request(session, { kind: 'delete', caller: arrival.caller }, {
+        reply: (frame) => {
+          pending.close();
+          if (frame.kind === 'refused') {
+            arrival.refuse(frame.fault);
+            return;
+          }
+          gate.rate.giveBack(arrival.address());
+          arrival.response.writeHead(204).end();
+        },
+        failed: (error) => arrival.refuse(gate.boundary.faultOf(error, 'session.unknown')),
+      });
+    });
+  }
+
+  /** @returns undefined when the request is refused already. */
+  #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
+    const session = sessionOf(arrival.request, this.#options.sessions);
+    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : (check() ?? revisionProblem(arrival.request));
+    if (session !== undefined && !('fault' in session) && problem === undefined) return session;
+    arrival.refuse(problem ?? fault('session.missing'));
+    return undefined;
+  }
+}

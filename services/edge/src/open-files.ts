@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs';
+
+const where = '/proc/self/limits';
+
+/** Files, sockets among them, that this process may have open; undefined where nobody says so in that place. */
+export function maxOpenFiles(): number | undefined {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync(where, 'utf8'))?.[1];
+    return soft === undefined ? undefined : Number(soft);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined; // No Linux.
+    throw error;
+  }
+}
