@@ -21,7 +21,7 @@ describe('a list of a server', () => {
     ]);
   });
 
-  it('ends at its bounds, and what is said of what was left out is bounded too', () => {
+  it('ends at its bounds, and what is said of what was left out is bounded too', { timeout: 20_000 }, () => {
     expect(check(Array.from({ length: 101 }, (_, index) => tool(String(index)))).rejected).toEqual(['tools: only the first 100 of 101 are kept']);
     expect(checkEntries('tools', [tool('a', { description: 'x'.repeat(700) }), tool('b', { description: 'x'.repeat(700) })], 100, 1_000).rejected).toEqual(['tools: only the first 1 of 2 are kept']);
     const { entries, rejected } = check([...Array.from({ length: 20_000 }, () => tool('x'.repeat(500))), tool('last')]);
