@@ -102,7 +102,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut }),
     ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists }) => ({ server, status: is, problem, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
   });
-  const admin = isServing ? await openAdmin(config, { metrics, notReady, status }) : undefined;
+  const admin = isServing ? await openAdmin(config, { metrics, notReady, status, onFault: (what, error) => faults.bug('request', what, error) }) : undefined;
 
   const waiting = (problem: string): void => {
     busProblem = problem;
@@ -198,10 +198,10 @@ export function openBus(config: Config, { role, onFault, waiting = () => undefin
   return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs, waiting }, onFault);
 }
 
-async function openAdmin({ admin }: Config, options: Pick<AdminOptions, 'metrics' | 'notReady' | 'status'>): Promise<AdminServer> {
+async function openAdmin({ admin, security: { allowedHosts = [] } }: Config, options: Pick<AdminOptions, 'metrics' | 'notReady' | 'status' | 'onFault'>): Promise<AdminServer> {
   const { hostname, port } = new URL(`http://${admin}`);
   try {
-    return await startAdminServer({ host: hostname, port: Number(port || 80), ...options });
+    return await startAdminServer({ host: hostname, port: Number(port || 80), allowedHosts, ...options });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
     throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;

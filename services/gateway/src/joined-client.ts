@@ -3,9 +3,9 @@
  * ids, over Streamable HTTP. The gateway it joins does the rest.
  */
 import type { Readable, Writable } from 'node:stream';
-import { createInterface } from 'node:readline';
+import { readLines } from '@omnibus/edge';
 import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, printable, toErrorObject, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, printable, readJson, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -23,8 +23,15 @@ const openTimeoutMs = 10_000;
 /** Serves until the input ends, or the gateway cannot be reached any more. */
 export async function serveJoinedClient({ url, headers, input, output, onProblem }: JoinOptions): Promise<void> {
   const dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
-  const write = (message: unknown): void => void output.write(`${JSON.stringify(message)}\n`);
-  const refuse = (id: JsonRpcId, problem: string): void => void output.write(`${errorText(id, toErrorObject(fault('gateway.unavailable', problem)))}\n`);
+  const writeText = (text: string): void => {
+    if (output.destroyed) return;
+    // A client that reads nothing any more is as good as gone.
+    if (output.writableLength > defaultLimits.maxBufferedBytes) input.destroy();
+    else output.write(`${text}\n`);
+  };
+  const write = (message: unknown): void => writeText(JSON.stringify(message));
+  const refuse = (id: JsonRpcId, problem: string): void => writeText(errorText(id, toErrorObject(fault('gateway.unavailable', problem))));
+  const refuseMessage = (gatewayFault: GatewayFault, id?: JsonRpcId): void => writeText(errorText(id, toErrorObject(gatewayFault)));
   let initializeId: JsonRpcId | undefined;
   /** What tools want repeated in headers, as far as the client has listed them (2026-07-28). */
   const schemas = new Map<string, JsonObject>();
@@ -67,21 +74,23 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     if (message.method === 'tools/list') listIds.add(message.id);
     transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    if (line.trim() === '') continue;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch {
-      write({ jsonrpc: '2.0', error: toErrorObject(fault('message.not_json')) });
-      continue;
-    }
-    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      const classified = classify(item);
-      if (classified.kind === 'invalid') output.write(`${errorText(classified.id, toErrorObject(fault('message.invalid', classified.problem)))}\n`);
-      else forward(classified.message);
-    }
-  }
+  const { maxBodyBytes } = defaultLimits;
+  await readLines(input, {
+    maxBytes: maxBodyBytes,
+    tooLong: () => refuseMessage(fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes })),
+    line: (bytes) => {
+      const read = readJson(bytes, maxBodyBytes, defaultLimits);
+      if (read.kind === 'refused') {
+        refuseMessage(fault(read.reason, read.problem));
+        return;
+      }
+      for (const item of Array.isArray(read.value) ? (read.value as unknown[]) : [read.value]) {
+        const classified = classify(item);
+        if (classified.kind === 'invalid') refuseMessage(fault('message.invalid', classified.problem), classified.id);
+        else forward(classified.message);
+      }
+    },
+  });
   await transport.close();
   await dispatcher.destroy();
 }

@@ -1,13 +1,13 @@
 /** One client on stdin and stdout (all revisions, stdio): a JSON-RPC message per line each way. */
 import type { Readable, Writable } from 'node:stream';
-import { createInterface } from 'node:readline';
 import type { Bus } from '@omnibus/bus';
 import { anonymous, fault, rootEndpoint, type EndpointName, type Limits } from '@omnibus/protocol';
+import type { Boundary } from '../boundary.ts';
 import { DuplexClient } from '../duplex-client.ts';
+import { OpeningRate } from '../opening-rate.ts';
 import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
-import type { Boundary } from '../boundary.ts';
-import { OpeningRate } from '../opening-rate.ts';
+import { readLines } from './lines.ts';
 
 export interface StdioIngressOptions {
   readonly bus: Bus;
@@ -18,23 +18,45 @@ export interface StdioIngressOptions {
   readonly endpoint: EndpointName | undefined;
   readonly input: Readable;
   readonly output: Writable;
+  /** Messages that come before it wait, with the input; that the input has ended is noticed meanwhile. */
+  readonly ready: Promise<unknown>;
 }
 
-/** Serves until the input ends, and ends the session then. */
-export async function serveStdioClient({ bus, door, limits, meter, boundary, endpoint, input, output }: StdioIngressOptions): Promise<void> {
+/** Serves until the input ends or the output breaks, and ends the session then. */
+export async function serveStdioClient({ bus, door, limits, meter, boundary, endpoint, input, output, ready }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
-    bus, door, limits, meter,
-    carrier: 'pipe', boundary, rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }), address: 'stdio',
+    bus, door, limits, meter, boundary,
+    carrier: 'pipe', rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }), address: 'stdio',
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
-    write: (text) => output.write(`${text}\n`),
+    write: (text) => {
+      if (output.destroyed) return;
+      // A client that reads nothing any more is as good as gone.
+      if (output.writableLength > limits.maxBufferedBytes) input.destroy();
+      else output.write(`${text}\n`);
+    },
     ended: () => undefined,
   });
-  // A client that is gone reads nothing; the end of its input is what ends us.
   output.on('error', () => input.destroy());
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    if (line.trim() === '') continue;
-    if (Buffer.byteLength(line) > limits.maxBodyBytes) client.refuse(fault('message.too_large', `the message is larger than ${limits.maxBodyBytes} bytes`, { maxBytes: limits.maxBodyBytes }), undefined);
-    else client.receiveBytes(Buffer.from(line));
-  }
+  const waiting: Buffer[] = [];
+  let isReady = false;
+  const { maxBodyBytes } = limits;
+  const ended = readLines(input, {
+    maxBytes: maxBodyBytes,
+    line: (bytes) => {
+      if (isReady) client.receiveBytes(bytes);
+      else waiting.push(bytes);
+      // One look at what comes is enough to notice an end; more than a moment's messages stay with the client.
+      if (!isReady && waiting.length >= maxWaiting) input.pause();
+    },
+    tooLong: () => client.refuse(fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes }), undefined),
+  });
+  await Promise.race([ready, ended]);
+  isReady = true;
+  for (const bytes of waiting.splice(0)) client.receiveBytes(bytes);
+  input.resume();
+  await ended;
   await client.end();
 }
+
+/** Lines that are read ahead while the servers start: a client sends one or two before it waits for their answers. */
+const maxWaiting = 16;

@@ -36,6 +36,7 @@ async function join({ endpoint, header = [] }: StdioOptions, address: string): P
   const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
   const headers = Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
   let exitCode = 0;
+  process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
     url, headers, input: process.stdin, output: process.stdout,
     onProblem: (text, isFatal) => {
@@ -68,10 +69,19 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const limit = new Promise<void>((resolve) => {
     setTimeout(resolve, settleMs).unref();
   });
-  await Promise.race([gateway.settled(), limit]);
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, meter, faults } = gateway;
-  await serveStdioClient({ bus, door: new SessionDoor(bus, wheel, log), limits: config.limits, meter, boundary: new Boundary(log, faults), endpoint, input: process.stdin, output: process.stdout });
+  process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
+  await serveStdioClient({
+    bus, meter, endpoint,
+    door: new SessionDoor(bus, wheel, log), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
+    ready: Promise.race([gateway.settled(), limit]),
+  });
   await stop();
   process.exit(0);
+}
+
+/** The client is gone: whatever does not let go by then is not waited for. */
+function endWithin(limitMs: number): void {
+  setTimeout(() => process.exit(1), limitMs).unref();
 }

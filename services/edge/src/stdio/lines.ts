@@ -1,0 +1,57 @@
+/** Lines of a byte stream, each within a bound, until it ends, in whichever way it does. */
+import type { Readable } from 'node:stream';
+
+export interface LinesOptions {
+  /** Of one line. */
+  readonly maxBytes: number;
+  readonly line: (bytes: Buffer) => void;
+  /** A line is longer than it may be; what is left of it is not read into memory. */
+  readonly tooLong: () => void;
+}
+
+const newline = 10;
+
+/**
+ * Hands over each line that is not empty, at once.
+ * @returns a promise that resolves when the stream has ended, was closed, or broke: whoever wrote to it is gone.
+ */
+export function readLines(input: Readable, { maxBytes, line, tooLong }: LinesOptions): Promise<void> {
+  let partial: Buffer[] = [];
+  let bytes = 0;
+  const add = (piece: Buffer): void => {
+    if (bytes > maxBytes) return;
+    bytes += piece.length;
+    if (bytes <= maxBytes) {
+      partial.push(piece);
+      return;
+    }
+    partial = [];
+    tooLong();
+  };
+  const finish = (): void => {
+    const whole = partial.length === 1 ? (partial[0] as Buffer) : Buffer.concat(partial);
+    partial = [];
+    bytes = 0;
+    if (!isBlank(whole)) line(whole);
+  };
+  return new Promise((resolve) => {
+    input.on('data', (chunk: Buffer) => {
+      let start = 0;
+      for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+        add(chunk.subarray(start, end));
+        finish();
+        start = end + 1;
+      }
+      if (start < chunk.length) add(chunk.subarray(start));
+    });
+    input.once('end', finish);
+    for (const event of ['end', 'close', 'error']) input.once(event, () => resolve());
+    // An error after the first one ends nothing more.
+    input.on('error', () => undefined);
+  });
+}
+
+/** Spaces, tabs and the carriage return of a line that ends in two characters. */
+function isBlank(line: Buffer): boolean {
+  return line.every((byte) => byte === 32 || byte === 9 || byte === 13);
+}

@@ -1,0 +1,218 @@
+/** Strangers that take: connections, sessions, memory for what they send and do not read. Each has a share, and the others theirs. */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { memoryOf, metricsOf } from '../support/metrics.ts';
+import { dial, exchange, readAnswer, requestText } from '../support/raw-http.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+const megabyte = 1024 * 1024;
+const json = ['content-type: application/json', 'accept: application/json, text/event-stream'];
+const initializeAs = (address: string): readonly string[] => ['POST /mcp HTTP/1.1', ...json, `x-forwarded-for: ${address}`];
+const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
+const reasonOf = (body: string): unknown => (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
+
+let stack: AsyncDisposableStack;
+let upstream: Upstream;
+
+beforeEach(async () => {
+  stack = new AsyncDisposableStack();
+  upstream = stack.use(await Upstream.start({ tools: [tool('echo'), tool('large')], onCall: (call) => call.answer(call.name === 'large' ? text('x'.repeat(60 * megabyte)) : text('echoed')) }));
+});
+
+afterEach(() => stack.disposeAsync());
+
+async function start(config: object): Promise<{ readonly gateway: GatewayUnderTest; readonly client: RawClient }> {
+  const gateway = stack.use(await startGateway('embedded', { mcpServers: { up: { url: upstream.url } }, ...config }));
+  const client = await RawClient.open(gateway.url);
+  stack.defer(() => client[Symbol.dispose]());
+  await client.untilTools((names) => names.includes('echo'));
+  return { gateway, client };
+}
+
+async function sockets(url: string, count: number): Promise<Socket[]> {
+  const opened = await Promise.all(Array.from({ length: count }, () => dial(url)));
+  stack.defer(() => {
+    for (const socket of opened) socket.destroy();
+  });
+  return opened;
+}
+
+const metric = async (gateway: GatewayUnderTest, name: string): Promise<number> => (await metricsOf(gateway.edge)).get(name) as number;
+
+describe('sessions', () => {
+  it('are opened by one address no faster than its rate, which is said in 429 with Retry-After; other addresses, and sessions that are there, go on', async () => {
+    const { gateway, client } = await start({ limits: { sessionBurst: 20, sessionsPerSecond: 1 }, security: { trustedProxies: ['127.0.0.0/8'] } });
+    const open = (address: string): ReturnType<typeof exchange> => exchange(gateway.url, requestText(gateway.url, initializeAs(address), initialize));
+    const answers = await Promise.all(Array.from({ length: 60 }, () => open('198.51.100.7')));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(20);
+    for (const { head, body } of refused) {
+      expect(head).toMatch(/\nretry-after: [1-9]/i);
+      expect(reasonOf(body)).toBe('session.rate');
+    }
+    expect((await open('198.51.100.8')).status).toBe(200);
+    expect((await open('1.1.1.1, 198.51.100.9')).status).toBe(200);
+    expect((await open('198.51.100.10, 198.51.100.7')).status).toBe(429);
+    expect((await client.callTool('echo')).status).toBe(200);
+    expect((await metricsOf(gateway.edge)).get('omnibus_refusals_total{reason="session.rate"}')).toBeGreaterThan(20);
+  });
+
+  it('of an office behind one address are all opened at once', async () => {
+    const { gateway } = await start({});
+    const clients = await Promise.all(Array.from({ length: 500 }, () => exchange(gateway.url, requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json], initialize))));
+    expect(clients.every(({ status }) => status === 200)).toBe(true);
+  });
+
+  it('that are ended make room for others of their address, over HTTP and over a WebSocket', async () => {
+    const { gateway } = await start({ limits: { sessionBurst: 4, sessionsPerSecond: 1 } });
+    for (let count = 0; count < 20; count += 1) {
+      using client = await RawClient.open(gateway.url);
+      expect(await client.delete()).toBe(204);
+    }
+    for (let count = 0; count < 20; count += 1) {
+      const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
+      await once(socket, 'open');
+      socket.send(initialize);
+      const [answer] = (await once(socket, 'message')) as [Buffer];
+      expect(JSON.parse(answer.toString())).toMatchObject({ result: {} });
+      const closed = once(socket, 'close');
+      socket.close();
+      await closed;
+    }
+  });
+
+  it.each(['a WebSocket', 'HTTP+SSE'])('over %s are opened no faster either', async (way) => {
+    const { gateway } = await start({ limits: { sessionBurst: 1, sessionsPerSecond: 1 } });
+    let heard = '';
+    if (way === 'a WebSocket') {
+      const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
+      stack.defer(() => socket.terminate());
+      socket.on('message', (data: Buffer) => (heard += data.toString()));
+      await once(socket, 'open');
+      socket.send(initialize);
+    } else {
+      const socket = await dial(gateway.url);
+      stack.defer(() => void socket.destroy());
+      socket.on('data', (data: Buffer) => (heard += data.toString()));
+      socket.write(requestText(gateway.url, ['GET /sse HTTP/1.1', 'accept: text/event-stream']));
+      const address = await vi.waitFor(() => {
+        const found = /data: (\/messages\S+)/.exec(heard)?.[1];
+        expect(found).toBeDefined();
+        return found as string;
+      });
+      await exchange(gateway.url, requestText(gateway.url, [`POST ${address} HTTP/1.1`, ...json], initialize));
+    }
+    await vi.waitFor(() => expect(heard).toContain('session.rate'));
+  });
+});
+
+describe('bodies that are not finished', () => {
+  const half = (url: string, bytes: number): Buffer => Buffer.concat([Buffer.from(requestText(url, ['POST /mcp HTTP/1.1', ...json, `content-length: ${8 * megabyte}`])), Buffer.alloc(bytes, 0x20)]);
+
+  it('cost no more memory than they may together; what is small is read beside them', { timeout: 30_000 }, async () => {
+    const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 32 * megabyte } });
+    const [before] = (await memoryOf([gateway.edge])) as [number];
+    const opened = await sockets(gateway.url, 30);
+    const answers = Promise.all(opened.map((socket) => readAnswer(socket)));
+    for (const socket of opened) socket.write(half(gateway.url, 7 * megabyte));
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_refusals_total{reason="gateway.busy"}')).toBeGreaterThan(20), { timeout: 20_000 });
+    expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(64 * megabyte);
+    expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
+    const [after] = (await memoryOf([gateway.edge])) as [number];
+    expect((after - before) / megabyte).toBeLessThan(150);
+    for (const socket of opened) socket.destroy();
+    const refused = (await answers).filter(({ status }) => status === 503);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(reasonOf((refused[0] as { body: string }).body)).toBe('gateway.busy');
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_body_bytes')).toBe(0));
+  });
+
+  it('and headers that trickle are given up after their time, with 408', async () => {
+    const { gateway, client } = await start({ timeouts: { request: '2s' } });
+    const [headers, body] = (await sockets(gateway.url, 2)) as [Socket, Socket];
+    const answers = Promise.all([readAnswer(headers), readAnswer(body)]);
+    headers.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-slow');
+    body.write(half(gateway.url, 10));
+    for (const { status, body: text_ } of await answers) expect([status, reasonOf(text_)]).toEqual([408, 'http.timeout']);
+    expect((await client.callTool('echo')).status).toBe(200);
+  });
+
+  it('of WebSockets are counted with them, in one frame or in many', { timeout: 30_000 }, async () => {
+    const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 16 * megabyte } });
+    const opened = await Promise.all(Array.from({ length: 8 }, async () => {
+      const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
+      socket.on('error', () => undefined);
+      await once(socket, 'open');
+      return socket;
+    }));
+    stack.defer(() => {
+      for (const socket of opened) socket.terminate();
+    });
+    const closed = opened.map((socket) => once(socket, 'close'));
+    for (const socket of opened) for (let piece = 0; piece < 5; piece += 1) socket.send(Buffer.alloc(megabyte, 0x20), { fin: false, binary: false });
+    await Promise.race(closed);
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeGreaterThan(5 * megabyte));
+    expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(18 * megabyte);
+    expect((await client.callTool('echo')).status).toBe(200);
+  });
+});
+
+describe('answers that nobody reads', () => {
+  it('as JSON cost no more memory than they may together, and whoever reads has theirs', { timeout: 60_000 }, async () => {
+    const { gateway, client } = await start({ limits: { maxUnreadBytesPerAddress: 130 * megabyte } });
+    const opened = await sockets(gateway.url, 8);
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 'large', method: 'tools/call', params: { name: 'large' } });
+    for (const socket of opened) {
+      socket.pause();
+      socket.write(requestText(gateway.url, ['POST /mcp HTTP/1.1', 'content-type: application/json', 'accept: application/json', `mcp-session-id: ${client.session}`], call));
+    }
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_slow_readers_closed_total')).toBeGreaterThanOrEqual(6), { timeout: 50_000, interval: 500 });
+    expect(await metric(gateway, 'omnibus_client_unread_bytes')).toBeLessThanOrEqual(130 * megabyte);
+    const read = await client.post(JSON.parse(call), { accept: 'application/json' });
+    expect(read.body.length).toBeGreaterThan(60 * megabyte);
+    expect((await client.callTool('echo')).status).toBe(200);
+  });
+
+  it('are bounded on a WebSocket, pings that nobody hears the answers of among them', { timeout: 30_000 }, async () => {
+    const { gateway, client } = await start({ limits: { maxBufferedBytes: 100_000 } });
+    const [socket] = (await sockets(gateway.url, 1)) as [Socket];
+    const answered = readAnswer(socket);
+    socket.write(requestText(gateway.url, ['GET /ws HTTP/1.1', 'connection: Upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==']));
+    await once(socket, 'data');
+    socket.pause();
+    void answered;
+    const ping = Buffer.concat([Buffer.from([0x89, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125, 0x61)]);
+    const storm = Buffer.concat(Array.from({ length: 10_000 }, () => ping));
+    const more = (error?: Error | null): void => {
+      if (error === undefined || error === null) socket.write(storm, more);
+    };
+    more();
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_slow_readers_closed_total')).toBe(1), { timeout: 25_000 });
+    expect((await client.callTool('echo')).status).toBe(200);
+  });
+});
+
+describe('connections', () => {
+  it('have a number, of all and of one address; with all of them taken the admin port answers', async () => {
+    const { gateway, client } = await start({ limits: { maxConnections: 50, maxConnectionsPerAddress: 40 } });
+    const opened = await sockets(gateway.url, 60);
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}')).toBeGreaterThan(15));
+    expect(await metric(gateway, 'omnibus_client_connections')).toBeLessThanOrEqual(40);
+    const admin = await gateway.admin(gateway.edge);
+    for (const path of ['healthz', 'readyz', 'metrics']) expect((await fetch(`http://${admin}/${path}`)).status).toBe(200);
+    for (const socket of opened) socket.destroy();
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections')).toBeLessThan(10));
+    expect((await client.callTool('echo')).status).toBe(200);
+  });
+
+  it('beyond the number of all are refused although their address has room', async () => {
+    const { gateway } = await start({ limits: { maxConnections: 20 } });
+    await sockets(gateway.url, 40);
+    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}')).toBeGreaterThan(10));
+    expect((await fetch(`http://${await gateway.admin(gateway.edge)}/healthz`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,92 @@
+/** `omnibus stdio` lives as long as its client, and its servers as long as it does. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { writeConfig, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath, root } from '../support/processes.ts';
+import { text, tool, Upstream, type Call } from '../support/upstream.ts';
+
+const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
+const call = JSON.stringify({ jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: 'slow', _meta: { progressToken: 1 } } });
+
+let upstream: Upstream;
+let gateway: GatewayUnderTest;
+let config: string;
+
+beforeAll(async () => {
+  upstream = await Upstream.start({ tools: [tool('slow')], onCall: (each: Call) => (each.name === 'slow' ? undefined : each.answer(text('answered'))) });
+  gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  config = await writeConfig({ prefix: 'never', mcpServers: { up: { url: upstream.url }, child: { command: process.execPath, args: [fixturePath('stdio-server')] } } });
+});
+
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s', (mode) => {
+  const start = (): ChildProcess => spawn(process.execPath, [join(root, 'services/gateway/dist/main.js'), 'stdio', mode, mode === '--config' ? config : gateway.url], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const ended = async (omnibus: ChildProcess): Promise<void> => {
+    if (omnibus.exitCode === null && omnibus.signalCode === null) await once(omnibus, 'exit');
+  };
+  /** Speaks until a tool is at work. */
+  const working = async (omnibus: ChildProcess): Promise<Call> => {
+    const lines = createInterface({ input: omnibus.stdout as NodeJS.ReadableStream });
+    const arrived = upstream.calls.values.length + 1;
+    omnibus.stdin?.write(`${initialize}\n`);
+    await once(lines, 'line');
+    omnibus.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n${call}\n`);
+    return (await upstream.calls.until(arrived)).at(-1) as Call;
+  };
+
+  it('that closes it at once has ended it', { timeout: 20_000 }, async () => {
+    const omnibus = start();
+    omnibus.stdin?.end();
+    await ended(omnibus);
+    expect(omnibus.signalCode).toBe(null);
+  });
+
+  it('that closes it while it starts has ended it', { timeout: 20_000 }, async () => {
+    const omnibus = start();
+    omnibus.stdin?.write(`${initialize}\n`, () => omnibus.stdin?.end());
+    await ended(omnibus);
+  });
+
+  it('that does not read any more, although it writes on, has ended it with the next progress, and its children', { timeout: 30_000 }, async () => {
+    const omnibus = start();
+    omnibus.on('error', () => undefined);
+    omnibus.stdin?.on('error', () => undefined);
+    const slow = await working(omnibus);
+    const children = mode === '--config' ? childrenOf(omnibus.pid as number) : [];
+    expect(children.length > 0).toBe(mode === '--config');
+    omnibus.stdout?.destroy();
+    const exit = ended(omnibus);
+    const progressing = setInterval(() => slow.progress(1), 20);
+    await exit;
+    clearInterval(progressing);
+    await vi.waitFor(() => expect(children.filter(isAlive)).toEqual([]));
+  });
+
+  it('that closes it in the middle of a call has ended it', { timeout: 30_000 }, async () => {
+    const omnibus = start();
+    await working(omnibus);
+    omnibus.stdin?.end();
+    await ended(omnibus);
+  });
+});
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter((each) => each !== '').map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe('ESRCH');
+    return false;
+  }
+}
