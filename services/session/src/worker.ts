@@ -33,6 +33,9 @@ export interface SessionWorkerOptions {
   readonly sealer?: Sealer | undefined;
 }
 
+/** Workers that were not heard of yet, right after the start, have this long to say that they hold a session. */
+const unheardMs = 300;
+
 /** Records read at once after a reconnect. */
 const verifiedAtOnce = 50;
 /** How often idle sessions are looked for, as a part of the idle time. */
@@ -263,12 +266,27 @@ export class SessionWorker {
    */
   async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
     if (!this.#options.bus.isShared) return { outcome: 'unknown' };
-    // Right after the start, not everybody was heard of.
-    if (!this.#peers.isComplete) return { outcome: 'busy' };
+    // Right after the start, not everybody was heard of: those that were not have a moment to speak up. A client waits for its 404.
+    const unheard = this.#peers.isComplete ? undefined : await this.#findAnywhere(key);
+    if (unheard !== undefined) return { outcome: 'held', worker: unheard };
     const others = this.#peers.others.filter((worker) => worker !== lost);
     const held = await this.#peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
     return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
+  }
+
+  /** @returns whoever says in time to hold it. */
+  #findAnywhere(key: SessionKey): Promise<WorkerId | undefined> {
+    const { bus, wheel } = this.#options;
+    return new Promise((resolve) => {
+      const finish = (holder: WorkerId | undefined): void => {
+        limit.cancel();
+        pending.close();
+        resolve(holder);
+      };
+      const limit = wheel.schedule(unheardMs, () => finish(undefined));
+      const pending = bus.request(subjects.sessionFind, { key }, { reply: ({ worker }) => finish(worker), failed: () => finish(undefined) });
+    });
   }
 
   /** The session is another worker's, which took it over while we could not be reached. */
