@@ -84,7 +84,7 @@ export class Adapter {
       tasks: this.#tasks,
       watching: this.#watching,
       levels: this.#levels,
-      take: (context) => this.#instances.take(context),
+      connections: () => this.#instances,
       dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
     });
@@ -123,9 +123,11 @@ export class Adapter {
     this.#instances = new Instances({
       isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: instanceIdleMs, maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#watching.isNeeded(connection),
-      create: (capabilities, session) => {
+      hasOlderLeg: config.era === 'auto',
+      create: ({ capabilities, session, isOlder, changed }) => {
         const connection: UpstreamConnection = new UpstreamConnection({
           ...parts,
+          ...(isOlder ? { era: new Era('legacy') } : {}),
           owner: session === undefined ? undefined : this.#questions.ofSession(session, () => connection),
           isBase: false,
           capabilities,
@@ -136,8 +138,12 @@ export class Adapter {
               this.#levels.send(connection);
               this.#watching.again(connection);
               this.#catalog.announcedMore(connection);
+              changed(true);
             },
-            lost: (problem) => log.warn({ problem, session }, 'a connection of one caller was lost'),
+            lost: (problem) => {
+              log.warn({ problem, session, isOlder }, 'a connection besides the first was lost');
+              changed(false);
+            },
             notification: (method, params, only) => this.#words.hear(connection, method, params, only),
             askedUnnamed: () => this.#instances.asksUnnamed(),
             strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),

@@ -10,7 +10,7 @@ import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, type Deadline, type DeadlineWheel, type Place } from '@omnibus/lifecycle';
 import {
   fault, modernCodes,
-  type CallCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
+  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
 import type { CatalogKeeper } from './catalog-keeper.ts';
@@ -18,7 +18,7 @@ import type { UpstreamConnection, Waiter } from './connection.ts';
 import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
 import { startRound } from './dialect/modern/rounds.ts';
 import { outcomeUrlProblem } from './elicitation-url.ts';
-import type { Taken } from './instances.ts';
+import type { Instances, Taken } from './instances.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import { RateLimit } from './rate-limit.ts';
@@ -37,8 +37,8 @@ export interface CallsOptions {
   readonly tasks: Tasks;
   readonly watching: Watching;
   readonly levels: LogLevels;
-  /** The connection a call goes over. */
-  readonly take: (context: ExchangeContext) => Taken;
+  /** Which connection a call goes over. */
+  readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn'>;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Tells the session whose task it is. */
@@ -174,6 +174,12 @@ export class Calls {
 
   /** A fault of the gateway ends the call, and nothing else. */
   #run(call: Call): void {
+    const settling = this.#options.connections().settling(call.command.context);
+    if (settling === undefined) this.#startGuarded(call);
+    else void settling.then(() => (this.#calls.has(call) ? this.#startGuarded(call) : undefined));
+  }
+
+  #startGuarded(call: Call): void {
     try {
       this.#start(call);
     } catch (error) {
@@ -184,10 +190,10 @@ export class Calls {
 
   #start(call: Call): void {
     const { command } = call;
-    const { server, tasks, take, watching, levels } = this.#options;
+    const { server, tasks, connections, watching, levels } = this.#options;
     const { taskId } = command.params;
     const fixed = typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined;
-    const taken: Taken = fixed === undefined ? take(command.context) : { connection: fixed, done: () => undefined };
+    const taken: Taken = fixed === undefined ? connections().take(command.context) : { connection: fixed, done: () => undefined };
     if ('refused' in taken) {
       this.#refuse(call, fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));
       return;
@@ -235,6 +241,7 @@ export class Calls {
       settle: (outcome, requestId) => {
         if (this.#goesOn(call, attempt, outcome)) return;
         end(); // A2
+        this.#options.connections().learn(connection, outcome);
         questions.rememberElicitations(outcome, context.session);
         if (outcome.kind !== 'result' && command.method === 'resources/subscribe') watching.refused(command, connection);
         this.#finish(call, tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task)));

@@ -12,9 +12,10 @@
  *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, type ExchangeContext, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
 import { makeRoom, type ConnectionBudget, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
+import { OlderLeg } from './dialect/older-leg.ts';
 
 /** `auto`: one connection for callers that may be asked nothing; others have their own. */
 type Isolation = 'auto' | 'shared' | 'principal' | 'session';
@@ -24,8 +25,9 @@ export interface InstancesOptions {
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
   readonly base: UpstreamConnection;
-  /** @param session whose it is, when it is one session's alone. */
-  readonly create: (capabilities: JsonObject, session: SessionKey | undefined) => UpstreamConnection;
+  readonly create: (made: NewConnection) => UpstreamConnection;
+  /** The base may be of 2026-07-28 and the server of older eras too. */
+  readonly hasOlderLeg: boolean;
   readonly wheel: DeadlineWheel;
   readonly idleMs: number;
   /** Connections to this server besides the base; the option `maxConnections`. */
@@ -34,6 +36,17 @@ export interface InstancesOptions {
   readonly budget: ConnectionBudget;
   /** Something still runs over it although no call does. */
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
+}
+
+export interface NewConnection {
+  /** What the server is told its client can do. */
+  readonly capabilities: JsonObject;
+  /** Whose it is, when it is one session's alone. */
+  readonly session: SessionKey | undefined;
+  /** Only the older era is spoken over it, although the base speaks the newer one. */
+  readonly isOlder: boolean;
+  /** Hears whenever it is open and whenever it is not any more. */
+  readonly changed: (isOpen: boolean) => void;
 }
 
 interface Instance {
@@ -64,6 +77,8 @@ export type Taken = Use | { readonly refused: string };
 export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
 
 const nothing = (): void => undefined;
+/** Of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
+const olderKey = 'older era';
 
 export class Instances implements Pool {
   readonly #options: InstancesOptions;
@@ -71,10 +86,51 @@ export class Instances implements Pool {
   /** Makes keys of connections that are no session's. */
   #count = 0;
   #asksUnnamed = false;
+  readonly #olderLeg: OlderLeg;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
+    this.#olderLeg = new OlderLeg(options.hasOlderLeg, () => this.#openOlder());
     options.budget.join(this);
+  }
+
+  /** What has to be found out before `take` can be asked; undefined when nothing has. */
+  settling(context: ExchangeContext): Promise<void> | undefined {
+    if (!this.#options.base.isModern) return undefined;
+    const isOlder = this.#isOlder(context);
+    // It is closed when nobody uses it, and opened again for whoever comes.
+    const isClosed = isOlder === true && this.#needsNoOwn(askable(context)) && !this.#instances.has(olderKey);
+    return isOlder === undefined || isClosed ? this.#olderLeg.find() : undefined;
+  }
+
+  /** A call over a connection of this server has ended. */
+  learn(connection: UpstreamConnection, outcome: ExchangeOutcome): void {
+    if (connection.isModern) this.#olderLeg.learn(outcome);
+  }
+
+  #isOlder(context: ExchangeContext): boolean | undefined {
+    return this.#olderLeg.carries(!context.standsAlone, Object.keys(askable(context)).length > 0);
+  }
+
+  #openOlder(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const { isolation } = this.#options;
+      const opened = this.#open(olderKey, {
+        user: olderKey, pool: undefined, session: undefined, isOlder: true, capabilities: isolation === 'shared' ? everyCapability : {},
+        changed: (isOpen) => {
+          if (!isOpen) this.#closeOlder();
+          resolve(isOpen);
+        },
+      });
+      // A server that may have no more connections is bridged to over the one it has.
+      if (typeof opened === 'string') resolve(false);
+    });
+  }
+
+  #closeOlder(): void {
+    this.#olderLeg.forget();
+    const older = this.#instances.get(olderKey);
+    if (older !== undefined) void this.#close(older);
   }
 
   get isProgram(): boolean {
@@ -97,33 +153,48 @@ export class Instances implements Pool {
   take(context: ExchangeContext): Taken {
     const { base } = this.#options;
     const capabilities = askable(context);
-    if (this.#isShared(capabilities)) return { connection: base, done: nothing };
+    const isOlder = base.isModern && this.#isOlder(context) === true;
+    if (base.isModern && !isOlder) return { connection: base, done: nothing };
+    if (this.#needsNoOwn(capabilities)) return isOlder ? this.#takeOlder() : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
     const pool = context.standsAlone ? `${context.principal} ${declared}` : undefined;
     const user = pool === undefined ? this.#callerOf(context) : context.session;
     const key = `${user} ${declared}`; // I1
-    const instance = this.#instances.get(key) ?? this.#free(pool, user) ?? this.#open(pool === undefined ? key : this.#nextKey(), { user, pool, capabilities, session: user === context.session && pool === undefined ? context.session : undefined });
+    const instance = this.#instances.get(key) ?? this.#free(pool, user) ?? this.#open(pool === undefined ? key : this.#nextKey(), {
+      user, pool, capabilities, isOlder, session: user === context.session && pool === undefined ? context.session : undefined,
+      changed: (isOpen) => {
+        if (isOlder && !isOpen) this.#olderLeg.forget();
+      },
+    });
     if (typeof instance === 'string') return { refused: instance };
+    return this.#use(instance);
+  }
+
+  #use(instance: Instance): Use {
     instance.calls += 1;
     return {
       connection: instance.connection,
       done: () => {
         instance.calls -= 1;
         instance.lastUsedAt = performance.now();
-        if (instance.calls === 0 && pool !== undefined && !this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
+        if (instance.calls === 0 && instance.pool !== undefined && !this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
       },
     };
   }
 
-  /** The call goes over the connection that serves everybody. */
-  isShared(context: ExchangeContext): boolean {
-    return this.#isShared(askable(context));
+  #takeOlder(): Use {
+    const older = this.#instances.get(olderKey);
+    return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older);
   }
 
-  #isShared(capabilities: JsonObject): boolean {
-    const { isolation, base } = this.#options;
-    if (base.isModern || isolation === 'shared') return true;
-    return isolation === 'auto' && Object.keys(capabilities).length === 0;
+  /** The call goes over a connection that serves everybody. */
+  isShared(context: ExchangeContext): boolean {
+    return (this.#options.base.isModern && this.#isOlder(context) !== true) || this.#needsNoOwn(askable(context));
+  }
+
+  #needsNoOwn(capabilities: JsonObject): boolean {
+    const { isolation } = this.#options;
+    return isolation === 'shared' || (isolation === 'auto' && Object.keys(capabilities).length === 0);
   }
 
   /** Who is nobody in particular is known by the session. */
@@ -154,11 +225,11 @@ export class Instances implements Pool {
   }
 
   /** @returns why it cannot, in words, when there are as many as there may be. */
-  #open(key: string, made: Pick<Instance, 'user' | 'pool'> & { readonly capabilities: JsonObject; readonly session: SessionKey | undefined }): Instance | string {
+  #open(key: string, { user, pool, ...made }: Pick<Instance, 'user' | 'pool'> & NewConnection): Instance | string {
     const { create, maxConnections, budget } = this.#options;
     const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
     if (full !== undefined) return full;
-    const instance: Instance = { key, session: made.session, user: made.user, pool: made.pool, connection: create(made.capabilities, made.session), lastUsedAt: performance.now(), calls: 0 };
+    const instance: Instance = { key, session: made.session, user, pool, connection: create(made), lastUsedAt: performance.now(), calls: 0 };
     this.#instances.set(key, instance);
     instance.connection.start();
     this.#closeWhenIdle(instance);
