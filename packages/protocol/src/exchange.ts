@@ -4,6 +4,7 @@
  */
 import type { GatewayFault } from './errors.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
+import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
 import type { InputMethod, LogLevel } from './methods.ts';
 
@@ -76,8 +77,8 @@ export type InputAnswer = { readonly result: JsonObject } | { readonly error: Js
 
 export interface ProgressEvent {
   readonly kind: 'progress';
-  readonly progress: number;
-  readonly total?: number;
+  readonly progress: JsonNumber;
+  readonly total?: JsonNumber;
   readonly message?: string;
 }
 

@@ -2,6 +2,7 @@
  * Identifiers and the only places that make them. A client's or server's raw string never becomes one of these:
  * that is what allows them to stand in a bus subject.
  */
+import { parseJson } from './exact-numbers.ts';
 import { isJsonRpcId, type JsonRpcId } from './json-rpc.ts';
 import { hash, randomBytes } from 'node:crypto';
 
@@ -97,7 +98,7 @@ export function requestOf(stream: StreamId): JsonRpcId | undefined {
   const encoded = new RegExp(`-${requestMark}((?:[0-9a-f]{2})+)$`).exec(stream)?.[1];
   if (encoded === undefined) return undefined;
   try {
-    const request: unknown = JSON.parse(Buffer.from(encoded, 'hex').toString());
+    const request = parseJson(Buffer.from(encoded, 'hex').toString());
     return isJsonRpcId(request) ? request : undefined;
   } catch {
     return undefined;

@@ -2,7 +2,9 @@
  * JSON-RPC 2.0 as MCP narrows it: ids are strings or integers and never null, and an error that belongs to no request
  * carries no id at all (2025-11-25 schema, `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
  */
-export type JsonRpcId = string | number;
+import { isRawNumber, type RawNumber } from './exact-numbers.ts';
+
+export type JsonRpcId = string | number | RawNumber;
 export type JsonObject = { readonly [key: string]: unknown };
 
 export interface JsonRpcRequest {
@@ -42,11 +44,17 @@ export type Classified =
   | { readonly kind: 'invalid'; readonly id: JsonRpcId | undefined; readonly problem: string };
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
 export function isJsonRpcId(value: unknown): value is JsonRpcId {
-  return typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value));
+  return typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value)) || (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON));
+}
+
+/** What an id is known by: `1` is not `"1"`, and two readings of one long integer are the same. */
+export function idKey(id: JsonRpcId): string | number {
+  if (typeof id === 'object') return `#${id.rawJSON}`;
+  return typeof id === 'string' ? `"${id}` : id;
 }
 
 /** Says what one JSON value is in JSON-RPC's terms (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */

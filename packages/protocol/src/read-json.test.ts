@@ -78,12 +78,11 @@ describe('a message from outside', () => {
     expect(JSON.stringify(value(String.raw`["\ud83d"]`))).toBe(String.raw`["\ud83d"]`);
   });
 
-  it('may have numbers of any size: beyond a double they are infinite, which JSON writes as null', { timeout: 30_000 }, () => {
-    expect(value('[1e400,-1e400,1e-400,1e999999999999]')).toEqual([Infinity, -Infinity, 0, Infinity]);
-    expect(value('9'.repeat(100_000))).toBe(Infinity);
-    expect(value(`0.${'3'.repeat(10 * megabyte)}`)).toBe(1 / 3);
-    expect(JSON.stringify(value('{"n":1e400}'))).toBe('{"n":null}');
-    // What is infinite is no id: it could not be echoed.
+  it('may have numbers of any size, which are carried as they were written', { timeout: 30_000 }, () => {
+    expect(JSON.stringify(value('[1e400,-1e400,1e-400,1e999999999999]'))).toBe('[1e400,-1e400,1e-400,1e999999999999]');
+    expect(JSON.stringify(value(`[${'9'.repeat(100_000)}]`))).toBe(`[${'9'.repeat(100_000)}]`);
+    expect(JSON.stringify(value(`[0.${'3'.repeat(10 * megabyte)}]`))).toHaveLength(10 * megabyte + 4);
+    // An id is an integer.
     expect(classify(value('{"jsonrpc":"2.0","id":1e400,"method":"ping"}'))).toMatchObject({ kind: 'invalid', id: undefined });
   });
 

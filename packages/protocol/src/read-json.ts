@@ -3,12 +3,13 @@
  *
  * Size, nesting and number of values are bounded before they are built: `JSON.parse` takes a second for 8 MB of brackets, and makes
  * hundreds of megabytes of a message of empty objects. What passes is what `JSON.parse` makes of it: the last of two equal keys counts,
- * `__proto__` is a key like any other, half a surrogate pair written as an escape stays one, and a number beyond a double is infinite,
- * which JSON writes as null.
+ * `__proto__` is a key like any other, half a surrogate pair written as an escape stays one. A number a double cannot hold as it was
+ * written is a raw one (`exact-numbers.ts`).
  *
  * An ordinary message has a dozen brackets, and pays for finding them. Only one with very many is read byte by byte.
  */
 import { isUtf8 } from 'node:buffer';
+import { parseJson } from './exact-numbers.ts';
 import type { Limits } from './limits.ts';
 
 /** Why a message was not read, as its row in the table of errors, and in words that say where. */
@@ -49,7 +50,7 @@ export function readJson(input: Uint8Array | string, maxBytes: number, limits: J
   if (problem !== undefined) return problem;
   let value: unknown;
   try {
-    value = JSON.parse(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
+    value = parseJson(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
   } catch (error) {
     return refused('message.not_json', `the message is not JSON: ${syntaxProblem(text, error as SyntaxError)}`);
   }

@@ -1,6 +1,6 @@
 /** Reads all pages of a server's lists, within bounds: nothing a server says of itself is believed to be small, shallow or finite. */
 import { checkEntries } from '@omnibus/catalog';
-import { isDeeperThan, isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
+import { isDeeperThan, isObject, listMethods, numberOf, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
@@ -102,8 +102,9 @@ export async function readList<Kind extends ListKind>(
       reading.note(problem);
       break;
     }
-    const { ttlMs: age, nextCursor: next } = outcome.result;
-    if (typeof age === 'number') ttlMs = Math.min(age, ttlMs ?? Infinity);
+    const { nextCursor: next } = outcome.result;
+    const age = numberOf(outcome.result['ttlMs']);
+    if (age !== undefined) ttlMs = Math.min(age, ttlMs ?? Infinity);
     if (!reading.take(items as unknown[]) || typeof next !== 'string') break;
     if (seen.has(next) || page >= limits.maxCatalogPages) {
       reading.note(`${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`);

@@ -10,7 +10,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isObject, numberOf, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -279,9 +279,7 @@ export class UpstreamConnection {
       sessionGone: () => {
         if (this.#transport === transport) this.#actor.send({ type: 'session.gone' });
       },
-      lost: (problem) => {
-        if (this.#transport === transport) this.#lose('connection', problem);
-      },
+      lost: (problem) => (this.#transport === transport ? this.#lose('connection', problem) : undefined),
       dropped: (kind, problem) => this.#complaints.note(kind, problem),
     };
     const transport = this.#options.createTransport(observer);
@@ -462,13 +460,14 @@ export class UpstreamConnection {
     switch (method) {
       case 'notifications/progress': {
         const progress = readProgress(params);
-        const pending = typeof progress?.token !== 'number' ? undefined : this.#pending.get(progress.token);
+        const pending = typeof progress?.token === 'number' ? this.#pending.get(progress.token) : undefined;
         if (pending === undefined && progress !== undefined && this.#options.observer.strayProgress(progress)) return;
-        if (progress === undefined || pending === undefined || progress.progress <= pending.progress) {
+        const reached = numberOf(progress?.progress) ?? -Infinity;
+        if (progress === undefined || pending === undefined || reached <= pending.progress) {
           this.#options.metrics.dropped('upstream_late');
           return;
         }
-        pending.progress = progress.progress;
+        pending.progress = reached;
         pending.waiter.progress(progress);
         return;
       }

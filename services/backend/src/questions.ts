@@ -9,7 +9,7 @@
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
 import {
-  fault, inputCapabilities, isInputMethod, relatedTaskOf, toErrorObject,
+  fault, idKey, inputCapabilities, isInputMethod, relatedTaskOf, toErrorObject,
   type InputAnswer, type InputMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
@@ -67,7 +67,7 @@ const invalidParams = -32_602;
 
 export class Questions {
   readonly #options: QuestionsOptions;
-  readonly #open = new Map<JsonRpcId, OpenQuestion>();
+  readonly #open = new Map<string | number, OpenQuestion>();
   #wereAsked = false;
   #quiet: (() => void) | undefined;
 
@@ -97,7 +97,7 @@ export class Questions {
     const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
-      this.#open.set(id, { question, asked, isCertain: origin !== undefined });
+      this.#open.set(idKey(id), { question, asked, isCertain: origin !== undefined });
       asked.ask(question);
     } else if (method === 'roots/list') {
       // Servers look around right after the handshake, and nothing tells whose roots are meant.
@@ -117,7 +117,7 @@ export class Questions {
   }
 
   withdraw(id: JsonRpcId, reason: string): void {
-    const open = this.#open.get(id);
+    const open = this.#open.get(idKey(id));
     this.#close(id);
     open?.asked.withdraw(id, reason);
   }
@@ -125,13 +125,13 @@ export class Questions {
   /** A request is over. Call it when the request is out of flight and before anyone hears of its end. */
   leave(ended: Asked): void {
     if (this.#open.size === 0) return;
-    for (const [id, { question, asked, isCertain }] of this.#open) {
+    for (const [key, { question, asked, isCertain }] of this.#open) {
       if (asked !== ended) continue;
       const heir = isCertain ? undefined : this.#concerned();
       if (heir === undefined || heir.session !== ended.session) {
-        this.#close(id);
+        this.#close(question.id);
       } else {
-        this.#open.set(id, { question, asked: heir, isCertain }); // Q2
+        this.#open.set(key, { question, asked: heir, isCertain }); // Q2
         heir.adopt(question);
       }
     }
@@ -165,7 +165,7 @@ export class Questions {
   }
 
   #close(id: JsonRpcId): void {
-    if (this.#open.delete(id) && this.#open.size === 0) this.#quiet?.();
+    if (this.#open.delete(idKey(id)) && this.#open.size === 0) this.#quiet?.();
   }
 
   /** What a server needs for a task, it asks of the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */

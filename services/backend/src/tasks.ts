@@ -2,7 +2,7 @@
  * The tasks a server works on: over which connection each was created and for whom. A server may speak of a task before it
  * has said that it created it (seen with the reference server), so what nobody knows yet is kept for a moment.
  */
-import { anonymous, createdTask, isEnded, isObject, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import { anonymous, createdTask, isEnded, isObject, numberOf, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 
 interface Owner {
@@ -75,7 +75,7 @@ export class Tasks {
 
   /** @returns what the server said of it before. */
   #created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
-    const ttl = typeof task['ttl'] === 'number' ? task['ttl'] : longestLifeMs;
+    const ttl = numberOf(task['ttl']) ?? longestLifeMs;
     this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
     if (this.#known.length > maxKnown) this.#known.shift();
     const isMeant = (early: Early): boolean => early.connection === connection && early.task['taskId'] === task.taskId;

@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { readLines } from '@omnibus/edge';
 import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { claimedRevision, classify, defaultLimits, errorText, fault, isJsonRpcId, isLegacyRevision, isObject, printable, readJson, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { claimedRevision, classify, defaultLimits, errorText, fault, idKey, isJsonRpcId, isLegacyRevision, isObject, printable, readJson, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -35,9 +35,9 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   let initializeId: JsonRpcId | undefined;
   /** What tools want repeated in headers, as far as the client has listed them (2026-07-28). */
   const schemas = new Map<string, JsonObject>();
-  const listIds = new Set<JsonRpcId>();
+  const listIds = new Set<string | number>();
   const learn = (value: JsonObject): void => {
-    if (!isJsonRpcId(value['id']) || !listIds.delete(value['id']) || !isObject(value['result']) || !Array.isArray(value['result']['tools'])) return;
+    if (!isJsonRpcId(value['id']) || !listIds.delete(idKey(value['id'])) || !isObject(value['result']) || !Array.isArray(value['result']['tools'])) return;
     for (const tool of value['result']['tools'].filter(isObject)) if (isObject(tool['inputSchema'])) schemas.set(String(tool['name']), tool['inputSchema']);
   };
   const lost = (problem: string): void => {
@@ -71,7 +71,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
       transport.request(message);
       return;
     }
-    if (message.method === 'tools/list') listIds.add(message.id);
+    if (message.method === 'tools/list') listIds.add(idKey(message.id));
     transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
   const { maxBodyBytes } = defaultLimits;

@@ -3,7 +3,7 @@
  * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
  */
 import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
-import { errorText, fault, requestOf, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { errorText, fault, idKey, parseJson, requestOf, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './kept-frames.ts';
 
 /** The worker that had the stream has this long to say whether it goes on with it. */
@@ -85,10 +85,10 @@ export class LostStream {
    * @param after what the client has had, where that is not what is kept: answers that are kept and may be new to it come first.
    */
   lastWords(after?: number): SentEvent[] {
-    const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => (JSON.parse(text) as { readonly id: JsonRpcId }).id));
+    const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => idKey((parseJson(text) as { readonly id: JsonRpcId }).id)));
     const named = requestOf(this.#options.stream);
     const requests = this.#requests.length > 0 || named === undefined ? this.#requests : [named];
-    const open = requests.filter((id) => !answered.has(id));
+    const open = requests.filter((id) => !answered.has(idKey(id)));
     const late = after === undefined ? [] : this.events.filter(({ isAnswer, sequence }) => isAnswer && sequence > after).map((event) => ({ ...event, last: false }));
     const first = Math.max(this.events.at(-1)?.sequence ?? 0, after ?? 0) + 1;
     return [...late, ...open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }))];

@@ -2,7 +2,7 @@
  * What a payload that came over NATS has to look like before anything of ours touches it. Small predicates put together once, at
  * the start: a check of a call costs a few hundred nanoseconds, without an allocation.
  */
-import { isObject, isToken, type JsonObject } from '@omnibus/protocol';
+import { isObject, isToken, numberOf, type JsonObject } from '@omnibus/protocol';
 
 /** `unknown`: sound, but of a kind that only a newer version of the gateway knows. */
 type Verdict = 'fits' | 'unknown' | 'junk';
@@ -21,7 +21,8 @@ export type Predicate = (value: unknown) => boolean;
 
 export const text: Predicate = (value) => typeof value === 'string';
 export const flag: Predicate = (value) => typeof value === 'boolean';
-export const number: Predicate = (value) => typeof value === 'number';
+/** Also one that is kept as it was written. */
+export const number: Predicate = (value) => numberOf(value) !== undefined;
 export const count: Predicate = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 export const object: Predicate = isObject;
 /** A name that may stand in a subject. */

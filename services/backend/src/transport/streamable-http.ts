@@ -7,7 +7,7 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { classify, featuresOf, isLegacyRevision, isJsonRpcId, isObject, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { classify, featuresOf, isLegacyRevision, idKey, isJsonRpcId, isObject, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
@@ -58,7 +58,7 @@ export class StreamableHttpTransport implements Transport {
   #revision: Revision | undefined;
   #standing: StandingStream | undefined;
   /** The request whose stream carried a question of the server, by the question's id. */
-  readonly #questions = new Map<JsonRpcId, OpenRequest>();
+  readonly #questions = new Map<string | number, OpenRequest>();
   readonly #delivery: Delivery;
   #headers: Record<string, string> = {};
   #isClosed = false;
@@ -131,8 +131,8 @@ export class StreamableHttpTransport implements Transport {
 
   #forgetQuestion(message: JsonRpcMessage): OpenRequest | undefined {
     if ('method' in message || message.id === undefined) return undefined;
-    const open = this.#questions.get(message.id);
-    this.#questions.delete(message.id);
+    const open = this.#questions.get(idKey(message.id));
+    this.#questions.delete(idKey(message.id));
     return open;
   }
 
@@ -194,7 +194,7 @@ export class StreamableHttpTransport implements Transport {
   #note(value: unknown, open: OpenRequest): void {
     if (!isObject(value)) return;
     if ('method' in value) {
-      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions) this.#questions.set(value['id'], open);
+      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions) this.#questions.set(idKey(value['id']), open);
     } else if (value['id'] === open.id || isNamelessError(value)) this.#take(open);
   }
 

@@ -3,7 +3,7 @@
  * once, so it is only ever looked at to find what to cancel.
  */
 import { Link, Ring } from '@omnibus/collections';
-import type { GatewayFault, JsonRpcId } from '@omnibus/protocol';
+import { idKey, type GatewayFault, type JsonRpcId } from '@omnibus/protocol';
 
 export class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
@@ -39,7 +39,8 @@ export class ExchangeTable {
    * id, nobody knows which one is meant, and none is touched.
    */
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
-    const [request, ...others] = this.#open.toArray().filter((open) => open.clientId === clientId);
+    const key = idKey(clientId);
+    const [request, ...others] = this.#open.toArray().filter((open) => idKey(open.clientId) === key);
     if (request === undefined) return 'unknown';
     if (others.length > 0) return 'ambiguous';
     this.#open.remove(request);

@@ -18,7 +18,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
 import {
-  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, isLogLevel, tasksExtension,
+  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, numberOf, isLogLevel, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -142,9 +142,10 @@ export class ModernCall implements CallStream, Party<ModernCall>, Kept {
 
   progressText(_token: JsonRpcId, event: ProgressEvent): string | undefined {
     const progressToken = progressTokenOf(this.#latest);
+    const reached = numberOf(event.progress) ?? -Infinity;
     // A server that is asked again after a round may begin to count anew; the client's value only grows.
-    if (progressToken === undefined || event.progress <= this.#lastProgress) return undefined;
-    this.#lastProgress = event.progress;
+    if (progressToken === undefined || reached <= this.#lastProgress) return undefined;
+    this.#lastProgress = reached;
     return progressText(progressToken, event);
   }
 

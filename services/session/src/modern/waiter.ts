@@ -1,5 +1,5 @@
 /** One request without a session that waits for its answer. */
-import { fault, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
+import { fault, isJsonRpcId, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
 
 export interface Waiter {
   readonly command: ModernCommand;
@@ -27,7 +27,7 @@ export function refuse({ reply }: Waiter, gatewayFault: GatewayFault): void {
 export function progressTokenOf({ command }: Waiter): JsonRpcId | undefined {
   const meta = command.request.params?.['_meta'] as Readonly<Record<string, unknown>>;
   const token = meta['progressToken'];
-  return typeof token === 'string' || typeof token === 'number' ? token : undefined;
+  return isJsonRpcId(token) ? token : undefined;
 }
 
 export const draining: GatewayFault = fault('gateway.draining');

@@ -1,5 +1,5 @@
 /** Exchanges as a legacy server hears them, and what such a server says of its own accord. */
-import { isObject, type JsonObject, type JsonRpcId, type LogLevel } from '@omnibus/protocol';
+import { isObject, numberOf, type JsonNumber, type JsonObject, type JsonRpcId, type LogLevel } from '@omnibus/protocol';
 
 /** Parameters of a call with this hop's progress token. Tokens of other hops never come through. */
 export function callParams(params: JsonObject, progressToken: number | undefined): JsonObject {
@@ -17,19 +17,19 @@ export function setLevelParams(level: LogLevel): JsonObject {
 
 export interface Progress {
   readonly token: unknown;
-  readonly progress: number;
-  readonly total?: number;
+  readonly progress: JsonNumber;
+  readonly total?: JsonNumber;
   readonly message?: string;
 }
 
 /** Undefined when the parameters are not those of `notifications/progress`. */
 export function readProgress(params: JsonObject | undefined): Progress | undefined {
-  if (!isObject(params) || typeof params['progress'] !== 'number') return undefined;
+  if (!isObject(params) || numberOf(params['progress']) === undefined) return undefined;
   const { progressToken: token, progress, total, message } = params;
   return {
     token,
-    progress,
-    ...(typeof total === 'number' ? { total } : {}),
+    progress: progress as JsonNumber,
+    ...(numberOf(total) === undefined ? {} : { total: total as JsonNumber }),
     ...(typeof message === 'string' ? { message } : {}),
   };
 }

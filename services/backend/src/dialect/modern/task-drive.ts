@@ -3,7 +3,7 @@
  * the task needs, and gives the call the task's result.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isInputMethod, isObject, tasksExtension, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import { isInputMethod, isObject, numberOf, tasksExtension, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 import { questionParams, refusal, responseOf } from './rounds.ts';
 
 export interface TaskDriveOptions {
@@ -29,8 +29,8 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
   const asked = new Set<string>();
 
   const poll = (task: JsonObject): void => {
-    const { pollIntervalMs } = task;
-    const delay = typeof pollIntervalMs === 'number' ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
+    const pollIntervalMs = numberOf(task['pollIntervalMs']);
+    const delay = pollIntervalMs !== undefined ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
     wheel.schedule(delay, () => {
       if (isOver()) void request('tasks/cancel', { taskId });
       else void request('tasks/get', { taskId }).then(look);
