@@ -2,38 +2,14 @@
  * The official conformance suite against the gateway in front of our fixture, which speaks both eras. Nothing is expected to
  * fail but what an older server has no words for.
  */
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { startGateway, shapes } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { fixturePath, root, startFixture, startProcess } from '../support/processes.ts';
-
-interface Check {
-  readonly id: string;
-  readonly status: string;
-  readonly errorMessage?: string;
-}
-
-const suiteOf = (name: string): string => join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'dist', 'index.js');
-
-/** Runs one suite and returns its exit status, what it printed and the checks of each scenario. */
-async function runSuite(name: string, url: string, args: readonly string[]) {
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  const run = startProcess('node', [suiteOf(name), 'server', '--url', url, '-o', folder, ...args]);
-  const status = await new Promise((resolve) => {
-    run.child.once('close', resolve);
-  });
-  const scenarios = new Map<string, Check[]>();
-  for (const scenario of await readdir(folder)) {
-    const checks = JSON.parse(await readFile(join(folder, scenario, 'checks.json'), 'utf8')) as Check[];
-    scenarios.set(scenario.replace(/^server-/, '').replace(/-\d{4}-\d{2}-\d{2}T.*$/, ''), checks);
-  }
-  await rm(folder, { recursive: true });
-  return { status, output: run.output(), scenarios };
-}
+import { runSuite, suitePath } from './run-suite.ts';
 
 /** Run without being counted; the fixture has the extension where it speaks the newest revision. */
 const taskScenarios = [
@@ -93,7 +69,7 @@ const clientScenarios: readonly [scenario: string, revision: string][] = [
 
 it.each(clientScenarios)('as a client, the gateway passes %s at %s', async (scenario, revision) => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [suiteOf('conformance-next'), 'client', '--command', `node ${fixturePath('drive')}`, '--scenario', scenario, '--spec-version', revision, '-o', folder]);
+  await using run = startProcess('node', [suitePath('conformance-next'), 'client', '--command', `node ${fixturePath('drive')}`, '--scenario', scenario, '--spec-version', revision, '-o', folder]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });

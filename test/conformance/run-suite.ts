@@ -1,0 +1,44 @@
+/** The official conformance suite, run against a server at an address. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { startProcess } from '../support/processes.ts';
+
+interface Check {
+  readonly id: string;
+  readonly status: string;
+  readonly errorMessage?: string;
+}
+
+/** The two versions of the suite: npm's latest, and the newest, which knows 2026-07-28. */
+export type SuiteName = '@modelcontextprotocol/conformance' | 'conformance-next';
+
+export interface SuiteRun {
+  readonly status: unknown;
+  /** What it printed. */
+  readonly output: string;
+  /** The checks of each scenario, by its name. */
+  readonly scenarios: ReadonlyMap<string, readonly Check[]>;
+}
+
+/** The program of a version of the suite. */
+export function suitePath(name: SuiteName): string {
+  return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'dist', 'index.js');
+}
+
+/** @param args what is run, such as `--suite all`. */
+export async function runSuite(name: SuiteName, url: string, args: readonly string[]): Promise<SuiteRun> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
+  const run = startProcess('node', [suitePath(name), 'server', '--url', url, '-o', folder, ...args]);
+  const status = await new Promise((resolve) => {
+    run.child.once('close', resolve);
+  });
+  const scenarios = new Map<string, Check[]>();
+  for (const scenario of await readdir(folder)) {
+    const checks = JSON.parse(await readFile(join(folder, scenario, 'checks.json'), 'utf8')) as Check[];
+    scenarios.set(scenario.replace(/^server-/, '').replace(/-\d{4}-\d{2}-\d{2}T.*$/, ''), checks);
+  }
+  await rm(folder, { recursive: true });
+  return { status, output: run.output(), scenarios };
+}

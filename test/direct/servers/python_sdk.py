@@ -1,0 +1,187 @@
+"""A server by the official Python SDK, of both eras at one address. It asks its client in the older way only."""
+
+import base64
+import json
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import (
+    AudioContent,
+    Completion,
+    EmbeddedResource,
+    EmptyResult,
+    ImageContent,
+    SamplingMessage,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    TextContent,
+    TextResourceContents,
+    UnsubscribeRequestParams,
+)
+from mcp.server.mcpserver.prompts.base import UserMessage
+
+from conformance_python import CHOICES, DEFAULTS, IMAGE, SOUND, USER, announce, free_port
+
+server = MCPServer(name="python-sdk", version="1.0.0")
+
+
+def embedded(uri: str, mime_type: str, text: str) -> EmbeddedResource:
+    return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))
+
+
+@server.tool(description="Returns one text")
+def test_simple_text() -> str:
+    return "This is a simple text response for testing."
+
+
+@server.tool(description="Returns one image")
+def test_image_content() -> list[ImageContent]:
+    return [ImageContent(type="image", data=IMAGE, mime_type="image/png")]
+
+
+@server.tool(description="Returns one sound")
+def test_audio_content() -> list[AudioContent]:
+    return [AudioContent(type="audio", data=SOUND, mime_type="audio/wav")]
+
+
+@server.tool(description="Returns one embedded resource")
+def test_embedded_resource() -> list[EmbeddedResource]:
+    return [embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")]
+
+
+@server.tool(description="Returns text, image and resource")
+def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
+    return [
+        TextContent(type="text", text="Multiple content types test:"),
+        ImageContent(type="image", data=IMAGE, mime_type="image/png"),
+        embedded("test://mixed-content-resource", "application/json", json.dumps({"test": "data", "value": 123})),
+    ]
+
+
+@server.tool(description="Logs three times")
+async def test_tool_with_logging(ctx: Context) -> str:
+    for step in ("started", "processing data", "completed"):
+        await ctx.info(f"Tool execution {step}")
+    return "Tool with logging executed successfully"
+
+
+@server.tool(description="Reports progress three times")
+async def test_tool_with_progress(ctx: Context) -> str:
+    for done in (0, 50, 100):
+        await ctx.report_progress(progress=done, total=100)
+    return "done"
+
+
+@server.tool(description="Fails")
+def test_error_handling() -> str:
+    raise RuntimeError("This tool intentionally returns an error for testing")
+
+
+@server.tool(description="Asks the client to sample")
+async def test_sampling(prompt: str, ctx: Context) -> str:
+    question = SamplingMessage(role="user", content=TextContent(type="text", text=prompt))
+    answer = await ctx.session.create_message(messages=[question], max_tokens=100, related_request_id=ctx.request_id)
+    return f"LLM response: {getattr(answer.content, 'text', '')}"
+
+
+async def ask(ctx: Context, message: str, schema: dict) -> str:
+    answer = await ctx.session.elicit(message=message, requested_schema=schema, related_request_id=ctx.request_id)
+    return f"Elicitation completed: action={answer.action}, content={json.dumps(answer.content)}"
+
+
+@server.tool(description="Asks the user")
+async def test_elicitation(message: str, ctx: Context) -> str:
+    return await ask(ctx, message, USER)
+
+
+@server.tool(description="Asks the user with defaults")
+async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
+    return await ask(ctx, "Please confirm", DEFAULTS)
+
+
+@server.tool(description="Asks the user with enumerations")
+async def test_elicitation_sep1330_enums(ctx: Context) -> str:
+    return await ask(ctx, "Please choose", CHOICES)
+
+
+@server.tool(description="Answers without asking")
+def test_streaming_elicitation() -> str:
+    return "done"
+
+
+@server.tool(description="Logs once")
+async def test_logging_tool(ctx: Context) -> str:
+    await ctx.info("a message")
+    return "logged"
+
+
+@server.resource("test://static-text", mime_type="text/plain")
+def static_text() -> str:
+    """A text"""
+    return "This is the content of the static text resource."
+
+
+@server.resource("test://static-binary", mime_type="image/png")
+def static_binary() -> bytes:
+    """An image"""
+    return base64.b64decode(IMAGE)
+
+
+@server.resource("test://template/{id}/data", mime_type="application/json")
+def template(id: str) -> str:
+    """Data by id"""
+    return json.dumps({"id": id, "templateTest": True})
+
+
+@server.resource("test://watched-resource", mime_type="text/plain")
+def watched() -> str:
+    """A text that may change"""
+    return "Watched resource content"
+
+
+@server.prompt()
+def test_simple_prompt() -> str:
+    """A prompt without arguments"""
+    return "This is a simple prompt for testing."
+
+
+@server.prompt()
+def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """A prompt with two arguments"""
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@server.prompt()
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:
+    """A prompt with a resource in it"""
+    return [
+        UserMessage(content=embedded(resourceUri, "text/plain", "Embedded resource content for testing.")),
+        UserMessage(content=TextContent(type="text", text="Please process the embedded resource above.")),
+    ]
+
+
+@server.prompt()
+def test_prompt_with_image() -> list[UserMessage]:
+    """A prompt with an image in it"""
+    return [
+        UserMessage(content=ImageContent(type="image", data=IMAGE, mime_type="image/png")),
+        UserMessage(content=TextContent(type="text", text="Please analyze the image above.")),
+    ]
+
+
+@server.completion()
+async def complete(ref, argument, context) -> Completion:
+    return Completion(values=[name for name in ("paris", "park", "party") if name.startswith(argument.value)])
+
+
+async def acknowledge(_context, _params) -> EmptyResult:
+    return EmptyResult()
+
+
+# The SDK has no public way to serve these.
+for method, params in (("logging/setLevel", SetLevelRequestParams), ("resources/subscribe", SubscribeRequestParams), ("resources/unsubscribe", UnsubscribeRequestParams)):
+    server._lowlevel_server.add_request_handler(method, params, acknowledge)
+
+if __name__ == "__main__":
+    port = free_port()
+    announce(port)
+    server.run(transport="streamable-http", host="127.0.0.1", port=port)
