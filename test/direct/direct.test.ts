@@ -52,10 +52,12 @@ const others = {
   greeter: { command: 'node', args: [fixturePath('sdk2-server')] },
 };
 
-describe.each(directServers())('$name', ({ name, prepare, start }) => {
+describe.each(directServers())('$name', (asked) => {
+  const { name } = asked;
+
   it('gives through the gateway what it gives directly', { timeout: 900_000 }, async () => {
-    await prepare?.();
-    await using server = start();
+    await asked.prepare?.();
+    await using server = asked.start();
     const url = await listening(server);
     await using gateway = await startGateway('embedded', { mcpServers: { ...others, asked: { url } } });
     const direct = await score(url);

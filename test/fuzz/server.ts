@@ -51,7 +51,7 @@ function call(params: JsonObject, era: Era, answer: (result: JsonObject) => Json
   const question = { method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object', properties: {} } } };
   switch (params['name']) {
     case 'structured': return [answer({ content: [{ type: 'resource_link', uri: 'fuzz://linked', name: 'l' }], structuredContent: [1, 2] })];
-    case 'ask': return era === '2026-07-28' ? [answer({ resultType: 'input_required', inputRequests: { q: question }, requestState: 'state' })] : [{ jsonrpc: '2.0', id: `q${String(id)}`, ...question }, answer(text('asked'))];
+    case 'ask': return era === '2026-07-28' ? [answer({ resultType: 'input_required', inputRequests: { q: question }, requestState: 'state' })] : [{ jsonrpc: '2.0', id: `q${JSON.stringify(id)}`, ...question }, answer(text('asked'))];
     case 'task': return [answer(isObject(params['task']) ? { task: { taskId: 'one', status: 'working', ttl: 1_000, pollInterval: 10, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z' } } : text('at once'))];
     case 'talk': {
       const progressToken = isObject(params['_meta']) ? params['_meta']['progressToken'] : 1;

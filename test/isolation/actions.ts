@@ -42,7 +42,7 @@ function refusalOf({ error }: Message): Ending {
 
 function call(caller: Caller, server: ServerUnderTest, tool: string, args: JsonObject, more: JsonObject = {}): Promise<Reply> {
   const id = caller.newId();
-  return caller.request('tools/call', { name: `${server.name}__${tool}`, arguments: args, ...more, _meta: { progressToken: `of ${String(id)}`, 'test/marker': String(args['marker']), ...(more['_meta'] as JsonObject | undefined) } }, id);
+  return caller.request('tools/call', { name: `${server.name}__${tool}`, arguments: args, ...more, _meta: { progressToken: `of ${JSON.stringify(id)}`, 'test/marker': String(args['marker']), ...(more['_meta'] as JsonObject | undefined) } }, id);
 }
 
 async function judged(caller: Caller, server: ServerUnderTest, tool: string, args: JsonObject = {}): Promise<Ending> {

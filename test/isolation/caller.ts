@@ -183,7 +183,7 @@ export class Caller {
     }
     const token = message.params?.['progressToken'];
     const isProgress = message.method === 'notifications/progress';
-    const owner = request ?? (isProgress ? [...this.#waiting.keys()].find((id) => `of ${String(id)}` === token) : undefined);
+    const owner = request ?? (isProgress ? [...this.#waiting.keys()].find((id) => `of ${JSON.stringify(id)}` === token) : undefined);
     if (owner !== undefined) this.#waiting.get(owner)?.messages.push(message);
     if (!isProgress) this.pushed.add(message);
   }

@@ -117,7 +117,7 @@ describe('questions to clients, with session workers that come and go', () => {
     const asked = await call(client, 'mine', 'm');
     // Another session cannot answer for this one, whatever it invents.
     expect((await answer(other, asked, 'theirs')).status).toBe(202);
-    for (const id of [1, '1', 0, `${String(asked.question.id)}0`, 'session-AAAAAAAAAAAA-1', '*', 'session-*-1']) {
+    for (const id of [1, '1', 0, `${JSON.stringify(asked.question.id)}0`, 'session-AAAAAAAAAAAA-1', '*', 'session-*-1']) {
       expect([202, 410]).toContain((await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: 'invented' } } })).status);
     }
     expect((await answer(client, asked, 'mine indeed')).status).toBe(202);

@@ -54,7 +54,7 @@ export class RequestMeter {
     const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
     const revision = headers['mcp-protocol-version'];
     const attributes = {
-      'jsonrpc.request.id': String(id).slice(0, 100), 'omnibus.endpoint': endpoint,
+      'jsonrpc.request.id': (typeof id === 'object' ? id.rawJSON : String(id)).slice(0, 100), 'omnibus.endpoint': endpoint,
       ...(carrier === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': carrier }),
       ...(revision === undefined ? {} : { 'mcp.protocol.version': String(revision).slice(0, 32) }),
     };

@@ -45,7 +45,7 @@ async function begin(method: ExchangeMethod = 'tools/call', isRepeatable = false
     exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, isRepeatable,
     context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: true },
   }, {
-    progress: ({ progress }) => said.push(`progress ${progress}`),
+    progress: ({ progress }) => said.push(`progress ${JSON.stringify(progress)}`),
     log: () => said.push('log'),
     bound: () => undefined,
     lost: (outcome) => said.push(`lost, ${outcome}`),
