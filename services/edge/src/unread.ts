@@ -60,8 +60,9 @@ export class Unread {
 
   /** Cuts a client off that does not read. */
   cutOff(outlet: Outlet): void {
-    this.#options.metrics.slowReaders.inc();
     this.#waiting.get(outlet)?.forget();
+    if (outlet.destroyed) return; // Once.
+    this.#options.metrics.slowReaders.inc();
     outlet.destroy();
   }
 

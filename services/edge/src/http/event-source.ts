@@ -25,6 +25,7 @@ export interface EventSourceOptions {
 const streamPath = '/sse';
 const postPath = '/messages';
 const keyParameter = 'sessionId';
+const accepted = 'Accepted';
 /** The edge that holds the stream has this long to say that it took a message. */
 const takeMs = 5_000;
 /** Of the largest message, what one that came from another edge is taken for: how large it was is not said. */
@@ -106,7 +107,7 @@ export class EventSourceEndpoint {
       reply: (reply) => {
         limit.cancel();
         pending.close();
-        if (reply.kind === 'accepted') arrival.response.writeHead(202, { 'content-type': 'text/plain' }).end('Accepted');
+        if (reply.kind === 'accepted') arrival.response.writeHead(202, { 'content-type': 'text/plain', 'content-length': accepted.length }).end(accepted);
         else arrival.refuse(reply.fault);
       },
       failed: (error) => {
