@@ -34,4 +34,12 @@ for (const file of files) {
     }
   }
 }
+const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.mjs', '*.yaml', '*.json', '*.py'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
+for (const file of texts) {
+  for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+    if (!/^(<{7}|>{7}) /.test(line)) continue;
+    violations += 1;
+    console.error(`${file}:${index + 1}: two changes met here, and nobody chose`);
+  }
+}
 if (violations > 0) process.exit(1);
