@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -27,6 +28,9 @@ describe('the JSON-RPC envelope', () => {
     ['a number', '7', 400, -32_600, undefined],
     ['an object without a version', '{"id":1,"method":"ping"}', 400, -32_600, 1],
     ['a misspelt method member', '{"jsonrpc":"2.0","id":"a","method_":"ping"}', 400, -32_600, 'a'],
+    ['a misspelt id', '{"jsonrpc":"2.0","id_":1,"method":"tools/list"}', 400, -32_600, undefined],
+    ['an id in capitals', '{"jsonrpc":"2.0","ID":1,"method":"tools/call","params":{"name":"echo"}}', 400, -32_600, undefined],
+    ['a message that asks and answers', '{"jsonrpc":"2.0","id":9,"method":"ping","result":{}}', 400, -32_600, 9],
     ['a null id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', 400, -32_600, undefined],
     ['a fractional id', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', 400, -32_600, undefined],
     ['params that are an array', '{"jsonrpc":"2.0","id":2,"method":"ping","params":[]}', 400, -32_600, 2],
@@ -43,6 +47,12 @@ describe('the JSON-RPC envelope', () => {
     expect(answer.last.error?.code).toBe(code);
     expect('id' in answer.last ? answer.last.id : undefined).toBe(id);
     expect(answer.body).not.toContain('"id":null');
+  });
+
+  it('refuses a request of 2026-07-28 whose id is misspelt', async () => {
+    using modern = new ModernClient(gateway.url);
+    const { body: { id, ...body }, headers } = modern.compose('tools/list', {});
+    expect(await client.post({ ...body, id_: id }, headers)).toMatchObject({ status: 400, last: { error: { code: -32_600 } } });
   });
 
   it('refuses what is too large or too deep, and goes on', async () => {

@@ -3,6 +3,7 @@
  * carries no id at all (2025-11-25 schema, `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
  */
 import { isRawNumber, type RawNumber } from './exact-numbers.ts';
+import { requestMethods } from './request-methods.ts';
 
 export type JsonRpcId = string | number | RawNumber;
 export type JsonObject = { readonly [key: string]: unknown };
@@ -36,12 +37,15 @@ export interface JsonRpcResponse {
 
 export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResponse;
 
+/** What an invalid message was to be, by the members it has; `either`: it has an id and nothing else that tells. */
+type Meant = 'question' | 'answer' | 'either' | 'nothing';
+
 /** What a parsed JSON value is. An invalid one keeps its id when that much of it was sound, so that it can be echoed. */
 export type Classified =
   | { readonly kind: 'request'; readonly message: JsonRpcRequest }
   | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
   | { readonly kind: 'response'; readonly message: JsonRpcResponse }
-  | { readonly kind: 'invalid'; readonly id: JsonRpcId | undefined; readonly problem: string };
+  | { readonly kind: 'invalid'; readonly id: JsonRpcId | undefined; readonly problem: string; readonly meant: Meant };
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
@@ -59,9 +63,9 @@ export function idKey(id: JsonRpcId): string | number {
 
 /** Says what one JSON value is in JSON-RPC's terms (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
 export function classify(value: unknown): Classified {
-  if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object' };
+  if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };
   const id = isJsonRpcId(value['id']) ? value['id'] : undefined;
-  const invalid = (problem: string): Classified => ({ kind: 'invalid', id, problem });
+  const invalid = (problem: string): Classified => ({ kind: 'invalid', id, problem, meant: meantBy(value) });
   if (value['jsonrpc'] !== '2.0') return invalid('"jsonrpc" must be "2.0"');
   if ('id' in value && id === undefined && !('error' in value && value['id'] === null)) {
     return invalid('"id" must be a string or an integer');
@@ -69,9 +73,10 @@ export function classify(value: unknown): Classified {
   if ('method' in value) {
     if (typeof value['method'] !== 'string' || value['method'] === '') return invalid('"method" must be a non-empty string');
     if ('params' in value && !isObject(value['params'])) return invalid('"params" must be an object');
-    return id === undefined
-      ? { kind: 'notification', message: value as unknown as JsonRpcNotification }
-      : { kind: 'request', message: value as unknown as JsonRpcRequest };
+    if ('result' in value || 'error' in value) return invalid('a message has either a "method", or one of "result" and "error"');
+    if (id !== undefined) return { kind: 'request', message: value as unknown as JsonRpcRequest };
+    if (requestMethods.has(value['method'])) return invalid(`${value['method']} is a request and needs an "id"`);
+    return { kind: 'notification', message: value as unknown as JsonRpcNotification };
   }
   if ('result' in value && !('error' in value)) {
     if (id === undefined) return invalid('a result needs the "id" of its request');
@@ -90,6 +95,12 @@ export function classify(value: unknown): Classified {
     return { kind: 'response', message: value as unknown as JsonRpcResponse };
   }
   return invalid('a message needs a "method", or exactly one of "result" and "error"');
+}
+
+function meantBy(value: JsonObject): Meant {
+  if ('result' in value || 'error' in value) return 'answer';
+  if ('method' in value) return 'question';
+  return 'id' in value ? 'either' : 'nothing';
 }
 
 /** Serialises a result around a text that is JSON already, such as a prepared list. */

@@ -4,12 +4,15 @@
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { DropKind } from './transport/transport.ts';
+import { Refusals } from './refusals.ts';
+import type { DropKind, Transport, UnusableQuestion } from './transport/transport.ts';
 
 export interface ComplaintsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** The one that is open. */
+  readonly transport: () => Transport | undefined;
 }
 
 /** Between two lines of one kind. */
@@ -30,14 +33,20 @@ interface Complaint {
 
 export class Complaints {
   readonly #options: ComplaintsOptions;
+  readonly #refusals: Refusals;
   readonly #open = new Map<DropKind, Complaint>();
 
   constructor(options: ComplaintsOptions) {
     this.#options = options;
+    this.#refusals = new Refusals(options.transport);
   }
 
-  /** @param problem with secrets and control characters taken out. */
-  note(kind: DropKind, problem: string): void {
+  /**
+   * @param problem with secrets and control characters taken out.
+   * @param question what was dropped: the server waits for its answer.
+   */
+  note(kind: DropKind, problem: string, question?: UnusableQuestion): void {
+    if (question !== undefined) this.#refusals.refuse(question, problem);
     const { log, metrics } = this.#options;
     if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
     const open = this.#open.get(kind);

@@ -10,7 +10,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, numberOf, metaKeys, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isObject, numberOf, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -131,7 +131,7 @@ export class UpstreamConnection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#closing = options.after ?? Promise.resolve();
-    this.#complaints = new Complaints(options);
+    this.#complaints = new Complaints({ ...options, transport: () => this.#transport });
     this.#questions = new Questions({
       server: options.server,
       capabilities: options.capabilities,
@@ -280,7 +280,7 @@ export class UpstreamConnection {
         if (this.#transport === transport) this.#actor.send({ type: 'session.gone' });
       },
       lost: (problem) => (this.#transport === transport ? this.#lose('connection', problem) : undefined),
-      dropped: (kind, problem) => this.#complaints.note(kind, problem),
+      dropped: (kind, problem, question) => this.#complaints.note(kind, problem, question),
     };
     const transport = this.#options.createTransport(observer);
     this.#transport = transport;
@@ -441,7 +441,7 @@ export class UpstreamConnection {
         this.#questions.hear(classified.message, origin === undefined ? undefined : (this.#find(origin)?.waiter ?? null));
         return;
       case 'invalid':
-        this.#receiveInvalid(classified.id, classified.problem);
+        this.#receiveInvalid(classified);
     }
   }
 
@@ -451,9 +451,10 @@ export class UpstreamConnection {
   }
 
   /** A sound id on an unsound message still tells whose answer it was meant to be. */
-  #receiveInvalid(id: JsonRpcId | undefined, problem: string): void {
-    this.#complaints.note('invalid', problem);
-    if (id !== undefined) this.#settle(id, { kind: 'fault', fault: fault('upstream.invalid', `server "${this.#options.server}" sent an invalid answer: ${problem}`, { server: this.#options.server }) });
+  #receiveInvalid({ id, problem, meant }: Extract<Classified, { kind: 'invalid' }>): void {
+    const isQuestion = meant === 'question' || (meant === 'either' && (id === undefined || this.#find(id) === undefined));
+    this.#complaints.note('invalid', problem, isQuestion ? { id, reason: 'message.invalid' } : undefined);
+    if (!isQuestion && id !== undefined) this.#settle(id, { kind: 'fault', fault: fault('upstream.invalid', `server "${this.#options.server}" sent an invalid answer: ${problem}`, { server: this.#options.server }) });
   }
 
   #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {

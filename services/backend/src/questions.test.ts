@@ -10,11 +10,17 @@ import type { Transport, TransportObserver } from './transport/transport.ts';
 class OneStream implements Transport {
   readonly isLegacyOnly = true;
   readonly closesToCancel = false;
+  takesNamelessErrors = true;
   readonly sent: JsonRpcMessage[] = [];
   readonly #observer: TransportObserver;
 
   constructor(observer: TransportObserver) {
     this.#observer = observer;
+  }
+
+  /** A line that cannot be read. */
+  stammer(id: string | undefined): void {
+    this.#observer.dropped('invalid', 'it cannot be read', { id, reason: 'message.not_json' });
   }
 
   say(message: JsonObject): void {
@@ -60,19 +66,66 @@ async function connect() {
   await ready.promise;
   const transport = transports[0] as OneStream;
   const asked: string[] = [];
+  const settled: ExchangeOutcome[] = [];
   const begin = (session: SessionKey, name: string): number => {
     const waiter: Waiter = {
       session, task: undefined,
       ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session),
-      settle: (_outcome: ExchangeOutcome) => undefined,
+      settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
     return connection.request('tools/call', { name }, waiter, { wantsProgress: false, capabilities: {}, logLevel: undefined });
   };
-  return { connection, transport, asked, logged, begin };
+  return { connection, transport, asked, logged, settled, begin };
 }
 
 const question = { id: 'q', method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object' } } };
 const log = { method: 'notifications/message', params: { level: 'error', data: 'x' } };
+
+describe('what a server asks in a message that is none', () => {
+  it.each([
+    ['a misspelt method', { id: 'u2', method_: 'ping' }, 'u2'],
+    ['params that are an array', { id: 0, method: 'ping', params: [1] }, 0],
+    ['a null id', { id: null, method: 'ping' }, undefined],
+    ['a misspelt id', { id_: 1, method: 'roots/list' }, undefined],
+    ['a method that is none', { id: 'm', method: 7 }, 'm'],
+    ['another version', { jsonrpc: '1.0', id: 'v', method: 'ping' }, 'v'],
+  ])('is refused with -32600, and harms no call: %s', async (_what, message, id) => {
+    const { transport, begin, settled } = await connect();
+    begin(newRequestKey(), 'call');
+    transport.say(message);
+    const [, refusal] = transport.sent;
+    expect(refusal).toMatchObject({ jsonrpc: '2.0', error: { code: -32_600 } });
+    expect((refusal as { readonly id?: unknown }).id).toBe(id);
+    expect(settled).toEqual([]);
+  });
+
+  it('is refused with -32700 where it cannot be read', async () => {
+    const { transport } = await connect();
+    transport.stammer('u2');
+    transport.stammer(undefined);
+    expect(transport.sent.slice(1)).toMatchObject([{ id: 'u2', error: { code: -32_700 } }, { error: { code: -32_700 } }]);
+  });
+
+  it('is refused over HTTP only where its id is known', async () => {
+    const { transport } = await connect();
+    transport.takesNamelessErrors = false;
+    transport.say({ id: null, method: 'ping' });
+    transport.stammer(undefined);
+    transport.say({ id: 'u2', method_: 'ping' });
+    expect(transport.sent.slice(1)).toMatchObject([{ id: 'u2', error: { code: -32_600 } }]);
+  });
+
+  it('is not answered when it was an answer, or no message at all, and not without end', async () => {
+    const { transport, begin, settled } = await connect();
+    transport.say({ id: begin(newRequestKey(), 'call') });
+    transport.say({ id: begin(newRequestKey(), 'call'), result: 7 });
+    transport.say({ id: 99, error: 'no' });
+    transport.say({ level: 'info', msg: 'started' });
+    expect([settled.length, transport.sent.length]).toEqual([2, 1]);
+    for (let line = 0; line < 5_000; line += 1) transport.say({ id: 'u2', method_: 'ping' });
+    expect(transport.sent.length).toBeLessThan(1_000);
+  });
+});
 
 describe('what a server of one stream says of no request', () => {
   it('is asked of the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {

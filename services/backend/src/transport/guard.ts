@@ -36,6 +36,6 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
     }),
     sessionGone: () => safely(() => observer.sessionGone()),
     lost: (problem) => safely(() => observer.lost(redactor.sent(problem))),
-    dropped: (kind, problem) => safely(() => observer.dropped(kind, redactor.excerpt(problem))),
+    dropped: (kind, problem, question) => safely(() => observer.dropped(kind, redactor.excerpt(problem), question)),
   };
 }

@@ -13,6 +13,7 @@ import type { Transport, TransportObserver } from './transport.ts';
 export class HttpSseTransport implements Transport {
   readonly isLegacyOnly = true;
   readonly closesToCancel = false;
+  readonly takesNamelessErrors = false;
   readonly #options: HttpOptions;
   readonly #observer: TransportObserver;
   readonly #url: URL;
@@ -55,8 +56,8 @@ export class HttpSseTransport implements Transport {
       this.#stream = new ResponseReader({
         ...silentObserver,
         message: (value) => this.#observer.message(value, undefined),
-        invalid: (problem, id) => {
-          if (id === undefined || id === null) this.#observer.dropped('invalid', problem);
+        invalid: (problem, id, question) => {
+          if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
           else this.#observer.requestFailed(id, { kind: 'invalid', problem });
         },
         otherEvent: (name, data) => {

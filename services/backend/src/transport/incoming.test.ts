@@ -9,6 +9,8 @@ const answeredBy = (text: string): unknown => {
   return 'id' in incoming ? incoming.id : 'it was read';
 };
 
+const reason = 'message.not_json';
+
 describe('the gate for what servers say', () => {
   it.each([
     [`{"jsonrpc":"2.0","id":7,"result":${deep}}`, 7],
@@ -26,6 +28,17 @@ describe('the gate for what servers say', () => {
     ['{"a', undefined],
   ])('finds whom a message that cannot be read was to answer: %.40s', (text, id) => {
     expect(answeredBy(text)).toBe(id);
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":"u2","method":"ping","params":{', { id: 'u2', reason }],
+    ['{"method":"roots/list","id":3,"params":[}', { id: 3, reason }],
+    ['{"method":"ping","params":nope', { id: undefined, reason }],
+    ['{"jsonrpc":"2.0","id":7,"result":{', undefined],
+    ['Server listening on port 80', undefined],
+  ])('tells a request that cannot be read from an answer and from what is no message: %s', (text, question) => {
+    const incoming = readIncoming(text, defaultLimits);
+    expect('problem' in incoming && incoming.question).toEqual(question);
   });
 
   it('refuses what is too large, too deep, too numerous or not UTF-8, and names no words of the server but one character', () => {

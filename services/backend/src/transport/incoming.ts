@@ -3,45 +3,49 @@
  * shape is judged where it is told what it is (`classify` in `connection.ts`).
  */
 import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
+import type { UnusableQuestion } from './transport.ts';
 
 export type MessageLimits = Pick<Limits, 'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'>;
 
-/** `id` of the request a bad message answers; `null` when it is sure to answer none. */
-export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined };
+/** `id` of the request a bad message answers; `null` when it is sure to answer none, since it is a `question` or a notification itself. */
+export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
-  if (read.kind === 'refused') return { problem: `what it sent cannot be read: ${read.problem}`, id: answeredBy(typeof input === 'string' ? input : input.toString('latin1')) };
+  if (read.kind === 'refused') return { problem: `what it sent cannot be read: ${read.problem}`, ...whose(typeof input === 'string' ? input : input.toString('latin1')) };
   const { value } = read;
   if (Array.isArray(value) && value.length > limits.maxBatchLength) return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
   return { value };
 }
 
 /**
- * The request that a text was to answer although it cannot be read as a whole: so whoever waits is told at once. Looks at the
- * members of the outermost object only, and stops at the first that is broken.
+ * The request that a text was to answer although it cannot be read as a whole, or that it was itself: so whoever waits is told at
+ * once. Looks at the members of the outermost object only, and stops at the first that is broken.
  */
-function answeredBy(text: string): JsonRpcId | null | undefined {
+function whose(text: string): { readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion } {
   let at = 0;
+  let id: JsonRpcId | undefined;
+  let isQuestion = false;
+  const found = (): ReturnType<typeof whose> => (isQuestion ? { id: null, question: { id, reason: 'message.not_json' } } : { id });
   const skipSpace = (): void => {
     while (at < text.length && ' \t\r\n'.includes(text[at] as string)) at += 1;
   };
   skipSpace();
-  if (text[at] !== '{') return undefined;
+  if (text[at] !== '{') return found();
   at += 1;
   for (;;) {
     skipSpace();
     const key = readToken(text, at);
     at += key.length;
     skipSpace();
-    if (!key.startsWith('"') || text[at] !== ':') return undefined;
+    if (!key.startsWith('"') || text[at] !== ':') return found();
     at += 1;
     skipSpace();
-    if (key === '"method"') return null;
-    if (key === '"id"') return readId(readToken(text, at));
+    if (key === '"method"') isQuestion = true;
+    if (key === '"id"') id = readId(readToken(text, at));
     at = endOfValue(text, at);
     skipSpace();
-    if (text[at] !== ',') return undefined;
+    if (text[at] !== ',') return found();
     at += 1;
   }
 }

@@ -37,6 +37,10 @@ export class ProbingHttpTransport implements Transport {
     return this.#current.closesToCancel;
   }
 
+  get takesNamelessErrors(): boolean {
+    return this.#current.takesNamelessErrors;
+  }
+
   async open(): Promise<void> {
     try {
       await this.#current.open();

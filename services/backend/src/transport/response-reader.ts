@@ -11,6 +11,7 @@ import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { isEventId } from './server-words.ts';
+import type { UnusableQuestion } from './transport.ts';
 
 type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -19,7 +20,7 @@ export interface ResponseObserver {
   started(status: number, headers: ResponseHeaders): void;
   message(value: unknown): void;
   /** @param id of the request the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
-  invalid(problem: string, id: JsonRpcId | null | undefined): void;
+  invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
   /** An event that is no message. */
   otherEvent(name: string, data: string): void;
   /** The id of the last event, which a resumption continues after; fit for a header. */
@@ -183,6 +184,6 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #hear(input: Buffer | string): void {
     const incoming = readIncoming(input, this.#limits);
     if ('value' in incoming) this.#observer.message(incoming.value);
-    else this.#observer.invalid(incoming.problem, incoming.id);
+    else this.#observer.invalid(incoming.problem, incoming.id, incoming.question);
   }
 }

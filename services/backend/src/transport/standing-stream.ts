@@ -48,7 +48,7 @@ export class StandingStream {
         this.#reconnecting.isWell();
         observer.message(value, undefined);
       },
-      invalid: (problem) => observer.dropped('invalid', problem),
+      invalid: (problem, _answered, question) => observer.dropped('invalid', problem, question),
       eventId: (id) => {
         this.#lastEventId = id === '' ? undefined : id;
         this.#reconnecting.hasMoved();

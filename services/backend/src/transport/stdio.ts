@@ -14,6 +14,7 @@ const newline = 10;
 export class StdioTransport implements Transport {
   readonly isLegacyOnly = false;
   readonly closesToCancel = false;
+  readonly takesNamelessErrors = true;
   readonly #options: StdioOptions;
   readonly #observer: TransportObserver;
   #child: Child | undefined;
@@ -91,7 +92,7 @@ export class StdioTransport implements Transport {
     if (line.length === 0 || (line.length < maxBlank && line.toString('latin1').trim() === '')) return;
     const incoming = readIncoming(line, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
-    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`);
+    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`, incoming.question);
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }

@@ -47,6 +47,7 @@ class OpenRequest extends Link {
 export class StreamableHttpTransport implements Transport {
   readonly isLegacyOnly = false;
   readonly closesToCancel = true;
+  readonly takesNamelessErrors = false;
   readonly #options: StreamableHttpOptions;
   readonly #observer: TransportObserver;
   readonly #origin: string;
@@ -167,10 +168,10 @@ export class StreamableHttpTransport implements Transport {
         this.#observer.message(isNamelessError(value) ? { ...value, id } : value, id);
       },
       otherEvent: () => undefined,
-      invalid: (problem, answered) => {
+      invalid: (problem, answered, question) => {
         // What is sure to be no answer to it harms nobody else.
         if (answered === undefined || answered === id) this.#fail(open, { kind: 'invalid', problem });
-        else this.#observer.dropped('invalid', problem);
+        else this.#observer.dropped('invalid', problem, question);
       },
       eventId: (eventId) => {
         open.lastEventId = eventId;

@@ -20,6 +20,13 @@ export type RequestFailure =
 /** Why something was dropped: what the server said was no message, what we said did not reach it, or it was a page beside a refusal. */
 export type DropKind = 'invalid' | 'undelivered' | 'refusal';
 
+/** A request or notification of the server's that is dropped. */
+export interface UnusableQuestion {
+  /** Undefined where that could not be read. */
+  readonly id: JsonRpcId | undefined;
+  readonly reason: 'message.not_json' | 'message.invalid';
+}
+
 export interface TransportObserver {
   /**
    * One JSON value came in, no larger, deeper or more numerous than limits allow.
@@ -34,8 +41,9 @@ export interface TransportObserver {
   /**
    * Something was dropped that no request waits for; it may happen thousands of times a second.
    * @param problem for the operator's log alone: it may have words of the server's.
+   * @param question where it was one of the server's.
    */
-  dropped(kind: DropKind, problem: string): void;
+  dropped(kind: DropKind, problem: string, question?: UnusableQuestion): void;
 }
 
 export interface Transport {
@@ -54,6 +62,8 @@ export interface Transport {
   readonly isLegacyOnly: boolean;
   /** A server of 2026-07-28 is told that a request is cancelled by closing the response to it. */
   readonly closesToCancel: boolean;
+  /** An error that names no request can be said to the server: over HTTP nothing tells what it would be about. */
+  readonly takesNamelessErrors: boolean;
   /** The handshake is complete: what depends on the revision may start. */
   initialized(revision: Revision): void;
   /** Ends the connection in the wire's own way, child process included. */

@@ -22,6 +22,7 @@ const closeTimeoutMs = 2_000;
 export class WebSocketTransport implements Transport {
   readonly isLegacyOnly = false;
   readonly closesToCancel = false;
+  readonly takesNamelessErrors = true;
   readonly #options: WebSocketTransportOptions;
   readonly #observer: TransportObserver;
   #socket: WebSocket | undefined;
@@ -97,7 +98,7 @@ export class WebSocketTransport implements Transport {
     if (this.#isClosed) return;
     const incoming = readIncoming(data, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
-    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', incoming.problem);
+    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', incoming.problem, incoming.question);
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }
