@@ -4,7 +4,8 @@
  * Invariants
  *  C1  Request ids are never reused within the life of the connection object, so a late answer meets nobody.
  *  C2  Every request settles exactly once: result, error, fault, or nothing after `cancel`.
- *  C3  A request is sent a second time only when a 404 on our session proves that the first was not executed.
+ *  C3  A request is sent a second time only when a 404 on our session proves that the first was not executed. Other signs of a lost
+ *      session end the call that met them, and a new one is opened for the next (`session-renewal.ts`).
  *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
 import { SlotTable } from '@omnibus/collections';
@@ -19,12 +20,16 @@ import { callParams, cancelledParams, readProgress, type Progress } from './dial
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
 import type { Era } from './dialect/modern/discovery.ts';
 import { Circuit, isAboutRequest } from './circuit.ts';
+import { describeFailure, subjectOf } from './request-failure.ts';
 import { Complaints } from './complaints.ts';
+import type { ConnectionObserver } from './connection-observer.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
 import { letLookAround, meet } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
+import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
 import { StandingListen } from './standing-listen.ts';
+import { saysSessionGone } from './transport/server-words.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
 
 /** Whoever waits for an answer of the server. */
@@ -58,22 +63,6 @@ export interface ConnectionOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly observer: ConnectionObserver;
-}
-
-interface ConnectionObserver {
-  ready(introduction: ServerIntroduction): void;
-  lost(problem: string): void;
-  /**
-   * A notification that is neither progress nor a log message of a request in flight.
-   * @param session the one it can concern, where that is certain.
-   */
-  notification(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void;
-  /** The server asked something, and nothing tells on whose behalf. */
-  askedUnnamed(): void;
-  /** Progress of no request in flight. @returns false when it means nothing to anybody. */
-  strayProgress(progress: Progress): boolean;
-  /** Something may have been said while nobody listened. */
-  missed(): void;
 }
 
 /** What belongs to one request besides its parameters. */
@@ -127,6 +116,7 @@ export class UpstreamConnection {
   #requests = 0;
   /** Since the transport was opened. */
   readonly #user = new SoleUser();
+  readonly #renewal = new SessionRenewal();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -277,7 +267,7 @@ export class UpstreamConnection {
       message: (value, origin) => this.#receive(value, origin),
       requestFailed: (id, failure) => this.#requestFailed(id, failure, this.#transport === transport),
       sessionGone: () => {
-        if (this.#transport === transport) this.#actor.send({ type: 'session.gone' });
+        if (this.#transport === transport && this.isReady && this.#renewal.take()) this.#actor.send({ type: 'session.gone' });
       },
       lost: (problem) => (this.#transport === transport ? this.#lose('connection', problem) : undefined),
       dropped: (kind, problem, question) => this.#complaints.note(kind, problem, question),
@@ -307,7 +297,7 @@ export class UpstreamConnection {
     void meet({
       era, capabilities, connectTimeoutMs, transport, isCurrent,
       ask: (method, params, limitMs) => this.ask(method, params, limitMs),
-      plain: (message) => message.replace(this.#subject, ''),
+      plain: (message) => message.replace(subjectOf(this.#options.server), ''),
     }).then((meeting) => {
       if (!isCurrent()) return undefined;
       if ('problem' in meeting) {
@@ -337,6 +327,7 @@ export class UpstreamConnection {
     if (this.#wasReady && this.#options.isBase) this.#options.metrics.upstreamRestarted(this.#options.server);
     this.#wasReady = true;
     this.#isUp = true;
+    this.#renewal.opened();
     this.#circuit.isWell();
     this.#settling?.cancel();
     this.#settling = this.#options.wheel.schedule(this.#options.backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
@@ -431,7 +422,8 @@ export class UpstreamConnection {
         const { id, result, error } = classified.message;
         if (id === undefined) return;
         this.#circuit.isWell();
-        this.#settle(id, result === undefined ? { kind: 'error', error: error as JsonRpcErrorObject } : { kind: 'result', result });
+        if (result !== undefined) this.#settle(id, { kind: 'result', result });
+        else this.#settleDoubtfully(id, { kind: 'error', error: error as JsonRpcErrorObject }, saysSessionGone((error as JsonRpcErrorObject).message));
         return;
       }
       case 'notification':
@@ -443,11 +435,6 @@ export class UpstreamConnection {
       case 'invalid':
         this.#receiveInvalid(classified);
     }
-  }
-
-  /** How a fault of one request begins: a client behind many servers must be told which one it was. */
-  get #subject(): string {
-    return `server "${this.#options.server}": `;
   }
 
   /** A sound id on an unsound message still tells whose answer it was meant to be. */
@@ -519,7 +506,7 @@ export class UpstreamConnection {
   #requestFailed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
     const pending = this.#find(id);
     if (pending === undefined) return;
-    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && !this.#isModern) {
+    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && !this.#isModern && (!isCurrent || !this.isReady || this.#renewal.take())) {
       this.#holdForNewSession(id as number, pending, isCurrent);
       return;
     }
@@ -529,11 +516,25 @@ export class UpstreamConnection {
       return;
     }
     // A server's own error passes whole, whatever HTTP status it came with; what that says of the server is another matter.
-    this.#settle(id, failure.kind === 'refused' && failure.error !== undefined && failure.isAnswer === true ? { kind: 'error', error: failure.error } : { kind: 'fault', fault: this.#describe(failure) });
+    const outcome: ExchangeOutcome = failure.kind === 'refused' && failure.error !== undefined && failure.isAnswer === true ? { kind: 'error', error: failure.error } : { kind: 'fault', fault: describeFailure(failure, this.#options.server) };
+    this.#settleDoubtfully(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
     if (!this.isReady) return;
     if (failure.kind === 'not-sent') this.#lose('connection', failure.problem);
     else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) this.#circuit.isWell();
     else this.#circuit.failed(failure.problem);
+  }
+
+  /** Answers a request whose failure may mean that our session is lost; by then a new one is being opened, so that the next call finds it. */
+  #settleDoubtfully(id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean): void {
+    const [transport, pending] = [this.#transport, this.#find(id)];
+    if (!isDoubtful || pending === undefined || pending.method === 'ping' || this.#isModern || !this.isReady) {
+      this.#settle(id, outcome);
+      return;
+    }
+    void this.#renewal.check(() => this.ask('ping', {}, doubtMs)).then((isLost) => {
+      if (isLost && this.#transport === transport && this.isReady && this.#renewal.take()) this.#actor.send({ type: 'session.gone' });
+      if (this.#find(id) === pending) this.#settle(id, outcome);
+    });
   }
 
   #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
@@ -544,18 +545,6 @@ export class UpstreamConnection {
     } else {
       pending.state = 'resent'; // C3: the new session is there already.
       this.#send(id, pending);
-    }
-  }
-
-  #describe(failure: RequestFailure): GatewayFault {
-    const data = { server: this.#options.server };
-    const text = `${this.#subject}${failure.problem}`;
-    switch (failure.kind) {
-      case 'not-sent':
-      case 'session-gone': return fault('upstream.unavailable', text, data);
-      case 'refused': return fault('upstream.refused', text, { ...data, httpStatus: failure.httpStatus });
-      case 'lost': return fault('upstream.lost', text, data);
-      case 'invalid': return fault('upstream.invalid', text, data);
     }
   }
 

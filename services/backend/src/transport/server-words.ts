@@ -13,6 +13,17 @@ export function isEventId(text: string): boolean {
   return text.length <= maxLength && /^[\u0020-\u007E]*$/.test(text) && text === text.trim();
 }
 
+/** Characters of what a server says that are searched. */
+const maxSearched = 2_000;
+const speaksOfSession = /session|initiali[sz]e/i;
+const speaksOfLoss = /not found|no valid|invalid|unknown|expired|terminated|missing|required|not exist|no longer|closed|gone|not (?:been )?initiali[sz]ed|expect|no (?:active )?session/i;
+
+/** Sounds like a server that does not know our session. It proves nothing: a tool may have sessions of its own. */
+export function saysSessionGone(text: string): boolean {
+  const searched = text.slice(0, maxSearched);
+  return speaksOfSession.test(searched) && speaksOfLoss.test(searched);
+}
+
 const defaultRetryMs = 1_000;
 const minRetryMs = 100;
 /** However often a stream ends that brings something. */

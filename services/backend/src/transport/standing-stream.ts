@@ -1,18 +1,19 @@
 /**
  * The stream a legacy server may speak on of its own accord (2025-03-26 to 2025-11-25, Listening for Messages from the Server). It is
- * opened again when it ends, after its last event; a server that offers none says so with an HTTP error.
+ * opened again when it ends, after its last event. A server that offers none says so with 405; many say 404, and some say anything while
+ * they start, so after any other refusal it is asked for again, ever more seldom.
  */
 import { printable } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
-import { Reconnecting } from './server-words.ts';
+import { Reconnecting, saysSessionGone } from './server-words.ts';
 import type { TransportObserver } from './transport.ts';
 
 export interface StandingStreamOptions {
   readonly observer: TransportObserver;
   readonly limits: MessageLimits;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
-  /** It was answered 404. */
+  /** It stood, and is refused now as an unknown session is. */
   readonly sessionGone: () => void;
   /** Nobody is there any more. */
   readonly lost: (problem: string) => void;
@@ -20,6 +21,11 @@ export interface StandingStreamOptions {
 
 /** A stream that stood for this long was worth opening. */
 const longMs = 5_000;
+/** Before a stream that was refused is asked for again: the first pause, which doubles, and the longest. */
+const refusedMs = 1_000;
+const maxRefusedMs = 5 * 60_000;
+/** The server knows no such stream (2025-11-25 basic/transports), or no GET. */
+const neverOffered: ReadonlySet<number> = new Set([405, 501]);
 
 export class StandingStream {
   readonly #options: StandingStreamOptions;
@@ -27,6 +33,10 @@ export class StandingStream {
   #lastEventId: string | undefined;
   #reader: ResponseReader | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** It was there once in this session, which the server knew then. */
+  #hasStood = false;
+  /** In a row. */
+  #refusals = 0;
   #isClosed = false;
 
   constructor(options: StandingStreamOptions) {
@@ -44,6 +54,11 @@ export class StandingStream {
     };
     this.#reader = new ResponseReader({
       ...silentObserver,
+      started: (status, headers) => {
+        if (status >= 300 || !String(headers['content-type']).startsWith('text/event-stream')) return;
+        this.#hasStood = true;
+        this.#refusals = 0;
+      },
       message: (value) => {
         this.#reconnecting.isWell();
         observer.message(value, undefined);
@@ -54,11 +69,17 @@ export class StandingStream {
         this.#reconnecting.hasMoved();
       },
       retry: (ms) => this.#reconnecting.ask(ms),
-      ended: ({ status, mediaType }) => {
+      ended: ({ status, mediaType, errorBody }) => {
         if (this.#isClosed) return;
-        if (status === 404) sessionGone();
-        // Anything but a stream means that there is none to be had here; a server in trouble may have one later.
-        else if (status >= 500 || (status < 300 && mediaType === 'text/event-stream')) again();
+        if (status < 300 && mediaType === 'text/event-stream') {
+          again();
+          return;
+        }
+        if (neverOffered.has(status)) return;
+        this.#timer = setTimeout(() => this.open(), Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs));
+        this.#refusals += 1;
+        // Right after a handshake it only says that there is no stream; calls will tell whether the session is known.
+        if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody)))) sessionGone();
       },
       failed: (error, isSent) => {
         if (this.#isClosed) return;

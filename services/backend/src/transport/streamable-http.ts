@@ -13,7 +13,7 @@ import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeSilence, describeStatus } from './problems.ts';
 import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
-import { isSessionId, Reconnecting } from './server-words.ts';
+import { isSessionId, Reconnecting, saysSessionGone } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 import { startUrlProgram } from './url-program.ts';
@@ -210,7 +210,7 @@ export class StreamableHttpTransport implements Transport {
     if (open.isResumed) this.#fail(open, { kind: 'lost', problem: `the server took the request, but does not go on with its answer (HTTP ${status})` });
     else if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
     else if (status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
-    else this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), ...errorIn(errorBody, open.id, this.#options.limits) });
+    else this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), doubtsSession: doubtsSession(response), ...errorIn(errorBody, open.id, this.#options.limits) });
     if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 
@@ -275,6 +275,10 @@ export class StreamableHttpTransport implements Transport {
       this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.limits));
     });
   }
+}
+
+function doubtsSession({ status, errorBody }: EndedResponse): boolean {
+  return status === 410 || (status < 500 && saysSessionGone(errorBody));
 }
 
 /** An error that was tied to no request (JSON-RPC 2.0, section 5): on a request's own stream it can only be meant for that one. */

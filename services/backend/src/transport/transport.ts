@@ -10,8 +10,11 @@ export type RequestFailure =
   | { readonly kind: 'not-sent'; readonly problem: string }
   /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404 in answer to the request itself). */
   | { readonly kind: 'session-gone'; readonly problem: string }
-  /** The server refused it with an HTTP error, which may carry one of JSON-RPC; `isAnswer` when that has the request's id. */
-  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean }
+  /**
+   * The server refused it with an HTTP error, which may carry one of JSON-RPC; `isAnswer` when that has the request's id. With
+   * `doubtsSession` it sounds as if the server did not know our session any more.
+   */
+  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly doubtsSession?: boolean }
   /** It may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
   /** The answer was not MCP. */
