@@ -26,7 +26,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
   beforeAll(async () => {
     const asking = { command: 'node', args: [fixturePath('asking-server')] };
     gateway = await startGateway(shape, {
-      timeouts: { human: '500ms' },
+      timeouts: { human: '3s' },
       mcpServers: {
         stdio: asking,
         http: { command: 'node', args: [fixturePath('asking-server'), shape === 'embedded' ? '7421' : '7422'], url: `http://127.0.0.1:${shape === 'embedded' ? '7421' : '7422'}/mcp` },
@@ -85,7 +85,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     const { messages, last } = await client.callTool('http__elicit');
     expect(messages.map(({ method }) => method)).toEqual(['elicitation/create', 'notifications/cancelled', undefined]);
     expect(messages[1]?.params?.['requestId']).toBe(messages[0]?.id);
-    expect(JSON.stringify(last.result)).toContain('did not answer within 0.5 s');
+    expect(JSON.stringify(last.result)).toContain('did not answer within 3 s');
     expect((await client.post({ jsonrpc: '2.0', id: messages[0]?.id, result: { action: 'accept', content: {} } })).status).toBe(202);
   });
 

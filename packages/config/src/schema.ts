@@ -54,6 +54,8 @@ const server = z.strictObject({
     .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
     .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but one caller\'s sessions share, once callers are known. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
+  validation: z.enum(['off', 'warn', 'enforce']).default('warn')
+    .describe('Whether arguments and results of tools, and answers to what the server asks, are held against their schemas. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
   concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
   maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),
   maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has three quarters at most; more are refused with "server busy". Sessions take turns.'),

@@ -16,6 +16,7 @@ import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { everyCapability, Instances } from './instances.ts';
 import { LogLevels } from './log-levels.ts';
 import { QuestionRelay } from './question-relay.ts';
+import { SchemaChecks } from './schema-checks.ts';
 import { ServerWords } from './server-words.ts';
 import { Tasks } from './tasks.ts';
 import { TransportFactory } from './transport/factory.ts';
@@ -55,6 +56,7 @@ export class Adapter {
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;
+  readonly #schemas: SchemaChecks;
   readonly #words: ServerWords;
   /** What is said of calls that are there. */
   #controls: Subscription[] = [];
@@ -67,7 +69,8 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
-    this.#questions = new QuestionRelay({ bus, server, wheel });
+    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name) });
+    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
     this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, connection: () => this.#connection });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
     this.#levels = new LogLevels({
@@ -84,6 +87,7 @@ export class Adapter {
       tasks: this.#tasks,
       watching: this.#watching,
       levels: this.#levels,
+      schemas: this.#schemas,
       connections: () => this.#instances,
       dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
@@ -167,6 +171,7 @@ export class Adapter {
   async start(): Promise<void> {
     const { bus, server, before } = this.#options;
     await this.#catalog.open(bus, before?.record);
+    await this.#schemas.start();
     // Before calls can come: they wait for it (C4).
     this.#connection.start();
     this.#controls = [await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command))];

@@ -22,6 +22,7 @@ import type { Instances, Taken } from './instances.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import { RateLimit } from './rate-limit.ts';
+import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
 import type { Watching } from './watching.ts';
 
@@ -37,6 +38,7 @@ export interface CallsOptions {
   readonly tasks: Tasks;
   readonly watching: Watching;
   readonly levels: LogLevels;
+  readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
   readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn'>;
   /** A log message of a call is passed to nobody, because there are too many. */
@@ -191,6 +193,11 @@ export class Calls {
   #start(call: Call): void {
     const { command } = call;
     const { server, tasks, connections, watching, levels } = this.#options;
+    const refusal = this.#options.schemas.refusal(command);
+    if (refusal !== undefined) {
+      this.#finish(call, refusal);
+      return;
+    }
     const { taskId } = command.params;
     const fixed = typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined;
     const taken: Taken = fixed === undefined ? connections().take(command.context) : { connection: fixed, done: () => undefined };
@@ -327,7 +334,7 @@ export class Calls {
   #finish(call: Call, given: ExchangeOutcome): void {
     const { server } = this.#options;
     const problem = outcomeUrlProblem(given);
-    const outcome: ExchangeOutcome = problem === undefined ? given : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
+    const outcome: ExchangeOutcome = problem === undefined ? this.#options.schemas.checked(call.command, given) : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
     if (!this.#forget(call, resultOf(outcome))) return;
     call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
     call.reply(outcome); // A1

@@ -12,6 +12,7 @@ import {
 import type { UpstreamConnection } from './connection.ts';
 import { urlProblem } from './elicitation-url.ts';
 import type { Asked, Question } from './questions.ts';
+import type { SchemaChecks } from './schema-checks.ts';
 
 /** A call whose server may ask. */
 export interface AskedCall {
@@ -36,6 +37,7 @@ export interface QuestionRelayOptions {
   readonly bus: Bus;
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
+  readonly schemas: SchemaChecks;
 }
 
 /** A client has this long to answer what a server asks outside any call. */
@@ -60,7 +62,7 @@ export class QuestionRelay {
     return {
       ask: (question) => {
         const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
-        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, answer), asker: call.exchange, again });
+        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, this.#checked(question, answer)), asker: call.exchange, again });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
         again();
@@ -86,7 +88,7 @@ export class QuestionRelay {
         return;
       }
       const again = (): void => call.reply({ kind: 'input', input, method, params });
-      const input = this.#add({ respond, asker: call.exchange, again });
+      const input = this.#add({ respond: (answer) => respond(this.#checked({ method, params }, answer)), asker: call.exchange, again });
       again();
     };
   }
@@ -102,7 +104,7 @@ export class QuestionRelay {
       ask: (question) => {
         const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
         const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, sessions });
-        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, answer), asker: session, again, limit });
+        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, this.#checked(question, answer)), asker: session, again, limit });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
         again();
@@ -153,6 +155,10 @@ export class QuestionRelay {
     if (session === undefined || typeof elicitationId !== 'string') return;
     this.#elicitations.delete(elicitationId);
     this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, sessions: [session] });
+  }
+
+  #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {
+    return this.#options.schemas.answer(method, params, answer);
   }
 
   #add(open: OpenQuestion): InputKey {

@@ -1,0 +1,122 @@
+/**
+ * Schemas of servers, compiled once and checked often. A schema comes from outside: nothing is fetched for it, what would take too long to
+ * check is not compiled, and its patterns run in time that grows with the text alone (RE2, no backtracking).
+ *
+ * Source: 2025-11-25 and 2026-07-28 server/tools, "Input Schema" and "Output Schema": JSON Schema 2020-12 unless `$schema` says otherwise;
+ * clients and servers should validate against them.
+ */
+import { isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
+import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { RE2JS } from 're2js';
+import { BudgetExhausted, counted, stepsOf, type Budget } from './budget.ts';
+
+/**
+ * @returns what is wrong with a value, in words that name the member; `ok` when nothing is, `unchecked` when finding out would take too long.
+ */
+export type Validate = (value: unknown) => 'ok' | 'unchecked' | { readonly problem: string };
+
+export type CompiledSchema = { readonly kind: 'usable'; readonly validate: Validate } | { readonly kind: 'unusable'; readonly problem: string };
+
+/** Characters of a schema. Compiling one of this size takes tens of milliseconds. */
+const maxSchemaCharacters = 256 * 1024;
+/** Problems that are told of one value; a caller mends one at a time anyway. */
+const maxProblems = 5;
+const maxProblemCharacters = 1_000;
+
+const options: Options = {
+  // Schemas in the wild use keywords and formats of their own.
+  strict: false,
+  // The first problems are enough, and what is checked first decides how long it takes.
+  allErrors: false,
+  validateFormats: true,
+  logger: false,
+  addUsedSchema: false,
+  // An odd schema is found out when it is compiled; one whose dialect is not known is taken for the latest.
+  validateSchema: false,
+  inlineRefs: false,
+  code: { regExp: linearPattern, process: counted },
+};
+
+/** @param schema as a server gave it. */
+export function compileSchema(schema: JsonObject): CompiledSchema {
+  const steps = stepsOf(schema);
+  if (typeof steps === 'string') return { kind: 'unusable', problem: steps };
+  if (JSON.stringify(schema).length > maxSchemaCharacters) return { kind: 'unusable', problem: `it is longer than ${maxSchemaCharacters} characters` };
+  const budget: Budget = { left: steps, exhausted: new BudgetExhausted('the check was given up') };
+  try {
+    const validate = Object.assign(validatorOf(schema['$schema']), { budget }).compile(schema);
+    return {
+      kind: 'usable',
+      validate(value) {
+        budget.left = steps;
+        try {
+          return validate(withPlainNumbers(value)) ? 'ok' : { problem: inWords(validate.errors ?? []) };
+        } catch (error) {
+          if (error instanceof BudgetExhausted) return 'unchecked';
+          throw error;
+        }
+      },
+    };
+  } catch (error) {
+    // A reference to another document ends here too: none is ever fetched.
+    return { kind: 'unusable', problem: (error as Error).message.slice(0, maxProblemCharacters) };
+  }
+}
+
+/** An instance of its own for each schema: two servers may use one `$id`. */
+function validatorOf(dialect: unknown): Ajv {
+  const name = typeof dialect === 'string' ? dialect : '';
+  const ajv = name.includes('draft-07') || name.includes('draft-06') ? new Ajv(options) : name.includes('2019-09') ? new Ajv2019(options) : new Ajv2020(options);
+  addFormats.default(ajv, { mode: 'fast' });
+  // The one that comes with it compares every item with every other.
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: (isWanted: boolean, items: readonly unknown[]) => !isWanted || new Set(items.map(canonical)).size === items.length });
+  return ajv;
+}
+
+/** Equal values have equal texts, whatever the order of their members. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
+}
+
+/** A pattern of ECMAScript as RE2 knows it. What RE2 cannot do in linear time (looking around, back references) is taken as fulfilled. */
+function linearPattern(pattern: string): { test(text: string): boolean } {
+  try {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    return { test: (text) => compiled.matcher(text).find() };
+  } catch {
+    return { test: () => true }; // A schema is not refused for a pattern of which nothing can be said.
+  }
+}
+linearPattern.code = 'linearPattern';
+
+/** A validator knows no raw numbers; most values have none and are not copied. */
+function withPlainNumbers(value: unknown): unknown {
+  return holdsRawNumber(value) ? plain(value) : value;
+}
+
+function holdsRawNumber(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return isRawNumber(value) || Object.values(value).some(holdsRawNumber);
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isRawNumber(value)) return Number(value.rawJSON);
+  return Array.isArray(value) ? value.map(plain) : Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
+}
+
+function inWords(errors: readonly ErrorObject[]): string {
+  const problems = errors.slice(0, maxProblems).map(({ instancePath, message, params, keyword }) => {
+    const where = instancePath === '' ? 'the value' : instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+    const { additionalProperty, allowedValues } = params as { readonly additionalProperty?: string; readonly allowedValues?: unknown };
+    const more = additionalProperty !== undefined ? ` (${JSON.stringify(additionalProperty)})` : keyword === 'enum' ? `: ${JSON.stringify(allowedValues)}` : '';
+    return `${where} ${message ?? 'is not valid'}${more}`;
+  });
+  return problems.join('; ').slice(0, maxProblemCharacters);
+}

@@ -1,0 +1,130 @@
+/**
+ * Holds what goes to a server and what comes from it against the schemas it was given with: arguments of tools against `inputSchema`,
+ * results against `outputSchema`, answers of clients against what was asked of them.
+ *
+ * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server has to check the
+ * arguments of its tools, a client should check structured results, and both should check the answers to a form. The gateway is either side to
+ * the other.
+ */
+import {
+  fault, isObject,
+  type CallCommand, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type ServerName, type ToolEntry,
+} from '@omnibus/protocol';
+import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
+import type { compileSchema, CompiledSchema } from '@omnibus/validation';
+
+/** `warn`: what does not fit is logged and counted, and passed on as it is. */
+export type ValidationMode = 'off' | 'warn' | 'enforce';
+
+export interface SchemaChecksOptions {
+  readonly mode: ValidationMode;
+  readonly server: ServerName;
+  readonly tool: (name: string) => ToolEntry | undefined;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'schemaProblem'>;
+}
+
+interface Known {
+  readonly compiled: CompiledSchema;
+  /** The operator has been told of it once. */
+  isTold: boolean;
+}
+
+/** Compiled schemas of one server; one takes some milliseconds to make and some ten kilobytes. */
+const maxSchemas = 1_000;
+const invalidParams = -32_602;
+/** What a client answers to `sampling/createMessage`, as far as every revision has it. */
+const samplingResult: JsonObject = { type: 'object', required: ['role', 'content', 'model'], properties: { role: { enum: ['user', 'assistant'] }, model: { type: 'string' }, content: { type: ['object', 'array'] } } };
+const rootsResult: JsonObject = { type: 'object', required: ['roots'], properties: { roots: { type: 'array', items: { type: 'object', required: ['uri'], properties: { uri: { type: 'string' } } } } } };
+
+export class SchemaChecks {
+  readonly #options: SchemaChecksOptions;
+  /** Compiled when first needed; forgotten with the catalogue record that holds the schema. */
+  readonly #known = new WeakMap<object, Known>();
+  /** The same by what they say, the latest last. */
+  readonly #byText = new Map<string, Known>();
+  #compile: typeof compileSchema | undefined;
+
+  constructor(options: SchemaChecksOptions) {
+    this.#options = options;
+  }
+
+  /** Loads the validator, which nobody pays for who does not want it. */
+  async start(): Promise<void> {
+    if (this.#options.mode !== 'off') this.#compile = (await import('@omnibus/validation')).compileSchema;
+  }
+
+  /** @returns the result a call has that is not made because of its arguments: an error of the tool, which a model can act on. */
+  refusal({ method, params }: CallCommand): ExchangeOutcome | undefined {
+    if (method !== 'tools/call' || this.#compile === undefined) return undefined;
+    const { name } = params;
+    const schema = typeof name === 'string' ? this.#options.tool(name)?.['inputSchema'] : undefined;
+    const problem = isObject(schema) ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {}) : undefined;
+    if (problem === undefined) return undefined;
+    return { kind: 'result', result: { content: [{ type: 'text', text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.` }], isError: true } };
+  }
+
+  /** What a server answered, or what is said instead of a result that is not what it promised. */
+  checked({ method, params }: CallCommand, outcome: ExchangeOutcome): ExchangeOutcome {
+    if (this.#compile === undefined || method !== 'tools/call' || outcome.kind !== 'result') return outcome;
+    const { result } = outcome;
+    const { name } = params;
+    const schema = typeof name === 'string' ? this.#options.tool(name)?.['outputSchema'] : undefined;
+    if (!isObject(schema) || result['isError'] === true || 'task' in result || (result['resultType'] !== undefined && result['resultType'] !== 'complete')) return outcome;
+    const problem = this.#problem('result', String(name), schema, result['structuredContent']);
+    if (problem === undefined) return outcome;
+    const { server } = this.#options;
+    return { kind: 'fault', fault: fault('upstream.invalid', `the result of server "${server}" does not fit the tool's output schema: ${problem}`, { server }) };
+  }
+
+  /** What a client answered to a question, or what the server is told instead of an answer that does not fit it. */
+  answer(method: InputMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
+    if (this.#compile === undefined || 'error' in answer) return answer;
+    const asked = answerCheck(method, params, answer.result);
+    const problem = asked === undefined ? undefined : this.#problem('answer', method, asked.schema, asked.value);
+    return problem === undefined ? answer : { error: { code: invalidParams, message: `the client's answer to ${method} does not fit what was asked: ${problem}` } };
+  }
+
+  /** @returns what is wrong where that is to be enforced. */
+  #problem(what: SchemaProblem, name: string, schema: JsonObject, value: unknown): string | undefined {
+    const known = this.#of(schema);
+    const { mode, server, log, metrics } = this.#options;
+    if (known.compiled.kind === 'unusable') {
+      if (!known.isTold) log.warn({ name, what, problem: known.compiled.problem }, 'a schema of the server cannot be used, so nothing is held against it');
+      known.isTold = true;
+      return undefined;
+    }
+    const verdict = known.compiled.validate(value);
+    if (verdict === 'ok' || verdict === 'unchecked') return undefined;
+    metrics.schemaProblem(server, what);
+    // Values may be secret; the words name members and say what was expected.
+    if (!known.isTold) log.warn({ name, what, problem: verdict.problem }, mode === 'enforce' ? 'something does not fit its schema and is refused' : 'something does not fit its schema and is passed on all the same');
+    known.isTold = true;
+    return mode === 'enforce' ? verdict.problem : undefined;
+  }
+
+  #of(schema: JsonObject): Known {
+    const before = this.#known.get(schema);
+    if (before !== undefined) return before;
+    // A form is asked for again and again, and a list read anew says mostly the same.
+    const text = JSON.stringify(schema);
+    const known = this.#byText.get(text) ?? { compiled: (this.#compile as typeof compileSchema)(schema), isTold: false };
+    this.#byText.delete(text);
+    this.#byText.set(text, known);
+    if (this.#byText.size > maxSchemas) this.#byText.delete(this.#byText.keys().next().value as string);
+    this.#known.set(schema, known);
+    return known;
+  }
+}
+
+function answerCheck(method: InputMethod, params: JsonObject, result: JsonObject): { readonly schema: JsonObject; readonly value: unknown } | undefined {
+  switch (method) {
+    case 'sampling/createMessage': return { schema: samplingResult, value: result };
+    case 'roots/list': return { schema: rootsResult, value: result };
+    case 'elicitation/create': {
+      const { requestedSchema } = params;
+      // Only what the user has accepted has content.
+      return isObject(requestedSchema) && result['action'] === 'accept' ? { schema: requestedSchema, value: result['content'] ?? {} } : undefined;
+    }
+  }
+}
