@@ -11,6 +11,12 @@ describe('a list of a server', () => {
     expect(rejected).toHaveLength(10);
   });
 
+  it('loses a tool whose input schema is not of type object, and says why', () => {
+    const { entries, rejected } = check([{ name: 'none', inputSchema: {} }, { name: 'array', inputSchema: { type: 'array' } }, { name: 'either', inputSchema: { type: ['object', 'null'] } }, tool('fine')]);
+    expect(entries.map(({ name }) => name)).toEqual(['fine']);
+    expect(rejected).toEqual([0, 1, 2].map((index) => `tools[${index}]: "inputSchema" must be of type "object"`));
+  });
+
   it('loses entries that are too long, too deep or have names nobody can read, with a reason', () => {
     let deep: object = {};
     for (let level = 0; level < 20_000; level += 1) deep = { deep };

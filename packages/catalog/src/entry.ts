@@ -70,6 +70,8 @@ function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>
     if (!fits) return `"${field}" must be ${type === 'string' ? 'a non-empty string' : 'an object'}`;
   }
   if (kind === 'tools') {
+    // The arguments of a call are an object (server/tools, Tool; schema, `Tool.inputSchema.type`), and SDKs refuse a whole list over it.
+    if ((value['inputSchema'] as JsonObject)['type'] !== 'object') return '"inputSchema" must be of type "object"';
     // Its calls could not be made as its server wants them (2026-07-28 server/tools, x-mcp-header).
     const headers = parameterHeaders(value['inputSchema'] as JsonObject);
     if ('problem' in headers) return headers.problem;

@@ -105,7 +105,7 @@ describe('a view', () => {
     let deep: object = { type: 'string' };
     for (let level = 0; level < 6_000; level += 1) deep = { items: deep };
     const bad = record('bad', {
-      tools: [{ name: 'in', inputSchema: deep as JsonObject }, { name: 'out', inputSchema: {}, outputSchema: { type: 'array', items: deep } }, tool('fine')], prompts: [{ name: 'p', _meta: deep }],
+      tools: [{ name: 'in', inputSchema: { ...(deep as JsonObject), type: 'object' } }, { name: 'out', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: deep } }, tool('fine')], prompts: [{ name: 'p', _meta: deep }],
       resources: [{ uri: 'x://1', name: 'r', _meta: deep }, resource('x://2')], resourceTemplates: [{ uriTemplate: 'x://{a}', name: 't', _meta: deep }],
     });
     const view = new View(definition(['good', 'bad']), catalog(record('good', { tools: [tool('x')] }), bad));
@@ -133,7 +133,7 @@ describe('a view', () => {
   });
 
   it('ends a page early when its entries are large', { timeout: 30_000 }, () => {
-    const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(900_000), inputSchema: {} }));
+    const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(900_000), inputSchema: { type: 'object' } }));
     const view = new View(definition(['a']), catalog(record('a', { tools })));
     expect((view.list('tools', undefined) as string).length).toBeLessThan(6_000_000);
     const seen: string[] = [];

@@ -54,7 +54,8 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'tools/call':
     case 'prompts/get':
       if (typeof params?.['name'] !== 'string') return 'params.name must be a string';
-      if (params['arguments'] !== undefined && !isObject(params['arguments'])) return 'params.arguments must be an object';
+      // Several SDKs write `null` for none.
+      if ((params['arguments'] ?? undefined) !== undefined && !isObject(params['arguments'])) return 'params.arguments must be an object';
       if (method === 'tools/call' && params['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
       return undefined;
     case 'resources/read':

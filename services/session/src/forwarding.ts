@@ -197,7 +197,7 @@ export class Forwarding<Stream extends CallStream> {
       this.#refuse(stream, id, 'session.busy');
       return;
     }
-    const given = params ?? {};
+    const given = withoutNullArguments(params ?? {});
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
     const call: ForwardedCall<Stream> = { stream, id, method, view, progressToken: isJsonRpcId(progressToken) ? progressToken : undefined };
     const sent = withoutToken(given);
@@ -526,6 +526,13 @@ function errorOf(outcome: ExchangeOutcome): string | undefined {
     case 'fault':
       return outcome.fault.reason;
   }
+}
+
+/** `null` is how several SDKs write that a tool or prompt is given no arguments; servers take it for none as rarely as schemas do. */
+function withoutNullArguments(params: JsonObject): JsonObject {
+  if (params['arguments'] !== null) return params;
+  const { arguments: _none, ...rest } = params;
+  return rest;
 }
 
 /** The parameters without this hop's progress token: each hop has its own. */
