@@ -46,10 +46,19 @@ describe('a session worker', () => {
     ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params } });
 
   async function open(): Promise<Extract<OpenReply, { kind: 'opened' }>> {
-    const opened = await initialize({ protocolVersion: '2025-11-25', capabilities: {} });
+    const opened = await initialize({ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
     if (typeof opened === 'string' || opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
     return opened;
   }
+
+  it.each([
+    ['capabilities', { capabilities: undefined }], ['capabilities', { capabilities: [] }], ['capabilities', { capabilities: null }],
+    ['clientInfo', { clientInfo: undefined }], ['clientInfo', { clientInfo: [] }], ['clientInfo', { clientInfo: 'me' }],
+  ])('an initialize without %s, or with something else for it, is refused by its name: %j', async (member, given) => {
+    const reply = await initialize({ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' }, ...given });
+    if (typeof reply === 'string' || reply.kind !== 'answered') throw new Error(JSON.stringify(reply));
+    expect(JSON.parse(reply.text)).toMatchObject({ id: 1, error: { code: -32_602, message: `params.${member} must be an object` } });
+  });
 
   it('answers each junk payload, whatever it is and wherever it comes in, and serves on', async () => {
     const { session, worker: self } = await open();

@@ -18,6 +18,7 @@ import { Edges } from './edges.ts';
 import { FrameBudget } from './kept-frames.ts';
 import { Peers } from './peers.ts';
 import { Sealer } from './sealer.ts';
+import { initializeProblem } from './dialect/legacy/handshake.ts';
 import { SessionRecords } from './session-records.ts';
 import type { Reply } from './resumable-stream.ts';
 import { Session } from './session.ts';
@@ -336,7 +337,7 @@ export class SessionWorker {
       reply({ kind: 'refused', fault: fault('http.path_unknown') });
       return;
     }
-    const invalid = typeof request.params?.['protocolVersion'] === 'string' ? this.#tooLarge(bytes) : 'params.protocolVersion must be a string';
+    const invalid = initializeProblem(request.params) ?? this.#tooLarge(bytes);
     if (invalid !== undefined) {
       this.#options.metrics.refused('params.invalid');
       reply({ kind: 'answered', text: errorText(request.id, toErrorObject(fault('params.invalid', invalid))) });

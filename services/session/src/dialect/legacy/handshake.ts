@@ -1,6 +1,6 @@
 /** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
-import { featuresOf, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, isObject, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
@@ -26,4 +26,11 @@ function capabilities(view: View, revision: Revision): JsonObject {
     ...(extensions.length === 0 ? {} : { extensions: Object.fromEntries(extensions) as JsonObject }),
     ...(featuresOf(revision).tasks && view.taskServers().length > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
   };
+}
+
+/** What an `initialize` lacks of what every revision wants in it (lifecycle, Initialization; schema, InitializeRequest). */
+export function initializeProblem(params: JsonObject | undefined): string | undefined {
+  if (typeof params?.['protocolVersion'] !== 'string') return 'params.protocolVersion must be a string';
+  for (const member of ['capabilities', 'clientInfo']) if (!isObject(params[member])) return `params.${member} must be an object`;
+  return undefined;
 }
