@@ -24,7 +24,7 @@ export const errorTable = {
   'message.too_deep': row(-32600, 400, 'never', 'The body nests deeper than limits.maxJsonDepth.'),
   'message.too_many': row(-32600, 400, 'never', 'The body has more values than limits.maxJsonValues.'),
   'batch.unsupported': row(-32600, 400, 'never', 'Only sessions of revision 2025-03-26 may send an array of messages.'),
-  'batch.invalid': row(-32600, 400, 'never', 'The batch is empty, too long, or contains initialize.'),
+  'batch.invalid': row(-32600, 400, 'never', 'The batch is empty or too long, or its entry is initialize.'),
   'method.unknown': row(-32601, 200, 'never', 'The gateway does not serve this method, or nothing behind this endpoint does.'),
   'params.invalid': row(-32602, 200, 'never', 'The parameters do not fit the method.'),
   'cursor.invalid': row(-32602, 200, 'never', 'The cursor is not one of ours, or the list changed since. Start again without a cursor.'),

@@ -108,8 +108,8 @@ export function resultText(id: JsonRpcId, resultJson: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`;
 }
 
-/** Serialises an error answer; without an id the member is left out, never null. */
-export function errorText(id: JsonRpcId | undefined, error: JsonRpcErrorObject): string {
+/** Serialises an error answer; without an id the member is left out. `null` is for revisions that want JSON-RPC's own way (section 5). */
+export function errorText(id: JsonRpcId | null | undefined, error: JsonRpcErrorObject): string {
   const idMember = id === undefined ? '' : `"id":${JSON.stringify(id)},`;
   return `{"jsonrpc":"2.0",${idMember}"error":${JSON.stringify(error)}}`;
 }

@@ -42,7 +42,8 @@ export interface EventPosition {
  */
 export type SessionCommand =
   | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number; readonly trace?: string | undefined }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly sentUpTo?: number }
+  /** `refusals`: what the edge has answered for entries that are no messages; it goes with the other answers. */
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined; readonly sentUpTo?: number }
   /** A GET. With `after`, the client comes back to a stream it lost (`Last-Event-ID`). */
   | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
   /** The connection that read a stream is gone; `reader` is the `stream` of the command it came with. */
@@ -98,7 +99,7 @@ export interface HeldStreams {
 /** What a client of HTTP+SSE posted, on its way to the edge that holds its stream. */
 export type InboxPost =
   | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[] };
+  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined };
 
 export type InboxReply = { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly fault: GatewayFault };
 

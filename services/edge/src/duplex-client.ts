@@ -5,7 +5,7 @@
  */
 import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, pushStreamIds, toErrorObject,
+  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
@@ -82,9 +82,18 @@ export class DuplexClient {
         this.#receiveMessage(parsed.message, bytes);
         return;
       case 'batch':
-        if (this.#state.kind === 'open') this.#send(this.#state.session, { kind: 'batch', caller: this.#options.caller, stream: nextStreamId(), messages: parsed.messages }, undefined);
-        else this.refuse(fault('session.missing', 'send initialize first'), undefined);
+        this.#receiveBatch(parsed);
     }
+  }
+
+  #receiveBatch({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): void {
+    const { caller, write } = this.#options;
+    if (this.#state.kind === 'open') {
+      this.#send(this.#state.session, { kind: 'batch', caller, stream: nextStreamId(), messages, refusals }, undefined);
+      return;
+    }
+    for (const refusal of refusals) write(refusal);
+    for (const message of messages) this.#receiveMessage(message, 0);
   }
 
   /** Answers a request with an error; without an id, the error is one of no request. */
@@ -175,6 +184,12 @@ export class DuplexClient {
 
   #receiveMessage(message: PostedMessage, bytes: number): void {
     const id = message.kind === 'request' ? message.message.id : undefined;
+    // The one request that may come before the answer to `initialize` (lifecycle, Initialization).
+    if (this.#state.kind !== 'open' && message.kind === 'request' && message.message.method === 'ping') {
+      this.#measure(message.message).end();
+      this.#options.write(resultText(message.message.id, '{}'));
+      return;
+    }
     switch (this.#state.kind) {
       case 'open':
         this.#post(this.#state.session, message);

@@ -1,8 +1,9 @@
-import { classify, fault, readJson, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
+import { classify, errorText, fault, readJson, toErrorObject, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
 
 export type ParsedBody =
   | { readonly kind: 'single'; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly messages: readonly PostedMessage[] }
+  /** `refusals` answer the entries that are no messages, or none that a batch may have. */
+  | { readonly kind: 'batch'; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined }
   /** `id` is echoed when that much of the message was sound. */
   | { readonly kind: 'refused'; readonly fault: GatewayFault; readonly id: JsonRpcId | undefined };
 
@@ -19,19 +20,23 @@ function parseSingle(value: unknown): ParsedBody {
   return { kind: 'single', message: classified };
 }
 
-/** A batch is taken whole or not at all, so that a refused one has executed nothing (2025-03-26 basic, Batching). */
+/**
+ * A batch is answered entry by entry (JSON-RPC 2.0 section 6; 2025-03-26 basic, Batching), and an entry whose id cannot be read under
+ * `null` (section 5): the revisions that leave the id out have no batches.
+ */
 function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
   if (values.length === 0 || values.length > limits.maxBatchLength) {
     return refuse(fault('batch.invalid', `a batch has 1 to ${limits.maxBatchLength} messages, not ${values.length}`));
   }
   const messages: PostedMessage[] = [];
-  for (const [index, value] of values.entries()) {
+  const refusals: string[] = [];
+  for (const value of values) {
     const classified = classify(value);
-    if (classified.kind === 'invalid') return refuse(fault('message.invalid', `message ${index} of the batch: ${classified.problem}`));
-    if (classified.kind === 'request' && classified.message.method === 'initialize') return refuse(fault('batch.invalid', 'initialize cannot be in a batch'));
-    messages.push(classified);
+    if (classified.kind === 'invalid') refusals.push(errorText(classified.id ?? null, toErrorObject(fault('message.invalid', classified.problem))));
+    else if (classified.kind === 'request' && classified.message.method === 'initialize') refusals.push(errorText(classified.message.id, toErrorObject(fault('batch.invalid', 'initialize cannot be in a batch'))));
+    else messages.push(classified);
   }
-  return { kind: 'batch', messages };
+  return { kind: 'batch', messages, refusals };
 }
 
 function refuse(gatewayFault: GatewayFault, id?: JsonRpcId): ParsedBody {

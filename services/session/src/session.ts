@@ -324,8 +324,10 @@ export class Session {
   // --- what a POST brings --------------------------------------------------------------------------------------------
 
   #receivePost(command: PostCommand, messages: readonly PostedMessage[], reply: Reply, edge: WorkerId | undefined): void {
-    const requests = messages.filter(({ kind }) => kind === 'request').length;
+    const refusals = (command.kind === 'batch' ? command.refusals : undefined) ?? [];
+    const requests = messages.filter(({ kind }) => kind === 'request').length + refusals.length;
     const stream = new PostStream(command, reply, requests, this.#posts, edge);
+    for (const refusal of refusals) stream.answer(refusal);
     const late: Promise<LateReply['outcome'] | 'silence'>[] = [];
     for (const posted of messages) {
       switch (posted.kind) {

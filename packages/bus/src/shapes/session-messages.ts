@@ -24,7 +24,7 @@ export const openReply = closed(variants<OpenReply, 'kind'>('kind', { opened: { 
 
 const sessionCommand = variants<SessionCommand, 'kind'>('kind', {
   post: { caller, stream: token, message: posted, sentUpTo: optional(count), trace: optional(text) },
-  batch: { caller, stream: token, messages: list(posted), sentUpTo: optional(count) },
+  batch: { caller, stream: token, messages: list(posted), refusals: optional(list(text)), sentUpTo: optional(count) },
   attach: { caller, stream: token, after: optional(position) },
   detach: { stream: token, reader: token },
   delete: { caller },
@@ -51,7 +51,7 @@ export const modernCommand = variants<ModernCommand, 'kind'>('kind', { request: 
 export const modernControl = variants<ModernControl, 'kind'>('kind', { closed: { key: token, reason: text, worker: optional(token) } });
 export const heldRequests = shape<HeldRequests>(fields<HeldRequests>({ keys: list(token) }));
 
-export const inboxPost = variants<InboxPost, 'kind'>('kind', { post: { caller, message: posted }, batch: { caller, messages: list(posted) } });
+export const inboxPost = variants<InboxPost, 'kind'>('kind', { post: { caller, message: posted }, batch: { caller, messages: list(posted), refusals: optional(list(text)) } });
 export const inboxReply = closed(variants<InboxReply, 'kind'>('kind', { accepted: {}, refused: { fault: gatewayFault } }));
 
 export const adoptCommand = shape<AdoptCommand>(fields<AdoptCommand>({ key: token, lost: optional(token) }));

@@ -60,7 +60,7 @@ export class EventSourceEndpoint {
         return;
       }
       reply({ kind: 'accepted' });
-      client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages }, limits.maxBodyBytes * assumedPart);
+      client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages, refusals: post.refusals }, limits.maxBodyBytes * assumedPart);
     }).then(
       (opened) => arrival.run(() => {
         subscription = opened;
@@ -96,7 +96,7 @@ export class EventSourceEndpoint {
       const { caller } = arrival;
       const parsed = parseMessage(body, limits);
       if (parsed.kind === 'refused') arrival.refuse(parsed.fault, parsed.id);
-      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: parsed.message } : { kind: 'batch', caller, messages: parsed.messages });
+      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: parsed.message } : { kind: 'batch', caller, messages: parsed.messages, refusals: parsed.refusals });
     });
   }
 

@@ -7,7 +7,7 @@ import {
 } from '@omnibus/protocol';
 import type { Boundary } from '../boundary.ts';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
-import { parseMessage } from '../parse-message.ts';
+import { parseMessage, type ParsedBody } from '../parse-message.ts';
 import type { RequestMeter } from '../request-meter.ts';
 import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
 import type { SessionDoor } from '../session-door.ts';
@@ -74,7 +74,7 @@ export class PostEndpoint {
           return;
         case 'batch':
           if (parsed.messages.some((message) => isModern(message, headers))) arrival.refuse(fault('batch.unsupported'));
-          else this.#receiveBatch(arrival, accepted, parsed.messages);
+          else this.#receiveBatch(arrival, accepted, parsed);
       }
     });
   }
@@ -135,7 +135,7 @@ export class PostEndpoint {
     this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
   }
 
-  #receiveBatch(arrival: Arrival, accepted: Accepted, messages: readonly PostedMessage[]): void {
+  #receiveBatch(arrival: Arrival, accepted: Accepted, { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>): void {
     const session = sessionOf(arrival.request, this.#options.sessions);
     const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : revisionProblem(arrival.request);
     if (session === undefined || 'fault' in session || problem !== undefined) {
@@ -150,7 +150,7 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival);
     const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, session: session.key, timer: undefined, span: undefined });
-    this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages }, answer);
+    this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
   }
 
   /** Sends one command to the session's owner and writes what comes back. */
