@@ -88,25 +88,32 @@ describe('sessions', () => {
   it.each(['a WebSocket', 'HTTP+SSE'])('over %s are opened no faster either', async (way) => {
     const { gateway } = await start({ limits: { sessionBurst: 1, sessionsPerSecond: 1 } });
     let heard = '';
-    if (way === 'a WebSocket') {
+    const overWebSocket = async (): Promise<void> => {
       const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
       stack.defer(() => socket.terminate());
       socket.on('message', (data: Buffer) => (heard += data.toString()));
       await once(socket, 'open');
       socket.send(initialize);
-    } else {
+    };
+    const overEvents = async (): Promise<void> => {
+      let stream = '';
       const socket = await dial(gateway.url);
       stack.defer(() => void socket.destroy());
-      socket.on('data', (data: Buffer) => (heard += data.toString()));
+      socket.on('data', (data: Buffer) => {
+        stream += data.toString();
+        heard += data.toString();
+      });
       socket.write(requestText(gateway.url, ['GET /sse HTTP/1.1', 'accept: text/event-stream']));
       const address = await vi.waitFor(() => {
-        const found = /data: (\/messages\S+)/.exec(heard)?.[1];
+        const found = /data: (\/messages\S+)/.exec(stream)?.[1];
         expect(found).toBeDefined();
         return found as string;
-      });
+      }, 10_000);
       await exchange(gateway.url, requestText(gateway.url, [`POST ${address} HTTP/1.1`, ...json], initialize));
-    }
-    await vi.waitFor(() => expect(heard).toContain('session.rate'));
+    };
+    // A machine that is slow gives some of them their second.
+    await Promise.all(Array.from({ length: 12 }, way === 'a WebSocket' ? overWebSocket : overEvents));
+    await vi.waitFor(() => expect(heard).toContain('session.rate'), 10_000);
   });
 });
 
