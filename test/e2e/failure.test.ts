@@ -25,7 +25,8 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await using other = await Upstream.start();
     await using gateway = await startGateway(shape, {
       mcpServers: {
-        fragile: { command: 'node', args: [fixturePath('stdio-server'), journal], restart: { minDelay: '200ms', maxDelay: '1s' } },
+        // One session has three quarters of the places.
+        fragile: { command: 'node', args: [fixturePath('stdio-server'), journal], concurrency: 256, restart: { minDelay: '200ms', maxDelay: '1s' } },
         steady: { url: other.url },
       },
     });

@@ -69,6 +69,7 @@ describe('a schema that is not meant well', () => {
     let value: unknown = 1;
     for (let depth = 0; depth < 100; depth += 1) value = { x: value };
     expect(usable(twice)(value)).toBe('unchecked');
+    expect(usable({ $dynamicRef: '#' })(1)).toBe('unchecked');
     const wide = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`d${n}`, { anyOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] }]));
     expect(usable({ $defs: { ...wide, d60: { type: 'string' } }, $ref: '#/$defs/d0' })(1)).toBe('unchecked');
   });

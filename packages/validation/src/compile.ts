@@ -55,7 +55,8 @@ export function compileSchema(schema: JsonObject): CompiledSchema {
         try {
           return validate(withPlainNumbers(value)) ? 'ok' : { problem: inWords(validate.errors ?? []) };
         } catch (error) {
-          if (error instanceof BudgetExhausted) return 'unchecked';
+          // A schema that refers to itself for the same value goes deeper than any stack.
+          if (error instanceof BudgetExhausted || error instanceof RangeError) return 'unchecked';
           throw error;
         }
       },
