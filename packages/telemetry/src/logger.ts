@@ -1,5 +1,6 @@
 import { pino, type Logger as PinoLogger } from 'pino';
-import pretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
+import { LogSink } from './log-sink.ts';
 
 export type Logger = PinoLogger;
 export type LogFormat = 'auto' | 'json' | 'pretty';
@@ -16,8 +17,9 @@ const secretPaths = ['authorization', 'headers.authorization', 'headers.cookie',
 /** Logs go to stderr: stdout belongs to the banner, and to the protocol where stdio carries it. */
 export function createLogger({ level, format }: LoggerOptions): Logger {
   const options = { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } };
-  const isPretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY);
-  return isPretty
-    ? pino(options, pretty({ destination: 2, colorize: process.stderr.isTTY, translateTime: 'HH:MM:ss.l', ignore: 'role' }))
-    : pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: false }));
+  const { stderr } = process;
+  const sink = new LogSink(stderr);
+  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, sink);
+  const readable = prettyFactory({ colorize: stderr.isTTY, translateTime: 'HH:MM:ss.l', ignore: 'role' });
+  return pino(options, { write: (line: string) => sink.write(readable(line)) });
 }
