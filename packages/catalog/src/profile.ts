@@ -1,6 +1,6 @@
 /** What an endpoint shows: which servers, which of their tools, under which names. */
-import picomatch from 'picomatch';
 import type { EndpointName, JsonObject, ServerName } from '@omnibus/protocol';
+import { compileGlob } from './glob.ts';
 
 type PrefixMode = 'auto' | 'always' | 'never';
 
@@ -23,13 +23,10 @@ export function isPrefixed({ prefix, servers }: EndpointDefinition): boolean {
   return prefix === 'always' || (prefix === 'auto' && servers.length > 1);
 }
 
-/** A name that begins with a dot is a name like any other: no tool hides from a glob that takes it away. */
-const compile = (glob: string): ((key: string) => boolean) => picomatch(glob, { dot: true });
-
 /** The test for `server/tool` that an endpoint's globs make. */
 export function toolFilter(globs: readonly string[] | undefined): (key: string) => boolean {
   if (globs === undefined) return () => true;
-  const isGiven = globs.filter((glob) => !glob.startsWith('!')).map((glob) => compile(glob));
-  const isTaken = globs.filter((glob) => glob.startsWith('!')).map((glob) => compile(glob.slice(1)));
+  const isGiven = globs.filter((glob) => !glob.startsWith('!')).map((glob) => compileGlob(glob));
+  const isTaken = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));
   return (key) => (isGiven.length === 0 || isGiven.some((matches) => matches(key))) && !isTaken.some((matches) => matches(key));
 }

@@ -66,10 +66,14 @@ const server = z.strictObject({
   tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, by the name the server gives them.'),
 });
 
+/** `!(…)` and its like, which other globs have: taken word for word, they would take nothing away. */
+const extendedGlob = /[?*+@!]\(/;
+
 const profile = z.strictObject({
   description: z.string().optional().describe('For people.'),
   servers: z.array(name).optional().describe('Servers of this profile, in the order of its lists. Default: all.'),
-  tools: z.array(z.string()).optional().describe('Globs over `server/tool`, for example "github/get_*". "!" in front takes away. Default: all tools.'),
+  tools: z.array(z.string().refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part')).optional()
+    .describe('Globs over `server/tool`, for example "github/get_*" or "github/*" for all of a server. "!" in front takes away. Default: all tools.'),
   rename: z.record(z.string(), z.string()).default({}).describe('New public names, by `server/tool`.'),
   pin: z.record(z.string(), z.record(z.string(), z.unknown())).default({})
     .describe('Argument values fixed by `server/tool`; they disappear from the schema and clients cannot change them.'),

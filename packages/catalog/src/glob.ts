@@ -1,0 +1,69 @@
+/**
+ * Globs over `server/tool`: `*` (and `**`) for any text, slashes among it, `?` for one character, `[a-z]` and `[!a-z]` for one of a
+ * set, `{a,b}` for either, `\` before a character that stands for itself. What they are tried on is a server's word: a name is
+ * matched in a time that grows with its length and the glob's, whatever both are.
+ */
+type CharacterTest = (character: string) => boolean;
+/** What stands between two stars. */
+type Run = readonly CharacterTest[];
+
+/** @returns the test for a whole text. */
+export function compileGlob(glob: string): (text: string) => boolean {
+  const alternatives = expandBraces(glob).map((each) => runsOf(each));
+  return (text) => {
+    const characters = Array.from(text);
+    return alternatives.some((runs) => fits(runs, characters));
+  };
+}
+
+/** The first run begins the text, the last one ends it, and each between them is taken where it first comes. */
+function fits(runs: readonly Run[], characters: readonly string[]): boolean {
+  const [first = [], ...others] = runs;
+  const last = others.pop();
+  if (!standsAt(first, characters, 0)) return false;
+  if (last === undefined) return first.length === characters.length;
+  const end = characters.length - last.length;
+  let at = first.length;
+  for (const run of others) {
+    while (at + run.length <= end && !standsAt(run, characters, at)) at += 1;
+    at += run.length;
+  }
+  return at <= end && standsAt(last, characters, end);
+}
+
+function standsAt(run: Run, characters: readonly string[], at: number): boolean {
+  return at + run.length <= characters.length && run.every((test, index) => test(characters[at + index] as string));
+}
+
+/** One run more than there are stars. */
+function runsOf(glob: string): Run[] {
+  const runs: CharacterTest[][] = [[]];
+  const pattern = /\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|./gsu;
+  for (const [token, not, set, escaped] of glob.matchAll(pattern)) {
+    if (token.startsWith('*')) runs.push([]);
+    else runs.at(-1)?.push(set === undefined ? (token === '?' ? () => true : literal(escaped ?? token)) : inSet(set, not !== undefined));
+  }
+  return runs;
+}
+
+const literal = (expected: string): CharacterTest => (character) => character === expected;
+
+function inSet(set: string, isNegated: boolean): CharacterTest {
+  const ranges = [...set.matchAll(/(?:\\(.)|(.))(?:-(?:\\(.)|(.)))?/gsu)].map(([, escaped, plain, escapedEnd, end]): readonly [number, number] => {
+    const from = (escaped ?? plain ?? '').codePointAt(0) as number;
+    return [from, (escapedEnd ?? end)?.codePointAt(0) ?? from];
+  });
+  return (character) => {
+    const code = character.codePointAt(0) as number;
+    return ranges.some(([from, to]) => from <= code && code <= to) !== isNegated;
+  };
+}
+
+/** `a{b,c}` as `ab` and `ac`; braces without a comma stand for themselves. */
+function expandBraces(glob: string): string[] {
+  const found = /^((?:\\.|[^\\{])*)\{((?:\\.|[^\\{}])*,(?:\\.|[^\\{}])*)\}(.*)$/su.exec(glob);
+  if (found === null) return [glob];
+  const [, before = '', either = '', after = ''] = found;
+  const rest = expandBraces(after);
+  return either.split(/(?<!\\),/).flatMap((each) => rest.map((end) => `${before}${each}${end}`));
+}
