@@ -42,3 +42,14 @@ it('where a proxy is to be believed and says nothing, nonsense, or two things, i
     expect(addresses.of(from('10.0.0.1', headers))).toBe('10.0.0.1');
   }
 });
+
+it('a client has an origin where its address is its own: not on this machine, and not behind a proxy that nobody trusts', () => {
+  const addresses = new ClientAddresses(['10.0.0.0/8']);
+  expect(addresses.originOf(from('192.0.2.1'))).toBe('192.0.2.1');
+  expect(addresses.originOf(from('2001:db8:1:2::3'))).toBe('2001:db8:1:2::/64');
+  expect(addresses.originOf(from('10.0.0.1', { 'x-forwarded-for': '198.51.100.7' }))).toBe('198.51.100.7');
+  expect(addresses.originOf(from('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }))).toBeUndefined();
+  expect(addresses.originOf(from('10.0.0.1', { 'x-forwarded-for': 'nonsense' }))).toBeUndefined();
+  for (const local of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) expect(addresses.originOf(from(local)), local).toBeUndefined();
+  for (const header of ['x-forwarded-for', 'forwarded']) expect(addresses.originOf(from('192.0.2.1', { [header]: 'for=198.51.100.7' })), header).toBeUndefined();
+});

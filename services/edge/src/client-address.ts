@@ -19,6 +19,9 @@ export function addressKey(address: string): string {
   return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
+/** @param key of `addressKey`; `::1` is the only address of its network that anybody has. */
+const isLoopback = (key: string): boolean => key.startsWith('127.') || key === '0:0:0:0::/64';
+
 const unknownPeer = 'unknown';
 const forwardedFor = /(?:^|[;,])\s*for="?([^";,]+)"?/gi;
 
@@ -57,6 +60,19 @@ export class ClientAddresses {
     ];
     const [first] = said;
     return first === undefined || said.some((hop) => hop !== first) ? addressKey(remoteAddress) : first;
+  }
+
+  /**
+   * The client's address where it stands for one client, undefined where it may stand for many: this machine, and a proxy that is not
+   * trusted and says that it speaks for others. Those share what nobody's address is counted for, and none is ended for another.
+   */
+  originOf(request: IncomingMessage): string | undefined {
+    const { socket: { remoteAddress }, headers } = request;
+    if (remoteAddress === undefined) return undefined;
+    const address = this.of(request);
+    if (isLoopback(address)) return undefined;
+    const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined;
+    return isForwarded && address === addressKey(remoteAddress) ? undefined : address;
   }
 
   #isTrusted(address: string): boolean {

@@ -14,7 +14,7 @@ let faults: BusFault[];
 beforeEach(async () => {
   faults = [];
   bus = new MemoryBus((fault) => faults.push(fault));
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'listen: 127.0.0.1:0', env: {}, readFile: () => '' });
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'listen: 127.0.0.1:0\nsecurity: { trustedProxies: [127.0.0.0/8] }', env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const metrics = new Metrics({ processMetrics: false });
   const log = createLogger({ level: 'silent', format: 'json' });
@@ -52,4 +52,16 @@ it.each([
   const answer = await ask();
   expect(faults).toMatchObject([{ kind: 'handler', error: new Error('a bug') }]);
   expect(answer).toMatchObject({ status: 500, body: { jsonrpc: '2.0', id: 1, error: { code: -32603, data: { reason: 'internal.error', retry: 'unknown-outcome', incident: faults[0]?.incident } } } });
+});
+
+it('a request without a session says where its client is, when that is known', async () => {
+  const origins: unknown[] = [];
+  await bus.subscribe(subjects.modern(undefined), ({ caller }, reply) => {
+    origins.push(caller.origin);
+    reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
+  });
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
+  await post(modern, { ...headers, 'x-forwarded-for': '198.51.100.7' });
+  await post(modern, headers);
+  expect(origins).toEqual(['198.51.100.7', undefined]);
 });

@@ -44,6 +44,12 @@ export class Arrival {
   /** What its client is counted under. */
   readonly address = (): string => this.#gate.addresses.of(this.request);
 
+  /** The caller of a request without a session: such callers have shares by where they are. */
+  get callerByOrigin(): Caller {
+    const origin = this.#gate.addresses.originOf(this.request);
+    return origin === undefined ? this.caller : { ...this.caller, origin };
+  }
+
   /** Does a part of the work on it; a throw becomes its answer. */
   run(work: () => void): void {
     this.#gate.boundary.run((gatewayFault) => this.refuse(gatewayFault), work);

@@ -71,7 +71,7 @@ export class EventSourceEndpoint {
         const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
         metrics.streams.inc();
         client = new DuplexClient({
-          bus, door, limits, caller, meter,
+          bus, door, limits, caller: arrival.callerByOrigin, meter,
           carrier: 'http', boundary: gate.boundary, rate: gate.rate, address: arrival.address(),
           write: (text) => writer.message(text, undefined),
           ended: () => writer.end(),

@@ -100,7 +100,7 @@ export class PostEndpoint {
     const key = newRequestKey();
     const span = meter.span(posted.message, caller, 'http', request.headers);
     const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined, timer, span });
-    const command = { kind: 'request', key, caller, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
+    const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
     const pending = this.#ask(answer, 'gateway.unavailable', (observer) => door.requestModern(command, observer));
     response.once('close', () => {
       if (response.writableFinished) return;

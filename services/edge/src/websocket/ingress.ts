@@ -76,8 +76,9 @@ export class WebSocketIngress {
       unread.cutOff(socket);
       return false;
     };
+    const origin = gate.addresses.originOf(request);
     const client = new DuplexClient({
-      bus, door, limits, caller, meter, boundary, rate, address,
+      bus, door, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
       carrier: 'websocket',
       write: (text) => {
         if (webSocket.readyState !== webSocket.OPEN || !mayWrite()) return;
