@@ -116,3 +116,20 @@ it.each([400, 404, 429, 503])('a stream refused once with HTTP %i is opened late
   await it.client.untilTools((names) => names.length === 2);
   expect(count(it.server, 'initialize')).toBe(1);
 });
+
+it.each([
+  ['HTTP 503', 503, () => ({})],
+  ['HTTP 401', 401, () => ({})],
+  ['a JSON-RPC error', 200, (id: unknown) => ({ jsonrpc: '2.0', id, error: { code: -32_603, message: 'still loading' } })],
+] as const)('a first list that fails with %s is read again; until then the status and a call say why', async (_what, status, body) => {
+  let isBroken = true;
+  await using it = await bench({ post: ({ id, method }, response) => isBroken && method === 'tools/list' && say(response, status, body(id)) });
+  await expect.poll(it.status).toMatchObject({ status: 'up', problem: expect.stringContaining('tools/list failed') as string, tools: 0 });
+  expect((await it.client.callTool('act')).last.error).toMatchObject({ message: expect.stringContaining('tools/list failed') as string, data: { reason: 'upstream.unavailable', server: 'up' } });
+  isBroken = false;
+  await it.client.untilTools((names) => names.length === 1);
+  const recovered = await it.status();
+  expect(recovered).toMatchObject({ status: 'up', tools: 1 });
+  expect(recovered).not.toHaveProperty('problem');
+  expect((await it.client.callTool('act')).last).toHaveProperty('result');
+});

@@ -148,6 +148,12 @@ export class View {
     return this.#tools.get(publicName);
   }
 
+  /** The server that a tool of this name would be of, when its tools are not known because they could not be read yet. */
+  unreadOwner(publicName: string): CatalogRecord | undefined {
+    const isOnly = !isPrefixed(this.definition) && this.definition.servers.length === 1;
+    return this.records.find(({ server, problem, lists }) => problem !== undefined && lists.tools.length === 0 && (isOnly || publicName.startsWith(`${server}__`)));
+  }
+
   promptRoute(publicName: string): Route | undefined {
     return this.#prompts.get(publicName);
   }

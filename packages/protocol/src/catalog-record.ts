@@ -20,7 +20,7 @@ export interface CatalogRecord {
   readonly server: ServerName;
   /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */
   readonly status: 'up' | 'down';
-  /** Why it is down, in words for a person. */
+  /** Why it is down, or which of its lists could not be read while it is up, in words for a person. */
   readonly problem?: string;
   readonly revision?: Revision;
   readonly capabilities: JsonObject;

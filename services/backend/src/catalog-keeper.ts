@@ -5,10 +5,10 @@
  */
 import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import {
-  catalogKey, changeKinds, isObject, listKinds, noAnnouncements, noLists,
+  catalogKey, changeKinds, isObject, listKinds, noAnnouncements, noLists, printable,
   type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
 } from '@omnibus/protocol';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { readList } from './catalog-reader.ts';
 import type { UpstreamConnection } from './connection.ts';
@@ -30,6 +30,9 @@ const rewriteMs = 2_000;
 /** Between two readings: however often a server says that a list changed, it is asked once in this time. */
 const readPauseMs = 1_000;
 
+/** Between two readings of a list that cannot be read: a server that is only starting is soon up, one that is broken is not pressed. */
+const failedPause = { minMs: 1_000, maxMs: 60_000 };
+
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
 
 export class CatalogKeeper {
@@ -50,6 +53,12 @@ export class CatalogKeeper {
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   /** Set while a list is going to be read again because it ages. */
   #rereading: Deadline | undefined;
+  /** Why lists of the base connection could not be read, the last time. */
+  readonly #failed = new Map<ListKind, string>();
+  /** Readings in a row in which one failed. */
+  #failures = 0;
+  /** Set while such lists are going to be read again. */
+  #retrying: Deadline | undefined;
   /** Set while the record is to be written once more. */
   #rewriting: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
@@ -133,6 +142,7 @@ export class CatalogKeeper {
     this.#isRetired = true;
     this.#rewriting?.cancel();
     this.#rereading?.cancel();
+    this.#retrying?.cancel();
   }
 
   /** The worker leaves, and others may have the server too. */
@@ -199,9 +209,27 @@ export class CatalogKeeper {
     if (base.isReady) {
       this.#common = { ...this.#common, ...lists };
       const { problem: _problem, ...record } = this.#record;
-      await this.#publish({ ...record, status: 'up', lists: this.#merged() }); // A3
+      const problem = this.#afterFailures();
+      await this.#publish({ ...record, ...(problem === undefined ? {} : { problem }), status: 'up', lists: this.#merged() }); // A3
     }
     for (const resolve of awaited) resolve();
+  }
+
+  /** Has the lists that could not be read read again later. @returns what is wrong with them. */
+  #afterFailures(): string | undefined {
+    this.#retrying?.cancel();
+    if (this.#failed.size === 0) {
+      this.#failures = 0;
+      return undefined;
+    }
+    this.#retrying = this.#options.wheel.schedule(backoffMs(this.#failures, failedPause, Math.random()), () => {
+      for (const kind of changeKinds) {
+        if (kindsOf[kind].some((each) => this.#failed.has(each))) this.#stale.add(kind);
+      }
+      void this.#readStale();
+    });
+    this.#failures += 1;
+    return [...this.#failed.values()].map((each) => printable(each)).join('; ');
   }
 
   /** Reads what a connection with capabilities of its own is offered. */
@@ -228,16 +256,19 @@ export class CatalogKeeper {
   async #readLists(kinds: readonly ListKind[], connection: UpstreamConnection): Promise<Partial<CatalogLists>> {
     const { log, limits } = this.#options;
     const { capabilities } = this.#record;
+    const isBase = connection === this.#options.connection();
     const readings = await Promise.all(kinds.map(async (kind) => {
       const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
+      if (isBase) this.#failed.delete(kind);
       if (capability === undefined) return [kind, []] as const;
       const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
       if ('failed' in reading) {
+        if (isBase) this.#failed.set(kind, reading.failed);
         if (connection.isReady) log.warn({ problem: reading.failed }, 'a list of the server could not be read');
         return undefined;
       }
       if (reading.problems.length > 0) log.warn({ problems: reading.problems, leftOut: reading.leftOut }, 'entries of a list were left out');
-      if (connection === this.#options.connection()) this.#leftOut.set(kind, reading.leftOut);
+      if (isBase) this.#leftOut.set(kind, reading.leftOut);
       // Who announces changes need not be asked; of the others, what has a time to live is read again after it.
       if (reading.ttlMs !== undefined && !(isObject(capability) && capability['listChanged'] === true)) this.#readAgainAfter(Math.max(reading.ttlMs, minTtlMs));
       return [kind, reading.entries] as const;

@@ -268,7 +268,9 @@ export class Forwarding<Stream extends CallStream> {
     const name = params['name'] as string;
     const route = view.toolRoute(name);
     if (route === undefined) {
-      this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(printable(name, 100))}`);
+      const unread = view.unreadOwner(name);
+      if (unread !== undefined) this.#refuse(stream, id, 'upstream.unavailable', `the tools of server "${unread.server}" are not known: ${unread.problem}`, { server: unread.server });
+      else this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(printable(name, 100))}`);
       return;
     }
     const call = route.wrapsOutput === true ? { ...given, wrapsOutput: true } : given;
