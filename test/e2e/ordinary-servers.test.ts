@@ -133,3 +133,43 @@ it.each([
   expect(recovered).not.toHaveProperty('problem');
   expect((await it.client.callTool('act')).last).toHaveProperty('result');
 });
+
+it.each([[true], [false]])('an event that cannot be read on the stream of a call does not fail it when its answer follows (%s)', async (follows) => {
+  await using it = await bench({
+    post: ({ id, method }, response) => {
+      if (method !== 'tools/call') return false;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {broken\n\n');
+      response.end(follows ? `data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}\n\n` : '');
+      return true;
+    },
+  });
+  await it.client.untilTools((names) => names.length === 1);
+  const { last } = await it.client.callTool('act');
+  if (follows) expect(last).toHaveProperty('result');
+  else expect(last.error).toMatchObject({ data: { reason: 'upstream.invalid' } });
+});
+
+it.each([['its id'], ['no id']])('an error of JSON-RPC with %s in an HTTP 400 keeps its code, message and data', async (which) => {
+  const error = { code: -32_042, message: 'not this one', data: { field: 'name' } };
+  await using it = await bench({ post: ({ id, method }, response) => method === 'tools/call' && say(response, 400, { jsonrpc: '2.0', id: which === 'its id' ? id : null, error }) });
+  await it.client.untilTools((names) => names.length === 1);
+  expect((await it.client.callTool('act')).last.error).toEqual(error);
+});
+
+it.each([406, 415, 422])('a server of 2024-11-05 that refuses the first POST with HTTP %i is met over HTTP+SSE', async (status) => {
+  let stream: ServerResponse | undefined;
+  await using it = await bench({
+    get: (response) => {
+      stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
+      stream.write('event: endpoint\ndata: /messages\n\n');
+    },
+    post: ({ id, method }, response, request) => {
+      if (request.url !== '/messages') return say(response, status, {});
+      response.writeHead(202).end();
+      const result = method === 'initialize' ? { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } } : { tools: [{ name: 'act', inputSchema: { type: 'object' } }] };
+      if (id !== undefined) stream?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      return true;
+    },
+  });
+  await it.client.untilTools((names) => names.includes('act'));
+});

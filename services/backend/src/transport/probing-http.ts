@@ -1,6 +1,6 @@
 /**
  * A server of which only the address is known: Streamable HTTP first, and HTTP+SSE when the server refuses the first POST
- * in one of the ways a server of 2024-11-05 does (2025-11-25 basic/transports, Backwards Compatibility).
+ * as a server of 2024-11-05 may, with any 4xx (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility).
  */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
@@ -12,7 +12,10 @@ export interface HttpVerdict {
 
 type Create = (observer: TransportObserver) => Transport;
 
-const refusals: ReadonlySet<number> = new Set([400, 404, 405]);
+/** Who is not let in would not be over the older transport: that is said as it is. */
+function mayBeOlder(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
 
 export class ProbingHttpTransport implements Transport {
   readonly #observer: TransportObserver;
@@ -77,7 +80,7 @@ export class ProbingHttpTransport implements Transport {
       ...this.#observer,
       requestFailed: (id, failure) => {
         const opening = this.#opening;
-        if (opening?.id === id && failure.kind === 'refused' && refusals.has(failure.httpStatus)) void this.#fallBack(opening, failure);
+        if (opening?.id === id && failure.kind === 'refused' && mayBeOlder(failure.httpStatus)) void this.#fallBack(opening, failure);
         else this.#observer.requestFailed(id, failure);
       },
     };

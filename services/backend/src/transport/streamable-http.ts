@@ -34,6 +34,8 @@ class OpenRequest extends Link {
   lastEventId: string | undefined;
   readonly reconnecting = new Reconnecting();
   resumptions = 0;
+  /** What is wrong with something on its stream that may have been the answer. */
+  unreadable: string | undefined;
   timer: NodeJS.Timeout | undefined;
   /** Its response is what a GET brings: the POST was taken. */
   isResumed = false;
@@ -169,9 +171,13 @@ export class StreamableHttpTransport implements Transport {
       },
       otherEvent: () => undefined,
       invalid: (problem, answered, question) => {
-        // What is sure to be no answer to it harms nobody else.
-        if (answered === undefined || answered === id) this.#fail(open, { kind: 'invalid', problem });
-        else this.#observer.dropped('invalid', problem, question);
+        if (answered === id) {
+          this.#fail(open, { kind: 'invalid', problem });
+          return;
+        }
+        // The answer may follow; when none has by the end of the stream, this was it.
+        if (answered === undefined) open.unreadable ??= problem;
+        this.#observer.dropped('invalid', problem, question);
       },
       eventId: (eventId) => {
         open.lastEventId = eventId;
@@ -180,12 +186,15 @@ export class StreamableHttpTransport implements Transport {
       },
       retry: (ms) => open.reconnecting.ask(ms),
       ended: (response) => {
-        if (this.#open.has(open)) this.#ended(open, response);
+        if (!this.#open.has(open)) return;
+        if (open.unreadable === undefined) this.#ended(open, response);
+        else this.#fail(open, { kind: 'invalid', problem: open.unreadable });
       },
       failed: (error, isSent) => {
         if (!this.#open.has(open)) return;
         const problem = connectionProblem(error, isSent);
-        if (isSent || open.isResumed) this.#resume(open, problem);
+        if (open.unreadable !== undefined) this.#fail(open, { kind: 'invalid', problem: open.unreadable });
+        else if (isSent || open.isResumed) this.#resume(open, problem);
         else this.#fail(open, { kind: 'not-sent', problem });
       },
     };
@@ -291,5 +300,5 @@ function errorIn(body: string, id: JsonRpcId, limits: HttpOptions['limits']): { 
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
   const classified = classify(read.value);
-  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === id } : {};
+  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === undefined || classified.message.id === id } : {};
 }

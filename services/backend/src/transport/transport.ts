@@ -11,7 +11,7 @@ export type RequestFailure =
   /** The server no longer knows our session, so it was not executed (Streamable HTTP: 404 in answer to the request itself). */
   | { readonly kind: 'session-gone'; readonly problem: string }
   /**
-   * The server refused it with an HTTP error, which may carry one of JSON-RPC; `isAnswer` when that has the request's id. With
+   * The server refused it with an HTTP error, which may carry one of JSON-RPC; `isAnswer` when that has the request's id or none. With
    * `doubtsSession` it sounds as if the server did not know our session any more.
    */
   | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly doubtsSession?: boolean }
