@@ -57,6 +57,8 @@ export interface ProcessStatus {
     readonly server: string;
     readonly status: 'up' | 'down';
     readonly problem: string | undefined;
+    /** Entries it offers that are in no list, because they do not fit or are too many. */
+    readonly leftOut: number;
     readonly revision: string | undefined;
     readonly tools: number;
     readonly prompts: number;
@@ -100,7 +102,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
     ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut }),
-    ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists }) => ({ server, status: is, problem, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
+    ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => ({ server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
   });
   const admin = isServing ? await openAdmin(config, { metrics, notReady, status, onFault: (what, error) => faults.bug('request', what, error) }) : undefined;
 
