@@ -145,7 +145,7 @@ it('a call whose question was answered and whose server refuses the answer ends 
   });
   using client = await askingClient(it.client.url);
   expect(await callAndAnswer(client)).toMatchObject([{ id: 'call', error: { message: expect.stringContaining('could not be delivered') as string, data: { reason: 'upstream.lost' } } }]);
-  expect(it.output()).toContain('something could not be delivered to the server');
+  await expect.poll(it.output, { timeout: 10_000 }).toContain('something could not be delivered to the server');
 });
 
 const secret = 'Bearer sk-very-secret-0123456789';
