@@ -15,7 +15,7 @@ interface Server {
 }
 
 const server = (namespace: string, name: string, spec: object): KubernetesObject & { readonly spec: object } => ({ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', metadata: { namespace, name }, spec });
-const isRight = ({ kind }: KubernetesObject): boolean => /^(ServiceAccount|ClusterRole|ClusterRoleBinding)$/.test(kind);
+const isRight = ({ kind }: KubernetesObject): boolean => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind);
 
 /** With the namespace that the kustomization gives them. */
 async function manifests(file: string): Promise<KubernetesObject[]> {
