@@ -1,7 +1,6 @@
 /** How a client's bytes reach the gateway. Each sends one message and says what was wrong with what came back, if anything was. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { createParser } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 import { isObject } from '@omnibus/protocol';
@@ -220,7 +219,13 @@ export class StdioCarrier extends DuplexCarrier {
     this.starts += 1;
     const child = spawn('node', [...this.#args], { stdio: ['pipe', 'pipe', 'ignore'] });
     this.#child = child;
-    createInterface({ input: child.stdout }).on('line', (line) => this.heard(line));
+    // Not by readline: it ends a line at U+2028 too, which JSON may hold as it is.
+    let rest = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.heard(line);
+    });
     child.stdin.on('error', () => this.closed());
     this.#ended = new Promise((resolve) => {
       child.once('exit', () => {

@@ -1,5 +1,5 @@
 /** What the gateway may answer: a result, a server's own error as that server said it, or one of its own from the table. */
-import { errorTable, isJsonRpcId, isObject } from '@omnibus/protocol';
+import { errorTable, isJsonRpcId, isObject, parseJson } from '@omnibus/protocol';
 
 const table: Readonly<Record<string, { readonly code: number }>> = errorTable;
 
@@ -48,7 +48,7 @@ export const hostile = { isMutating: false };
 export function parseAll(texts: readonly string[]): unknown[] {
   return texts.flatMap((text) => {
     try {
-      const value: unknown = JSON.parse(text);
+      const value = parseJson(text);
       return Array.isArray(value) ? (value as unknown[]) : [value];
     } catch {
       return [undefined];

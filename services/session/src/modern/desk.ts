@@ -295,10 +295,10 @@ export class ModernDesk {
   }
 
   #serverOf(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): ServerName | undefined {
-    const uri = params['uri'];
-    if (method === 'tools/call') return view.toolRoute(String(params['name']))?.server;
+    const { uri, name } = params;
+    if (method === 'tools/call') return typeof name === 'string' ? view.toolRoute(name)?.server : undefined;
     if (method.startsWith('tasks/')) return this.#taskOf(command, params)?.server;
-    if (method === 'prompts/get') return view.promptRoute(String(params['name']))?.server;
+    if (method === 'prompts/get') return typeof name === 'string' ? view.promptRoute(name)?.server : undefined;
     const route = typeof uri === 'string' ? resourceRoute(view, this.#handedOutTo(command.caller), uri) : undefined;
     return route === undefined || 'rivals' in route ? undefined : route.server;
   }
