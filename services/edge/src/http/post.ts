@@ -229,12 +229,9 @@ export class PostEndpoint {
   }
 }
 
-const revisionShape = /^\d{4}-\d{2}-\d{2}$/;
-
 /** What can be said of a session and a revision before the message is known: a request of 2026-07-28 says the rest in its body. */
 function sessionHeadersProblem(headers: IncomingHttpHeaders): GatewayFault | undefined {
   const revision = headers['mcp-protocol-version'];
-  if (typeof revision === 'string' && !revisionShape.test(revision)) return fault('revision.unsupported');
   const id = headers['mcp-session-id'];
   if (id === undefined || isModernRevision(revision)) return undefined;
   return typeof id === 'string' && isSessionId(id) ? undefined : fault('session.unknown');
