@@ -28,7 +28,7 @@ export interface CatalogKeeperOptions {
 const minTtlMs = 30_000;
 const rewriteMs = 2_000;
 /** Between two readings: however often a server says that a list changed, it is asked once in this time. */
-const readPauseMs = 1_000;
+const readPauseMs = 250;
 
 /** Between two readings of a list that cannot be read: a server that is only starting is soon up, one that is broken is not pressed. */
 const failedPause = { minMs: 1_000, maxMs: 60_000 };
