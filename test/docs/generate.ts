@@ -100,7 +100,8 @@ function options(schema: Schema, prefix: string): string[][] {
 
 function takes({ type, enum: choices, anyOf, items }: Schema): string {
   if (choices !== undefined) return choices.map((choice) => `\`${String(choice)}\``).join(', ');
-  if (anyOf !== undefined) return 'duration';
+  // A duration is a text or a number of milliseconds; an address or network is one of two texts.
+  if (anyOf !== undefined) return anyOf.some((one) => one.type === 'number') ? 'duration' : 'text';
   if (type === 'array') return `list of ${items === undefined ? 'values' : takes(items)}`;
   if (type === 'object') return 'map';
   return type === 'string' ? 'text' : String(type ?? 'value');
