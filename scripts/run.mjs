@@ -13,6 +13,9 @@ const bin = join(root, 'node_modules', '.bin');
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
 const [task, ...rest] = process.argv.slice(2);
 
+/** What `npm test -- quick` runs: every unit test, the documents, and what shows most of a fault in a call within the shortest time. */
+const quickTests = ['packages/', 'services/', 'test/docs/', 'test/e2e/calls.', 'test/e2e/catalog.', 'test/e2e/json-rpc.', 'test/e2e/listen.', 'test/e2e/exact-numbers.', 'test/outside/edge-http.'];
+
 const tasks = {
   async start() {
     install();
@@ -23,9 +26,10 @@ const tasks = {
   check() {
     install();
     check();
-    run('vitest', ['run', '--project', 'unit', ...rest]);
+    run('vitest', rest.length > 0 ? ['run', '--project', 'unit', ...rest] : ['run', 'packages/', 'services/', 'test/docs/']);
   },
   async test() {
+    if (rest[0] === 'quick') rest.splice(0, 1, ...quickTests);
     install();
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
@@ -86,7 +90,7 @@ function build() {
   run('tsc', ['-b']);
 }
 
-/** Types, lint, direction of imports, dead code, stale documents. */
+/** Types, lint, direction of imports, dead code, rules of the project. */
 function check() {
   build();
   run('oxlint', ['--type-aware', '--deny-warnings', 'packages', 'services', 'deploy', 'test', 'scripts']);
@@ -97,7 +101,7 @@ function check() {
 
 async function test() {
   const report = join(root, 'node_modules', '.vitest-report.json');
-  const status = await runInteractive('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...rest]);
+  const status = await runInteractive('vitest', ['run', '--reporter=default', '--reporter=./scripts/test-progress.mjs', '--reporter=json', `--outputFile.json=${report}`, ...rest]);
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
   const skipped = numPendingTests + numTodoTests;
   console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);

@@ -24,7 +24,7 @@ async function manifests(file: string): Promise<KubernetesObject[]> {
 }
 
 const programs = await findApiServer();
-if (programs === undefined) console.log('There is no API server of Kubernetes here (KUBEBUILDER_ASSETS), and no Go to build one: discovery is tried against a recorded one only.');
+if (programs === undefined) console.log('There is no API server of Kubernetes here (KUBEBUILDER_ASSETS), and none is built (CI or OMNIBUS_BUILD_API_SERVER, and a Go): discovery is tried against a recorded one only.');
 
 it('the manifests ask for the rights to find servers and to write their status, and for no others', async () => {
   const roles = (await manifests('omnibus.yaml')).filter(({ kind }) => kind.endsWith('Role')) as (KubernetesObject & { readonly rules: object })[];

@@ -1,6 +1,6 @@
 /**
  * A real API server of Kubernetes with its store, and nothing that would run a pod: what the tools of the field call a test
- * environment. The programs come from KUBEBUILDER_ASSETS or the PATH, else from their source where there is a Go.
+ * environment. The programs come from KUBEBUILDER_ASSETS or the PATH, else from their source, where that is asked for and there is a Go.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -30,14 +30,18 @@ const kubernetes = { version: 'v1.34.4', staging: 'v0.34.4' };
 const cache = join(root, 'node_modules', '.cache', 'kubernetes');
 const names = { apiServer: 'kube-apiserver', etcd: 'etcd' } as const;
 
-/** @returns undefined where there are none and none can be had. */
+/**
+ * @returns undefined where there are none and none can be had. They are built only in CI and where OMNIBUS_BUILD_API_SERVER is
+ *   set: it takes minutes and gigabytes, which nobody who runs the tests for the first time expects.
+ */
 export async function findApiServer(): Promise<Programs | undefined> {
   const folders = [process.env['KUBEBUILDER_ASSETS'], ...(process.env['PATH'] ?? '').split(':'), cache].filter((folder) => folder !== undefined && folder !== '') as string[];
   const find = (): Programs | undefined => {
     const [apiServer, etcd] = [names.apiServer, names.etcd].map((name) => folders.map((folder) => join(folder, name)).find((file) => existsSync(file)));
     return apiServer === undefined || etcd === undefined ? undefined : { apiServer, etcd };
   };
-  if (find() === undefined && spawnSync('go', ['version']).status === 0) await build();
+  const isAsked = process.env['CI'] !== undefined || process.env['OMNIBUS_BUILD_API_SERVER'] !== undefined;
+  if (find() === undefined && isAsked && spawnSync('go', ['version']).status === 0) await build();
   return find();
 }
 
