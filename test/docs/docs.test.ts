@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -13,9 +14,18 @@ it('the example configurations are good', async () => {
   expect(readConfigFile(join(root, 'deploy/examples/quickstart.yaml'), {})).toHaveProperty('config');
 });
 
-it('every file that ARCHITECTURE.md and README.md name is there', async () => {
-  for (const document of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md']) {
-    const text = await readFile(join(root, document), 'utf8');
-    for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, path as string)), `${document}: ${path}`).resolves.toBeUndefined();
-  }
+const documents = ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+
+it.each(documents)('every file that %s links to is there', async (document) => {
+  const text = await readFile(join(root, document), 'utf8');
+  for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, path as string)), `${document}: ${path}`).resolves.toBeUndefined();
+});
+
+it.each(documents)('every source file that %s names is there', async (document) => {
+  const text = await readFile(join(root, document), 'utf8');
+  // A file is named by the end of its path, and without the `src` that every package has: `session/worker.ts`.
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' }).split('\n');
+  const present = files.map((file) => `/${file}`).flatMap((file) => [file, file.replace('/src/', '/')]);
+  const named = [...text.matchAll(/`([\w./-]+\.(?:ts|mjs|py|go|rs))`/g)].map(([, path]) => path as string);
+  expect(named.filter((path) => !present.some((file) => file.endsWith(`/${path}`)))).toEqual([]);
 });
