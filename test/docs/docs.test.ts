@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 import { generateDocuments } from './generate.ts';
@@ -16,9 +16,9 @@ it('the example configurations are good', async () => {
 
 const documents = ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 
-it.each(documents)('every file that %s links to is there', async (document) => {
+it.each([...documents, 'CHANGELOG.md', 'docs/kubernetes.md', 'docs/matrix.md', 'docs/speed.md'])('every file that %s links to is there', async (document) => {
   const text = await readFile(join(root, document), 'utf8');
-  for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, path as string)), `${document}: ${path}`).resolves.toBeUndefined();
+  for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, dirname(document), path as string)), `${document}: ${path}`).resolves.toBeUndefined();
 });
 
 it.each(documents)('every source file that %s names is there', async (document) => {
