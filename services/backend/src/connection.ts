@@ -24,7 +24,7 @@ import { describeFailure, subjectOf } from './request-failure.ts';
 import { Complaints } from './complaints.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
-import { letLookAround, meet } from './meeting.ts';
+import { letLookAround, meet, sayInitialized } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
@@ -292,7 +292,7 @@ export class UpstreamConnection {
     const transport = this.#transport;
     if (transport === undefined) return;
     const isCurrent = (): boolean => this.#transport === transport;
-    const { era, capabilities, connectTimeoutMs } = this.#options;
+    const { era, capabilities, connectTimeoutMs, wheel } = this.#options;
     this.#isModern = false;
     void meet({
       era, capabilities, connectTimeoutMs, transport, isCurrent,
@@ -306,10 +306,12 @@ export class UpstreamConnection {
       }
       this.#introduction = meeting.introduction;
       this.#isModern = meeting.isModern;
-      if (!this.#isModern) transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-      transport.initialized(meeting.introduction.revision);
+      transport.agreed(meeting.introduction.revision);
+      return this.#isModern ? undefined : sayInitialized(transport, wheel, connectTimeoutMs);
+    }).then(() => {
+      if (!isCurrent() || this.#introduction === undefined) return undefined;
+      transport.initialized();
       if (this.#isModern || !('roots' in capabilities)) return undefined;
-      const { wheel } = this.#options;
       return letLookAround({ ping: () => this.ask('ping', {}, connectTimeoutMs, greeting), questions: this.#questions, wheel, limitMs: connectTimeoutMs });
     }).then(
       () => {

@@ -1,6 +1,6 @@
 /** The first words with a server: it is found out of which era it is, and it is introduced to us and we to it. */
-import { printable, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
-import { initializeParams, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
+import { isModernRevision, latestLegacyRevision, legacyRevisions, printable, type ExchangeOutcome, type JsonObject, type LegacyRevision } from '@omnibus/protocol';
+import { initializeParams, namedRevisions, readIntroduction, type ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict } from './dialect/modern/discovery.ts';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Questions } from './questions.ts';
@@ -78,11 +78,18 @@ async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plai
   }
 }
 
-async function initialize({ ask, capabilities, connectTimeoutMs, plain }: MeetingOptions): Promise<Meeting> {
-  const outcome = await ask('initialize', initializeParams(capabilities), connectTimeoutMs);
+/** Once more in a revision that the server names when it refuses the first. @param isFirst nothing was refused yet. */
+async function initialize(options: MeetingOptions, revision: LegacyRevision = latestLegacyRevision, isFirst = true): Promise<Meeting> {
+  const { ask, capabilities, connectTimeoutMs, plain, isCurrent } = options;
+  const outcome = await ask('initialize', initializeParams(capabilities, revision), connectTimeoutMs);
   switch (outcome.kind) {
     case 'fault': return { problem: plain(outcome.fault.message) };
-    case 'error': return { problem: `the server refused to initialize: ${printable(outcome.error.message)}` };
+    case 'error': {
+      const named = isFirst && isCurrent() ? (namedRevisions(outcome.error) ?? []) : [];
+      const common = legacyRevisions.find((each) => each !== revision && named.includes(each));
+      if (common !== undefined) return initialize(options, common, false);
+      return (named.some(isModernRevision) ? await discoverAfterAll(options) : undefined) ?? { problem: `the server refused to initialize: ${printable(outcome.error.message)}` };
+    }
     case 'result':
       try {
         return { introduction: readIntroduction(outcome.result), isModern: false };
@@ -90,6 +97,28 @@ async function initialize({ ask, capabilities, connectTimeoutMs, plain }: Meetin
         return { problem: (error as Error).message };
       }
   }
+}
+
+/** What was known of the server's era is not true any more. @returns undefined where the configuration says which it is, or asking does not help. */
+async function discoverAfterAll(options: MeetingOptions): Promise<Meeting | undefined> {
+  const { era, transport } = options;
+  era.forget();
+  if (era.current !== undefined || transport.isLegacyOnly) return undefined;
+  const verdict = await discover(options);
+  if (verdict.kind !== 'modern') return undefined;
+  era.learn('modern');
+  return { introduction: verdict.introduction, isModern: true };
+}
+
+/** Over HTTP requests overtake each other, and a server that has not taken this yet may have no lists. Resolves when it has, or has had its time. */
+export function sayInitialized(transport: Transport, wheel: DeadlineWheel, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = wheel.schedule(limitMs, resolve);
+    transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' }, () => {
+      limit.cancel();
+      resolve();
+    });
+  });
 }
 
 export interface LookAroundOptions {

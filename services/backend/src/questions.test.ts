@@ -33,13 +33,15 @@ class OneStream implements Transport {
     queueMicrotask(() => this.say({ id: message.id, result }));
   }
 
-  send(message: JsonRpcMessage): void {
+  send(message: JsonRpcMessage, settled?: () => void): void {
     this.sent.push(message);
+    settled?.();
   }
 
   open = (): Promise<void> => Promise.resolve();
   close = (): Promise<void> => Promise.resolve();
   abandon = (): void => undefined;
+  agreed = (): void => undefined;
   initialized = (): void => undefined;
 }
 

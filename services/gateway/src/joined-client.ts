@@ -48,7 +48,10 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     message: (value) => {
       if (isObject(value) && value['id'] === initializeId && isObject(value['result'])) {
         const revision = value['result']['protocolVersion'];
-        if (isLegacyRevision(revision)) transport.initialized(revision);
+        if (isLegacyRevision(revision)) {
+          transport.agreed(revision);
+          transport.initialized();
+        }
       }
       if (isObject(value)) learn(value);
       write(value);

@@ -17,6 +17,13 @@ export interface DeliveryOptions {
   readonly failed: (message: JsonRpcMessage, problem: string) => void;
 }
 
+interface Sent {
+  readonly message: JsonRpcMessage;
+  readonly body: string;
+  readonly settled: () => void;
+}
+
+const nothing = (): void => undefined;
 /** Before an answer is posted again. */
 const pausesMs = [200, 1_000, 3_000];
 
@@ -29,8 +36,9 @@ export class Delivery {
     this.#options = options;
   }
 
-  deliver(message: JsonRpcMessage): void {
-    this.#post(message, JSON.stringify(message), isAnswer(message) ? pausesMs : []);
+  /** @param settled runs once, when the server has answered it or will not. */
+  deliver(message: JsonRpcMessage, settled: () => void = nothing): void {
+    this.#post({ message, body: JSON.stringify(message), settled }, isAnswer(message) ? pausesMs : []);
   }
 
   close(): void {
@@ -38,29 +46,38 @@ export class Delivery {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  #post(message: JsonRpcMessage, body: string, pauses: readonly number[]): void {
+  #post(sent: Sent, pauses: readonly number[]): void {
     const { limits, post, delivered, failed } = this.#options;
+    const { message, body, settled } = sent;
     const again = (problem: string): void => {
       const [pause, ...later] = pauses;
       if (this.#isClosed) return;
       if (pause === undefined) {
         failed(message, problem);
+        settled();
         return;
       }
       const timer = setTimeout(() => {
         this.#timers.delete(timer);
-        this.#post(message, body, later);
+        this.#post(sent, later);
       }, pause);
       this.#timers.add(timer);
     };
     post(body, new ResponseReader({
       ...silentObserver,
+      // Some servers never end the response.
+      started: (status) => {
+        if (status < 300) settled();
+      },
       message: (value) => this.#options.message(value),
       ended: (response) => {
         const { status } = response;
         if (status < 300) delivered(message);
         else if (status >= 500 || status === 429) again(describeStatus(response));
-        else failed(message, describeStatus(response));
+        else {
+          failed(message, describeStatus(response));
+          settled();
+        }
       },
       failed: (error, isSent) => again(connectionProblem(error, isSent)),
     }, limits));

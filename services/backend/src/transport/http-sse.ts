@@ -100,16 +100,20 @@ export class HttpSseTransport implements Transport {
     }, this.#options.limits));
   }
 
-  send(message: JsonRpcMessage): void {
-    this.#delivery.deliver(message);
+  send(message: JsonRpcMessage, settled?: () => void): void {
+    this.#delivery.deliver(message, settled);
   }
 
   abandon(_id: JsonRpcId): void {
     // Nothing is held open for a single request here.
   }
 
+  agreed(): void {
+    // The wire is the same in every revision.
+  }
+
   initialized(): void {
-    // The stream is open already, and the wire is the same in every revision.
+    // The stream is open already.
   }
 
   close(): Promise<void> {

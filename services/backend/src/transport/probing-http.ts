@@ -59,16 +59,20 @@ export class ProbingHttpTransport implements Transport {
     this.#current.request(message, headers);
   }
 
-  send(message: JsonRpcMessage): void {
-    this.#current.send(message);
+  send(message: JsonRpcMessage, settled?: () => void): void {
+    this.#current.send(message, settled);
   }
 
   abandon(id: JsonRpcId): void {
     this.#current.abandon(id);
   }
 
-  initialized(revision: Revision): void {
-    this.#current.initialized(revision);
+  agreed(revision: Revision): void {
+    this.#current.agreed(revision);
+  }
+
+  initialized(): void {
+    this.#current.initialized();
   }
 
   close(): Promise<void> {

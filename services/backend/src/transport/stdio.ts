@@ -43,17 +43,22 @@ export class StdioTransport implements Transport {
     if (problem !== undefined) this.#observer.requestFailed(message.id, { kind: 'not-sent', problem });
   }
 
-  send(message: JsonRpcMessage): void {
+  send(message: JsonRpcMessage, settled?: () => void): void {
     const problem = this.#write(message);
     if (problem !== undefined) this.#observer.dropped('undelivered', problem);
+    settled?.();
   }
 
   abandon(_id: JsonRpcId): void {
     // Nothing is held open for a single request here.
   }
 
-  initialized(): void {
+  agreed(): void {
     // Lines are the same in every revision.
+  }
+
+  initialized(): void {
+    // The server is heard already.
   }
 
   async close(): Promise<void> {

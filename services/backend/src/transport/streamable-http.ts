@@ -96,8 +96,8 @@ export class StreamableHttpTransport implements Transport {
     this.#dispatch('POST', JSON.stringify(message), headers === undefined ? this.#headers : { ...this.#headers, ...headers }, reader);
   }
 
-  send(message: JsonRpcMessage): void {
-    this.#delivery.deliver(message);
+  send(message: JsonRpcMessage, settled?: () => void): void {
+    this.#delivery.deliver(message, settled);
   }
 
   abandon(id: JsonRpcId): void {
@@ -107,10 +107,13 @@ export class StreamableHttpTransport implements Transport {
     open.reader?.abort();
   }
 
-  initialized(revision: Revision): void {
+  agreed(revision: Revision): void {
     this.#revision = revision;
     this.#setHeaders();
-    if (isLegacyRevision(revision)) this.#listen();
+  }
+
+  initialized(): void {
+    if (isLegacyRevision(this.#revision)) this.#listen();
   }
 
   async close(): Promise<void> {

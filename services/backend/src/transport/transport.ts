@@ -57,8 +57,11 @@ export interface Transport {
    * @param headers what of the request is repeated in headers, where there are any.
    */
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void;
-  /** Sends a notification or the answer to a server's request; `dropped` hears when it did not reach the server. */
-  send(message: JsonRpcMessage): void;
+  /**
+   * Sends a notification or the answer to a server's request; `dropped` hears when it did not reach the server.
+   * @param settled runs once, when nothing sent later can overtake it any more: at once where the wire keeps the order.
+   */
+  send(message: JsonRpcMessage, settled?: () => void): void;
   /** Stops waiting for the answer to a request that was cancelled. */
   abandon(id: JsonRpcId): void;
   /** Its servers can be of older revisions only. */
@@ -67,8 +70,10 @@ export interface Transport {
   readonly closesToCancel: boolean;
   /** An error that names no request can be said to the server: over HTTP nothing tells what it would be about. */
   readonly takesNamelessErrors: boolean;
-  /** The handshake is complete: what depends on the revision may start. */
-  initialized(revision: Revision): void;
+  /** The server has said in which revision it speaks: what is said from now on says so where the wire wants that. */
+  agreed(revision: Revision): void;
+  /** The handshake is complete: what the server says of its own accord is listened to. */
+  initialized(): void;
   /** Ends the connection in the wire's own way, child process included. */
   close(): Promise<void>;
 }

@@ -61,16 +61,21 @@ export class WebSocketTransport implements Transport {
     if (!this.#send(message)) this.#observer.requestFailed(message.id, { kind: 'not-sent', problem: 'the connection is not open, or the server does not read' });
   }
 
-  send(message: JsonRpcMessage): void {
+  send(message: JsonRpcMessage, settled?: () => void): void {
     if (!this.#send(message)) this.#observer.dropped('undelivered', 'the connection is not open, or the server does not read');
+    settled?.();
   }
 
   abandon(_id: JsonRpcId): void {
     // Nothing is held open for a single request here.
   }
 
-  initialized(): void {
+  agreed(): void {
     // Frames are the same in every revision.
+  }
+
+  initialized(): void {
+    // The server is heard already.
   }
 
   close(): Promise<void> {

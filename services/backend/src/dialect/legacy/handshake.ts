@@ -1,5 +1,5 @@
 /** Opening a session with a server of a legacy revision (lifecycle, Initialization). */
-import { isObject, isLegacyRevision, latestLegacyRevision, printable, type JsonObject, type Revision } from '@omnibus/protocol';
+import { isObject, isLegacyRevision, printable, type JsonObject, type JsonRpcErrorObject, type LegacyRevision, type Revision } from '@omnibus/protocol';
 import { clientInfo } from '../../client-info.ts';
 
 export interface ServerIntroduction {
@@ -9,8 +9,17 @@ export interface ServerIntroduction {
 }
 
 /** @param capabilities what the clients on whose behalf the connection is opened declared. */
-export function initializeParams(capabilities: JsonObject): JsonObject {
-  return { protocolVersion: latestLegacyRevision, capabilities, clientInfo };
+export function initializeParams(capabilities: JsonObject, protocolVersion: LegacyRevision): JsonObject {
+  return { protocolVersion, capabilities, clientInfo };
+}
+
+/**
+ * The revisions a server names where it refuses one: with -32022 (2026-07-28 basic/versioning), with -32602 (lifecycle, Error Handling),
+ * and with whatever else servers say; what is named in that place can mean nothing else.
+ */
+export function namedRevisions({ data }: JsonRpcErrorObject): readonly string[] | undefined {
+  const supported = isObject(data) ? data['supported'] : undefined;
+  return Array.isArray(supported) ? supported.filter((revision) => typeof revision === 'string') : undefined;
 }
 
 /** Of what a server calls its revision, in a problem. */

@@ -2,8 +2,8 @@
  * Finding out of which era a server is: it is asked `server/discover`, and what comes back decides (2026-07-28
  * basic/versioning, Compatibility). No code but the revision's own proves anything, and no network failure does.
  */
-import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, modernCodes, printable, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
-import type { ServerIntroduction } from '../legacy/handshake.ts';
+import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, printable, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import { namedRevisions, type ServerIntroduction } from '../legacy/handshake.ts';
 
 export type Verdict =
   | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
@@ -24,9 +24,9 @@ export function readDiscovery(result: JsonObject): Verdict {
   return { kind: 'modern', introduction: { revision: latestModernRevision, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined } };
 }
 
-export function readDiscoveryError({ code, data }: JsonRpcErrorObject): Verdict {
-  if (code !== modernCodes.revisionUnsupported || !isObject(data) || !Array.isArray(data['supported'])) return legacy;
-  const supported = data['supported'] as unknown[];
+export function readDiscoveryError(error: JsonRpcErrorObject): Verdict {
+  const supported = namedRevisions(error);
+  if (supported === undefined) return legacy;
   if (supported.some(isModernRevision)) return { kind: 'again' };
   const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
   return isNewer ? { kind: 'unknown', problem: noCommonRevision(supported), mayBeLegacy: false } : legacy;

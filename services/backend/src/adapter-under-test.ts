@@ -1,0 +1,146 @@
+/** An adapter on a bus in memory, in front of a server over HTTP that a test scripts: what tests of the catalogue share. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { catalogBucket, MemoryBus, subjects } from '@omnibus/bus';
+import { Heard } from '@omnibus/bus/testing';
+import { loadConfig } from '@omnibus/config';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { catalogKey, defaultLimits, latestLegacyRevision, newWorkerId, parseServerName, type CatalogRecord, type ControlCommand, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Adapter } from './adapter.ts';
+import { ConnectionBudget } from './budget.ts';
+import { Agents } from './transport/agents.ts';
+
+export interface HeardByServer {
+  readonly id?: JsonRpcId;
+  readonly method: string;
+  readonly params?: JsonObject;
+  /** `Mcp-Session-Id`. */
+  readonly session: string | undefined;
+  readonly revision: string | undefined;
+}
+
+type Said = { readonly result: JsonObject } | { readonly error: JsonObject } | 'silence' | undefined;
+
+export interface ServerScript {
+  /** What a message is answered; undefined: as a decent server with sessions would. */
+  readonly says?: (message: HeardByServer, response: ServerResponse) => Said | Promise<Said>;
+  /** The standing stream; default: 405. */
+  readonly get?: (response: ServerResponse, request: IncomingMessage) => void;
+  readonly capabilities?: JsonObject;
+}
+
+export const toolNamed = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
+const unknownMethod = { error: { code: -32_601, message: 'no such method' } };
+
+export class AdapterUnderTest implements AsyncDisposable {
+  readonly faults: string[] = [];
+  readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
+  readonly wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => this.faults.push(String(error)) });
+  readonly heard = new Heard<HeardByServer>();
+  readonly gets = new Heard<string | undefined>();
+  readonly records = new Heard<CatalogRecord>();
+  readonly adapter: Adapter;
+  readonly #server: ReturnType<typeof createServer>;
+  readonly #agents: Agents;
+  readonly #name = parseServerName('up');
+  readonly #worker = newWorkerId('backend');
+
+  private constructor(server: ReturnType<typeof createServer>, settings: object) {
+    this.#server = server;
+    this.#agents = new Agents();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    const text = JSON.stringify({ mcpServers: { up: { url, connectTimeout: '2s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } } });
+    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+    const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
+    if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
+    this.adapter = new Adapter({
+      server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), dispatcher: this.#agents.of(undefined),
+      bus: this.bus, wheel: this.wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
+    });
+  }
+
+  /** @param settings of the server in the configuration, besides its address. */
+  static async start(script: ServerScript, settings: object = {}): Promise<AdapterUnderTest> {
+    let made: AdapterUnderTest | undefined;
+    const server = createServer((request, response) => void made?.serve(script, request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    made = new AdapterUnderTest(server, settings);
+    const catalog = await made.bus.keyValue(catalogBucket);
+    const heard = made.records;
+    await catalog.watch((change) => {
+      if (change.kind === 'put') heard.add(change.value);
+    });
+    await made.adapter.start();
+    return made;
+  }
+
+  get record(): CatalogRecord {
+    return this.adapter.record;
+  }
+
+  get tools(): readonly string[] {
+    return this.record.lists.tools.map(({ name }) => name);
+  }
+
+  count(method: string): number {
+    return this.heard.values.filter((each) => each.method === method).length;
+  }
+
+  control(command: ControlCommand): void {
+    this.bus.publish(subjects.backendControl(this.#name), command);
+  }
+
+  get key(): string {
+    return catalogKey(this.#name, this.#worker);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await this.adapter.stop(0);
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await this.#agents.destroy();
+  }
+
+  private async serve({ says, get, capabilities = { tools: {} } }: ServerScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => undefined);
+    if (request.method === 'GET') {
+      this.gets.add(request.headers['last-event-id'] as string | undefined);
+      if (get === undefined) response.writeHead(405).end();
+      else get(response, request);
+      return;
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.method !== 'POST') {
+      response.writeHead(204).end();
+      return;
+    }
+    const message = JSON.parse(Buffer.concat(chunks).toString()) as { readonly id?: JsonRpcId; readonly method: string; readonly params?: JsonObject };
+    const heard: HeardByServer = { ...message, session: request.headers['mcp-session-id'] as string | undefined, revision: request.headers['mcp-protocol-version'] as string | undefined };
+    this.heard.add(heard);
+    const said = (await says?.(heard, response)) ?? this.usual(message.method, capabilities);
+    if (said === 'silence' || response.writableEnded) return;
+    if (message.id === undefined) response.writeHead(202).end();
+    else {
+      const session = message.method === 'initialize' ? { 'mcp-session-id': `session-${this.count('initialize')}` } : {};
+      response.writeHead(200, { 'content-type': 'application/json', ...session }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }));
+    }
+  }
+
+  private usual(method: string, capabilities: JsonObject): Said {
+    switch (method) {
+      case 'initialize': return { result: { protocolVersion: latestLegacyRevision, capabilities, serverInfo: { name: 'scripted', version: '1' } } };
+      case 'server/discover': return unknownMethod;
+      case 'tools/list': return { result: { tools: [toolNamed('act')] } };
+      case 'tools/call': return { result: { content: [{ type: 'text', text: 'done' }] } };
+      case 'prompts/list': return { result: { prompts: [] } };
+      case 'resources/list': return { result: { resources: [] } };
+      case 'resources/templates/list': return { result: { resourceTemplates: [] } };
+      default: return { result: {} };
+    }
+  }
+}
