@@ -38,6 +38,7 @@ export const errorTable = {
   'session.unknown': row(-32600, 404, 'never', 'There is no such session, or it has ended. Initialize again.'),
   'session.initialized': row(-32600, 400, 'never', 'This session has been initialized already.'),
   'session.limit': row(-32603, 503, 'same', 'The worker or this caller has as many sessions as limits allow.'),
+  'request.cancelled': row(-32603, 200, 'never', 'The client has cancelled the request. Only a client that takes no event stream is told so.'),
   'request.limit': row(-32603, 503, 'same', 'As many requests without a session wait for their answer as limits.maxInFlightPerSession allows one client, or limits.maxInFlightWithoutSession all.'),
   'parked.limit': row(-32603, 200, 'unknown-outcome', 'As many calls wait for answers of their clients as limits.maxParked and limits.maxParkedBytes allow. The call was cancelled.'),
   'session.rate': row(-32603, 429, 'same', 'This address opens sessions faster than limits.sessionsPerSecond and limits.sessionBurst allow. Retry-After says when it may go on.'),

@@ -1,11 +1,12 @@
 /**
  * The answer to one POST: a JSON body when the answer is the first thing to say, an event stream as soon as something else
- * comes first or the answer takes longer than a moment.
+ * comes first or the answer takes longer than a moment. A POST that asks nothing has 202 or an HTTP error, however long that takes; one
+ * whose requests were all cancelled has a stream without a response (2025-03-26 to 2025-11-25 transports, Sending Messages to the Server).
  *
  * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
  */
 import type { Deadline } from '@omnibus/lifecycle';
-import { errorText, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import { errorText, fault, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import type { Span } from '@omnibus/telemetry';
 import type { Arrival } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
@@ -18,6 +19,8 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly requestId: JsonRpcId | undefined;
   /** The ids of the requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
   readonly batchIds: readonly JsonRpcId[] | undefined;
+  /** Something in the POST is to be answered. */
+  readonly asks: boolean;
   /** Counts how long the answer took; undefined for what is not to be counted. */
   readonly timer: { observe(seconds: number): void } | undefined;
   /** Undefined where nobody traces. */
@@ -48,7 +51,7 @@ export class PostAnswer {
   constructor(arrival: Arrival, options: PostAnswerOptions) {
     this.#arrival = arrival;
     this.#options = options;
-    const timer = options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
+    const timer = options.asks && options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
   }
 
@@ -81,7 +84,9 @@ export class PostAnswer {
       this.#state.writer.message(text, undefined);
       this.#end();
     } else {
-      this.#finish(() => this.#arrival.json(httpStatusOf(gatewayFault.reason), text));
+      // What a request is told with 200 is an HTTP error to whoever asked nothing.
+      const status = httpStatusOf(gatewayFault.reason);
+      this.#finish(() => this.#arrival.json(this.#options.asks || status >= 400 ? status : 400, text));
     }
   }
 
@@ -123,11 +128,25 @@ export class PostAnswer {
         // Every request was cancelled, or all but some of a batch: what there is, is the answer.
         const { answers } = this.#state;
         if (answers.length > 0) this.#endBatch(answers);
-        else this.#finish(() => this.#arrival.response.writeHead(202, { 'content-length': 0 }).end());
+        else this.#finish(() => this.#endUnanswered());
         return;
       }
       case 'done':
     }
+  }
+
+  /**
+   * A cancelled request has no response (2025-11-25 basic/utilities/cancellation), and a POST of one has a stream or JSON. Nobody need come
+   * back to this stream: no event of it has an id. A client that takes no stream is told in JSON: it must be told something.
+   */
+  #endUnanswered(): void {
+    const { accepted, stream, requestId, batchIds } = this.#options;
+    if (accepted.events) {
+      new EventWriter(this.#arrival, { ...stream, isPrimed: false }, this.#options).end();
+      return;
+    }
+    const cancelled = toErrorObject(fault('request.cancelled'));
+    this.#arrival.json(200, batchIds === undefined ? errorText(requestId, cancelled) : `[${batchIds.map((id) => errorText(id, cancelled)).join(',')}]`);
   }
 
   #stream(): EventWriter | undefined {

@@ -99,7 +99,7 @@ export class PostEndpoint {
     const { bus, door, nextStreamId } = this.#options;
     const key = newRequestKey();
     const span = meter.span(posted.message, caller, 'http', request.headers);
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, session: undefined, timer, span });
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span });
     const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
     const pending = this.#ask(answer, 'gateway.unavailable', (observer) => door.requestModern(command, observer));
     response.once('close', () => {
@@ -131,7 +131,7 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival, id);
     const span = message.kind === 'request' ? meter.span(message.message, caller, 'http', request.headers) : undefined;
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, session: session.key, timer: counted?.timer, span });
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, asks: id !== undefined, session: session.key, timer: counted?.timer, span });
     this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
   }
 
@@ -149,7 +149,7 @@ export class PostEndpoint {
       this.#options.meter.count(message.message.method);
     }
     const stream = this.#newStream(arrival);
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, session: session.key, timer: undefined, span: undefined });
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks: requests.length > 0 || (refusals ?? []).length > 0, session: session.key, timer: undefined, span: undefined });
     this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
   }
 
