@@ -10,6 +10,7 @@ import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { Boundary } from './boundary.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { ClientAddresses } from './client-address.ts';
+import { Endpoints } from './endpoints.ts';
 import type { Gate } from './http/arrival.ts';
 import { Pipeline } from './http/pipeline.ts';
 import { createClientServer } from './http/server.ts';
@@ -36,6 +37,7 @@ export class Edge {
   readonly #door: SessionDoor;
   readonly #pipeline: Pipeline;
   readonly #webSockets: WebSocketIngress;
+  readonly #endpoints: Endpoints;
   readonly #host: string;
   readonly #port: number;
   #streams: Journal<StreamEntry> | undefined;
@@ -51,16 +53,18 @@ export class Edge {
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#door = new SessionDoor(bus, wheel, log);
     const gate = gateOf(options);
+    const endpoints = new Endpoints(config, bus.isShared);
+    this.#endpoints = endpoints;
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics, meter, gate,
+      bus, wheel, log, metrics, meter, gate, endpoints,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, meter, targetOf: (request) => this.#pipeline.targetOf(request) });
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, meter, endpoints, targetOf: (request) => this.#pipeline.targetOf(request) });
     this.#server = createClientServer({
       limits: config.limits, metrics,
       requestMs: config.timeouts.request,
@@ -91,6 +95,11 @@ export class Edge {
       throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
     }
     return `http://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /** Follows a changed configuration: of what an edge has of it, only the endpoints change without a restart. */
+  apply(config: Config): void {
+    this.#endpoints.apply(config);
   }
 
   /**

@@ -145,6 +145,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     settled: () => settled,
     async apply(changed) {
       sessions?.apply(changed);
+      edge?.apply(changed);
       await backend?.apply(changed);
     },
     async stop() {

@@ -5,8 +5,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, fault, isToken, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
+import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Endpoints } from '../endpoints.ts';
 import type { RequestMeter } from '../request-meter.ts';
 import { SessionAddresses } from '../session-addresses.ts';
 import type { SessionDoor } from '../session-door.ts';
@@ -32,6 +33,7 @@ export interface PipelineOptions {
   readonly origins: OriginRule;
   readonly nextStreamId: () => StreamId;
   readonly meter: RequestMeter;
+  readonly endpoints: Endpoints;
   /** The event streams that are open. */
   readonly writers: Set<EventWriter>;
   /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
@@ -91,9 +93,10 @@ export class Pipeline {
     allowOrigin(request, response);
     const endpoint = findEndpoint(target.path);
     const eventSource = endpoint === undefined ? findEventSource(target.path) : undefined;
-    const arrival = arrivalAt(endpoint ?? eventSource?.endpoint ?? '');
-    if (endpoint !== undefined) arrival.run(() => this.#handleEndpoint(arrival));
-    else if (eventSource === undefined || !(eventSource.endpoint === '' || isToken(eventSource.endpoint))) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+    const name = endpoint ?? eventSource?.endpoint;
+    const arrival = arrivalAt(name ?? '');
+    if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+    else if (eventSource === undefined) arrival.run(() => this.#handleEndpoint(arrival));
     else arrival.run(() => this.#handleEventSource(arrival, eventSource));
   }
 

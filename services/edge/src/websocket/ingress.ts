@@ -4,8 +4,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
-import { anonymous, fault, isToken, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
+import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
+import type { Endpoints } from '../endpoints.ts';
 import type { Gate } from '../http/arrival.ts';
 import { answerRaw } from '../http/raw-answer.ts';
 import type { Target } from '../http/steps/read-target.ts';
@@ -18,6 +19,7 @@ export interface WebSocketOptions {
   readonly door: SessionDoor;
   readonly gate: Gate;
   readonly meter: RequestMeter;
+  readonly endpoints: Endpoints;
   /** Refuses what target, Host and Origin forbid. */
   readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
@@ -45,7 +47,7 @@ export class WebSocketIngress {
 
   /** @param socket has a listener for its errors: nobody else looks after it any more. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { gate: { boundary, metrics }, targetOf } = this.#options;
+    const { gate: { boundary, metrics }, endpoints, targetOf } = this.#options;
     const refuse = (gatewayFault: GatewayFault): void => {
       metrics.refused(gatewayFault.reason);
       answerRaw(socket, gatewayFault);
@@ -55,7 +57,7 @@ export class WebSocketIngress {
       const match = 'fault' in target ? null : path.exec(target.path);
       const endpoint = match?.[1] ?? '';
       if ('fault' in target) refuse(target.fault);
-      else if (match === null || !(endpoint === '' || isToken(endpoint))) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
+      else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
       else this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, { principal: anonymous, endpoint: endpoint as EndpointName }));
     });
   };
