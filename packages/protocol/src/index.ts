@@ -2,7 +2,7 @@ export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, new
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
-export { classify, errorText, idKey, isJsonRpcId, isObject, notificationText, resultText } from './json-rpc.ts';
+export { classify, errorText, idKey, isJsonRpcId, isObject, isSameId, notificationText, resultText } from './json-rpc.ts';
 export type {
   Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
 } from './json-rpc.ts';

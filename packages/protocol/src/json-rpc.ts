@@ -61,6 +61,11 @@ export function idKey(id: JsonRpcId): string | number {
   return typeof id === 'string' ? `"${id}` : id;
 }
 
+/** Whether a value is this id. @param value anything, as it came. */
+export function isSameId(value: unknown, id: JsonRpcId): boolean {
+  return value === id || (typeof id === 'object' && typeof value === 'object' && isJsonRpcId(value) && idKey(value) === idKey(id));
+}
+
 /** Says what one JSON value is in JSON-RPC's terms (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
 export function classify(value: unknown): Classified {
   if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };

@@ -29,14 +29,16 @@ export interface RevisionFeatures {
   readonly richQuestions: boolean;
   /** A call may be made a task, whose result is fetched later (only 2025-11-25, basic/utilities/tasks). */
   readonly tasks: boolean;
+  /** An error whose request could not be read has no id (2025-11-25, basic, Responses); before, JSON-RPC's own rule holds: `null` (section 5). */
+  readonly idlessErrors: boolean;
 }
 
 const features: Record<Revision, RevisionFeatures> = {
-  '2024-11-05': { batching: false, completionCapability: false, versionHeader: false, primingEvent: false, audioContent: false, resourceLinks: false, richQuestions: false, tasks: false },
-  '2025-03-26': { batching: true, completionCapability: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false, tasks: false },
-  '2025-06-18': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false, tasks: false },
-  '2025-11-25': { batching: false, completionCapability: true, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true, tasks: true },
-  '2026-07-28': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: true, tasks: false },
+  '2024-11-05': { batching: false, completionCapability: false, versionHeader: false, primingEvent: false, audioContent: false, resourceLinks: false, richQuestions: false, tasks: false, idlessErrors: false },
+  '2025-03-26': { batching: true, completionCapability: true, versionHeader: false, primingEvent: false, audioContent: true, resourceLinks: false, richQuestions: false, tasks: false, idlessErrors: false },
+  '2025-06-18': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: false, tasks: false, idlessErrors: false },
+  '2025-11-25': { batching: false, completionCapability: true, versionHeader: true, primingEvent: true, audioContent: true, resourceLinks: true, richQuestions: true, tasks: true, idlessErrors: true },
+  '2026-07-28': { batching: false, completionCapability: true, versionHeader: true, primingEvent: false, audioContent: true, resourceLinks: true, richQuestions: true, tasks: false, idlessErrors: true },
 };
 
 export function featuresOf(revision: Revision): RevisionFeatures {

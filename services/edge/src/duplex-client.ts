@@ -5,8 +5,8 @@
  */
 import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
-  type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage,
+  errorText, fault, featuresOf, idKey, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
+  type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type Revision,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from './boundary.ts';
@@ -45,8 +45,8 @@ interface Standing {
 type State =
   | { readonly kind: 'closed' }
   /** What comes before the answer to `initialize` waits for it. */
-  | { readonly kind: 'opening'; readonly waiting: PostedMessage[]; waitingBytes: number; readonly measured: Measured }
-  | { readonly kind: 'open'; readonly session: SessionAddress };
+  | { readonly kind: 'opening'; readonly waiting: ParsedBody[]; waitingCount: number; waitingBytes: number; readonly measured: Measured }
+  | { readonly kind: 'open'; readonly session: SessionAddress; readonly revision: Revision };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
 const nextPushId = pushStreamIds();
@@ -79,26 +79,51 @@ export class DuplexClient {
         return;
       case 'single':
         if (this.#receiveModern(parsed.message)) return;
-        this.#receiveMessage(parsed.message, bytes);
+        if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
+        else this.#receiveMessage(parsed.message);
         return;
       case 'batch':
-        this.#receiveBatch(parsed);
+        if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
+        else this.#receiveBatch(parsed);
     }
+  }
+
+  /** Keeps what comes before the answer to `initialize`, within bounds. */
+  #wait(state: Extract<State, { kind: 'opening' }>, parsed: Exclude<ParsedBody, { kind: 'refused' }>, bytes: number): void {
+    const { maxInFlightPerSession, maxBodyBytes } = this.#options.limits;
+    const messages = parsed.kind === 'single' ? [parsed.message] : parsed.messages;
+    if (parsed.kind === 'single' && this.#answersPing(parsed.message)) return;
+    state.waitingBytes += bytes;
+    state.waitingCount += messages.length;
+    if (state.waitingCount <= maxInFlightPerSession && state.waitingBytes <= maxBodyBytes) state.waiting.push(parsed);
+    else for (const message of messages) if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
   }
 
   #receiveBatch({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): void {
     const { caller, write } = this.#options;
-    if (this.#state.kind === 'open') {
-      this.#send(this.#state.session, { kind: 'batch', caller, stream: nextStreamId(), messages, refusals }, undefined);
-      return;
+    const open = this.#state.kind === 'open' ? this.#state : undefined;
+    if (open !== undefined && !featuresOf(open.revision).batching || messages.some((message) => isModern(message, undefined))) {
+      this.#refuseBatch(messages, refusals);
+    } else if (open !== undefined) {
+      this.#send(open.session, { kind: 'batch', caller, stream: nextStreamId(), messages, refusals }, undefined);
+    } else {
+      for (const refusal of refusals) write(refusal);
+      for (const message of messages) this.#receiveMessage(message);
     }
-    for (const refusal of refusals) write(refusal);
-    for (const message of messages) this.#receiveMessage(message, 0);
+  }
+
+  /** Every request in it is told so: here is no answer to a POST that would say it of all. */
+  #refuseBatch(messages: readonly PostedMessage[], refusals: readonly string[]): void {
+    for (const refusal of refusals) this.#options.write(refusal);
+    const requests = messages.filter((message) => message.kind === 'request');
+    for (const { message: { id } } of requests) this.refuse(fault('batch.unsupported'), id);
+    if (requests.length + refusals.length === 0) this.refuse(fault('batch.unsupported'), undefined);
   }
 
   /** Answers a request with an error; without an id, the error is one of no request. */
   refuse(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
-    this.#options.write(errorText(id, toErrorObject(gatewayFault)));
+    const hasNull = id === undefined && this.#state.kind === 'open' && !featuresOf(this.#state.revision).idlessErrors;
+    this.#options.write(errorText(hasNull ? null : id, toErrorObject(gatewayFault)));
   }
 
   /** The connection is over, and the session with it. */
@@ -117,10 +142,11 @@ export class DuplexClient {
   /** @returns false when it is no message of 2026-07-28. */
   #receiveModern(posted: PostedMessage): boolean {
     if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
-      const index = this.#standing.findIndex(({ id }) => id === posted.message.params?.['requestId']);
+      const requestId = posted.message.params?.['requestId'];
+      const index = isJsonRpcId(requestId) ? this.#standing.findIndex(({ id }) => idKey(id) === idKey(requestId)) : -1;
       const [standing] = index === -1 ? [] : this.#standing.splice(index, 1);
       if (standing !== undefined) this.#abandon(standing, 'cancelled', 'the client cancelled the request');
-      return standing !== undefined;
+      if (standing !== undefined) return true;
     }
     if (!isModern(posted, undefined)) return false;
     if (posted.kind === 'request') this.#requestModern(posted.message);
@@ -182,27 +208,19 @@ export class DuplexClient {
     this.refuse(gatewayFault, id);
   }
 
-  #receiveMessage(message: PostedMessage, bytes: number): void {
-    const id = message.kind === 'request' ? message.message.id : undefined;
-    // The one request that may come before the answer to `initialize` (lifecycle, Initialization).
-    if (this.#state.kind !== 'open' && message.kind === 'request' && message.message.method === 'ping') {
-      this.#measure(message.message).end();
-      this.#options.write(resultText(message.message.id, '{}'));
-      return;
-    }
-    switch (this.#state.kind) {
-      case 'open':
-        this.#post(this.#state.session, message);
-        return;
-      case 'opening':
-        this.#state.waitingBytes += bytes;
-        if (this.#state.waiting.length < this.#options.limits.maxInFlightPerSession && this.#state.waitingBytes <= this.#options.limits.maxBodyBytes) this.#state.waiting.push(message);
-        else if (id !== undefined) this.refuse(fault('session.busy'), id);
-        return;
-      case 'closed':
-        if (message.kind === 'request' && message.message.method === 'initialize') this.#open(message.message);
-        else if (message.kind === 'request') this.refuse(fault('session.missing', 'send initialize first'), id);
-    }
+  /** The one request that may come before the answer to `initialize` (lifecycle, Initialization). */
+  #answersPing(message: PostedMessage): boolean {
+    if (message.kind !== 'request' || message.message.method !== 'ping') return false;
+    this.#measure(message.message).end();
+    this.#options.write(resultText(message.message.id, '{}'));
+    return true;
+  }
+
+  #receiveMessage(message: PostedMessage): void {
+    if (this.#state.kind === 'open') this.#post(this.#state.session, message);
+    else if (message.kind !== 'request' || this.#answersPing(message)) return;
+    else if (message.message.method === 'initialize') this.#open(message.message);
+    else this.refuse(fault('session.missing', 'send initialize first'), message.message.id);
   }
 
   #open(request: JsonRpcRequest): void {
@@ -212,14 +230,14 @@ export class DuplexClient {
       this.refuse(tooFast, request.id);
       return;
     }
-    this.#state = { kind: 'opening', waiting: [], waitingBytes: 0, measured: this.#measure(request) };
+    this.#state = { kind: 'opening', waiting: [], waitingCount: 0, waitingBytes: 0, measured: this.#measure(request) };
     door.open({ kind: 'open', caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
       if (reply.kind !== 'opened') rate.giveBack(address);
-      this.#opened(reply, request.id);
+      this.#opened(reply, request);
     }));
   }
 
-  #opened(reply: OpenReply, id: JsonRpcId): void {
+  #opened(reply: OpenReply, { id, params }: JsonRpcRequest): void {
     const { caller, write } = this.#options;
     const isGone = this.#state.kind !== 'opening';
     const { waiting, measured } = this.#state.kind === 'opening' ? this.#state : { waiting: [], measured: undefined };
@@ -230,7 +248,7 @@ export class DuplexClient {
       else this.refuse(reply.fault, id);
     } else {
       const session = addressOf(reply.session, reply.worker);
-      this.#state = { kind: 'open', session };
+      this.#state = { kind: 'open', session, revision: negotiateRevision(String(params?.['protocolVersion'])) };
       if (isGone) {
         void this.end();
         return;
@@ -238,7 +256,7 @@ export class DuplexClient {
       write(reply.text);
       this.#send(session, { kind: 'attach', caller, stream: nextPushId(), after: undefined }, undefined);
     }
-    for (const message of waiting) this.#receiveMessage(message, 0);
+    for (const parsed of waiting) this.#receive(parsed, 0);
   }
 
   #post(session: SessionAddress, message: PostedMessage): void {

@@ -3,9 +3,9 @@
  * ids, over Streamable HTTP. The gateway it joins does the rest.
  */
 import type { Readable, Writable } from 'node:stream';
-import { readLines } from '@omnibus/edge';
+import { parseMessage, readLines } from '@omnibus/edge';
 import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { claimedRevision, classify, defaultLimits, errorText, fault, idKey, isJsonRpcId, isLegacyRevision, isObject, printable, readJson, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
+import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -31,8 +31,13 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   };
   const write = (message: unknown): void => writeText(JSON.stringify(message));
   const refuse = (id: JsonRpcId, problem: string): void => writeText(errorText(id, toErrorObject(fault('gateway.unavailable', problem))));
-  const refuseMessage = (gatewayFault: GatewayFault, id?: JsonRpcId): void => writeText(errorText(id, toErrorObject(gatewayFault)));
   let initializeId: JsonRpcId | undefined;
+  /** Of the session, once it has one. */
+  let revision: LegacyRevision | undefined;
+  const refuseMessage = (gatewayFault: GatewayFault, id?: JsonRpcId): void => {
+    const hasNull = id === undefined && revision !== undefined && !featuresOf(revision).idlessErrors;
+    writeText(errorText(hasNull ? null : id, toErrorObject(gatewayFault)));
+  };
   /** What tools want repeated in headers, as far as the client has listed them (2026-07-28). */
   const schemas = new Map<string, JsonObject>();
   const listIds = new Set<string | number>();
@@ -46,10 +51,11 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   };
   const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, openTimeoutMs, child: undefined }, {
     message: (value) => {
-      if (isObject(value) && value['id'] === initializeId && isObject(value['result'])) {
-        const revision = value['result']['protocolVersion'];
-        if (isLegacyRevision(revision)) {
-          transport.agreed(revision);
+      if (isObject(value) && initializeId !== undefined && isSameId(value['id'], initializeId) && isObject(value['result'])) {
+        const { protocolVersion } = value['result'];
+        if (isLegacyRevision(protocolVersion)) {
+          revision = protocolVersion;
+          transport.agreed(protocolVersion);
           transport.initialized();
         }
       }
@@ -65,32 +71,52 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
   const forward = (message: JsonRpcMessage): void => {
     if (!('method' in message) || !('id' in message)) {
       const cancelled = 'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
-      if (initializeId === undefined && isJsonRpcId(cancelled)) transport.abandon(cancelled); // Without a session, closing the response cancels.
-      else transport.send(message);
+      if (initializeId !== undefined) transport.send(message);
+      // Without a session, closing the response cancels; with one, nothing follows what was cancelled.
+      if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId))) transport.abandon(cancelled);
       return;
     }
     if (message.method === 'initialize') initializeId = message.id;
     if (claimedRevision(message.params) === undefined) {
+      if (initializeId === undefined) {
+        // Over HTTP there is no session to ask it in; ping may come first (lifecycle, Initialization).
+        if (message.method === 'ping') writeText(resultText(message.id, '{}'));
+        else refuseMessage(fault('session.missing', 'send initialize first'), message.id);
+        return;
+      }
       transport.request(message);
       return;
     }
     if (message.method === 'tools/list') listIds.add(idKey(message.id));
     transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
+  /** Entry by entry, where the revision has batches at all: answers come as they are there. */
+  const forwardBatch = (messages: readonly JsonRpcMessage[], refusals: readonly string[]): void => {
+    for (const refusal of refusals) writeText(refusal);
+    const isTaken = (revision === undefined || featuresOf(revision).batching) && messages.every((message) => !('params' in message) || claimedRevision(message.params) === undefined);
+    if (isTaken) {
+      for (const message of messages) forward(message);
+      return;
+    }
+    const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
+    for (const id of ids) refuseMessage(fault('batch.unsupported'), id);
+    if (ids.length + refusals.length === 0) refuseMessage(fault('batch.unsupported'));
+  };
   const { maxBodyBytes } = defaultLimits;
   await readLines(input, {
     maxBytes: maxBodyBytes,
     tooLong: () => refuseMessage(fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes })),
     line: (bytes) => {
-      const read = readJson(bytes, maxBodyBytes, defaultLimits);
-      if (read.kind === 'refused') {
-        refuseMessage(fault(read.reason, read.problem));
-        return;
-      }
-      for (const item of Array.isArray(read.value) ? (read.value as unknown[]) : [read.value]) {
-        const classified = classify(item);
-        if (classified.kind === 'invalid') refuseMessage(fault('message.invalid', classified.problem), classified.id);
-        else forward(classified.message);
+      const parsed = parseMessage(bytes, defaultLimits);
+      switch (parsed.kind) {
+        case 'refused':
+          refuseMessage(parsed.fault, parsed.id);
+          return;
+        case 'single':
+          forward(parsed.message.message);
+          return;
+        case 'batch':
+          forwardBatch(parsed.messages.map(({ message }) => message), parsed.refusals ?? []);
       }
     },
   });

@@ -7,7 +7,7 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { classify, featuresOf, isLegacyRevision, idKey, isJsonRpcId, isObject, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { classify, featuresOf, isLegacyRevision, idKey, isJsonRpcId, isObject, isSameId, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
@@ -101,7 +101,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   abandon(id: JsonRpcId): void {
-    const open = this.#open.toArray().find((each) => each.id === id);
+    const open = this.#open.toArray().find((each) => isSameId(each.id, id));
     if (open === undefined) return;
     this.#take(open);
     open.reader?.abort();
@@ -174,7 +174,7 @@ export class StreamableHttpTransport implements Transport {
       },
       otherEvent: () => undefined,
       invalid: (problem, answered, question) => {
-        if (answered === id) {
+        if (isSameId(answered, id)) {
           this.#fail(open, { kind: 'invalid', problem });
           return;
         }
@@ -208,7 +208,7 @@ export class StreamableHttpTransport implements Transport {
     if (!isObject(value)) return;
     if ('method' in value) {
       if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions) this.#questions.set(idKey(value['id']), open);
-    } else if (value['id'] === open.id || isNamelessError(value)) this.#take(open);
+    } else if (isSameId(value['id'], open.id) || isNamelessError(value)) this.#take(open);
   }
 
   #ended(open: OpenRequest, response: EndedResponse): void {
@@ -303,5 +303,5 @@ function errorIn(body: string, id: JsonRpcId, limits: HttpOptions['limits']): { 
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
   const classified = classify(read.value);
-  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === undefined || classified.message.id === id } : {};
+  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === undefined || isSameId(classified.message.id, id) } : {};
 }
