@@ -3,12 +3,12 @@ import { expect } from 'vitest';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newSessionId, newWorkerId, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
+import { latestLegacyRevision, newSessionId, newWorkerId, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
 import { RequestMeter } from './request-meter.ts';
 
-export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
+export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
 
 export function configOf(text: string): Config {
   const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
@@ -49,7 +49,7 @@ export class EdgeUnderTest implements AsyncDisposable {
   }
 
   /** Begins a session. @returns the headers of its requests. */
-  async open(revision = '2025-11-25'): Promise<Readonly<Record<string, string>>> {
+  async open(revision: string = latestLegacyRevision): Promise<Readonly<Record<string, string>>> {
     const response = await this.post(initialize);
     await response.text();
     return { 'mcp-session-id': response.headers.get('mcp-session-id') as string, 'mcp-protocol-version': revision };
