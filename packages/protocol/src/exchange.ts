@@ -37,7 +37,7 @@ export interface ExchangeContext {
   readonly standsAlone: boolean;
   /** The least severe messages the client wants; undefined for none. */
   readonly logLevel: LogLevel | undefined;
-  /** The client asked for progress; tokens are each hop's own and do not travel. */
+  /** The client asked for progress; tokens are each hop's own and do not travel. The server is asked for it in any case. */
   readonly wantsProgress: boolean;
   /** The W3C `traceparent` of the session's span. */
   readonly trace?: string | undefined;
@@ -80,6 +80,8 @@ export interface ProgressEvent {
   readonly progress: JsonNumber;
   readonly total?: JsonNumber;
   readonly message?: string;
+  /** Members besides these, `_meta` among them. */
+  readonly more?: JsonObject;
 }
 
 /** How an exchange ends; nothing follows it. */
@@ -90,6 +92,8 @@ export type ExchangeOutcome =
 
 export type ExchangeEvent =
   | ProgressEvent
+  /** The server has reported progress that is not for the client: the call does not hang. */
+  | { readonly kind: 'alive' }
   /** What the session does with this server has a place: the server keeps state for it behind this worker's adapter. */
   | { readonly kind: 'bound'; readonly worker: WorkerId }
   | { readonly kind: 'log'; readonly params: JsonObject }

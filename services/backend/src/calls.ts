@@ -13,6 +13,7 @@ import {
   type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
+import { CallWords } from './call-words.ts';
 import type { CatalogKeeper } from './catalog-keeper.ts';
 import type { UpstreamConnection, Waiter } from './connection.ts';
 import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
@@ -21,7 +22,6 @@ import { outcomeUrlProblem } from './elicitation-url.ts';
 import type { Instances, Taken } from './instances.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
-import { RateLimit } from './rate-limit.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
 import type { Watching } from './watching.ts';
@@ -77,7 +77,7 @@ class Call extends Link {
   /** Undefined until it was sent. */
   running: Running | undefined;
   /** Undefined while its server has said nothing. */
-  logs: RateLimit | undefined;
+  words: CallWords | undefined;
 
   constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline, span: Span | undefined) {
     super();
@@ -90,8 +90,6 @@ class Call extends Link {
 
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
 const orphanGraceMs = 5_000;
-/** Log messages of one call that pass each second: many for a person, few for the bus. */
-const logsPerSecond = 1_000;
 
 export class Calls {
   readonly #options: CallsOptions;
@@ -243,8 +241,8 @@ export class Calls {
       session: context.session,
       task: typeof taskId === 'string' ? taskId : undefined,
       ...questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
-      progress: ({ token: _token, ...progress }) => call.reply({ kind: 'progress', ...progress }),
-      log: (entry) => this.#passLog(call, entry),
+      progress: (progress) => this.#wordsOf(call).progress(progress),
+      log: (entry) => this.#wordsOf(call).log(entry),
       settle: (outcome, requestId) => {
         if (this.#goesOn(call, attempt, outcome)) return;
         end(); // A2
@@ -258,10 +256,10 @@ export class Calls {
     call.running = { connection, id, end };
   }
 
-  #passLog(call: Call, params: JsonObject): void {
-    call.logs ??= new RateLimit(logsPerSecond);
-    if (call.logs.take()) call.reply({ kind: 'log', params });
-    else this.#options.dropped();
+  #wordsOf(call: Call): CallWords {
+    const { command: { context }, reply } = call;
+    call.words ??= new CallWords({ context, reply, dropped: this.#options.dropped });
+    return call.words;
   }
 
   /** A server of 2026-07-28 that wants something answers, and is asked again with it. @returns false when the answer is final. */
@@ -308,7 +306,7 @@ export class Calls {
   /** The client knows no tasks, but the tool is nothing else: it is called as one, and followed to its end. */
   #runAsTask(call: Call, { connection, params, end }: Attempt, ask: ReturnType<QuestionRelay['ofRound']>): void {
     const { method, context } = call.command;
-    const options = { ...context, wantsProgress: false, capabilities: withTaskExtension(context.capabilities) };
+    const options = { ...context, capabilities: withTaskExtension(context.capabilities) };
     const request = (asked: string, given: JsonObject): Promise<ExchangeOutcome> => connection.ask(asked, given, context.maxTimeMs, options);
     const isOver = (): boolean => !this.#calls.has(call);
     const finish = (outcome: ExchangeOutcome): void => {
@@ -317,9 +315,10 @@ export class Calls {
       this.#finish(call, outcome);
     };
     let steps = 0;
-    const progress = (message: string): void => {
+    const progress = (message: string | undefined): void => {
       steps += 1;
-      if (context.wantsProgress) call.reply({ kind: 'progress', progress: steps, message });
+      if (message === undefined) this.#wordsOf(call).signOfLife();
+      else this.#wordsOf(call).progress({ token: undefined, progress: steps, message });
     };
     void request(method, params).then((outcome) => {
       if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'task') finish(outcome);

@@ -11,7 +11,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, numberOf, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -65,24 +65,17 @@ export interface ConnectionOptions {
   readonly observer: ConnectionObserver;
 }
 
-/** What belongs to one request besides its parameters. */
-export interface RequestOptions extends RequestContext {
-  readonly wantsProgress: boolean;
-}
-
-const plainRequest: RequestOptions = { wantsProgress: false, capabilities: {}, logLevel: undefined };
+const plainRequest: RequestContext = { capabilities: {}, logLevel: undefined };
 /** Of a request that belongs to the meeting: sent before the connection is ready. */
-const greeting: RequestOptions = { ...plainRequest };
+const greeting: RequestContext = { ...plainRequest };
 
 interface PendingRequest {
   readonly method: string;
   readonly params: JsonObject;
-  readonly options: RequestOptions;
+  readonly options: RequestContext;
   readonly waiter: Waiter;
   /** Grows with each request of the connection; ids do not, since their slots are used again. */
   readonly order: number;
-  /** Greatest progress passed on: the value must increase (basic/utilities/progress). */
-  progress: number;
   /** `held`: not with the server now, to be sent when the connection is ready. */
   state: 'sent' | 'held' | 'resent';
 }
@@ -210,11 +203,11 @@ export class UpstreamConnection {
    * Sends a request.
    * @returns its id, for `cancel`.
    */
-  request(method: string, params: JsonObject, waiter: Waiter, options: RequestOptions): number {
+  request(method: string, params: JsonObject, waiter: Waiter, options: RequestContext): number {
     const isHandshake = method === 'initialize' || method === 'server/discover' || options === greeting;
     const isHeld = !this.isReady && !isHandshake;
     this.#requests += 1;
-    const pending: PendingRequest = { method, params, options, waiter, order: this.#requests, progress: -Infinity, state: isHeld ? 'held' : 'sent' };
+    const pending: PendingRequest = { method, params, options, waiter, order: this.#requests, state: isHeld ? 'held' : 'sent' };
     this.#user.use(waiter.session);
     const id = this.#pending.add(pending);
     if (this.#transport === undefined || !(this.isOpen || isHandshake)) this.#settle(id, { kind: 'fault', fault: this.#unavailable() });
@@ -223,8 +216,9 @@ export class UpstreamConnection {
   }
 
   /** In the words of the server's era, which is known by the time a request is sent. */
-  #send(id: number, { method, params, options }: PendingRequest): void {
-    const progressToken = options.wantsProgress ? id : undefined;
+  #send(id: number, { method, params, options, waiter }: PendingRequest): void {
+    // Whoever made the call, its server's progress says that it does not hang. For requests of the gateway's own there is no need.
+    const progressToken = waiter.session === undefined ? undefined : id;
     if (!this.#isModern && method !== 'server/discover') {
       this.#transport?.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) });
       return;
@@ -452,13 +446,8 @@ export class UpstreamConnection {
         const progress = readProgress(params);
         const pending = typeof progress?.token === 'number' ? this.#pending.get(progress.token) : undefined;
         if (pending === undefined && progress !== undefined && this.#options.observer.strayProgress(progress)) return;
-        const reached = numberOf(progress?.progress) ?? -Infinity;
-        if (progress === undefined || pending === undefined || reached <= pending.progress) {
-          this.#options.metrics.dropped('upstream_late');
-          return;
-        }
-        pending.progress = reached;
-        pending.waiter.progress(progress);
+        if (progress === undefined || pending === undefined) this.#options.metrics.dropped('upstream_late');
+        else pending.waiter.progress(progress);
         return;
       }
       case 'notifications/message': {

@@ -75,7 +75,7 @@ async function connect() {
       ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
-    return connection.request('tools/call', { name }, waiter, { wantsProgress: false, capabilities: {}, logLevel: undefined });
+    return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
   };
   return { connection, transport, asked, logged, settled, begin };
 }

@@ -73,7 +73,7 @@ export class ServerWords {
     const { bus, server, tasks } = this.#options;
     const task = tasks.byToken(connection, token);
     if (task === undefined) return false;
-    bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
     return true;
   }
 

@@ -115,9 +115,9 @@ export class Tasks {
   }
 
   /** The task whose progress a token stands for. */
-  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly session: SessionKey } | undefined {
+  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly session: SessionKey; readonly wantsProgress: boolean } | undefined {
     const owner = this.#known.find((each) => each.connection === connection && each.requestId === token);
-    return owner === undefined ? undefined : { taskId: owner.taskId, session: owner.context.session };
+    return owner === undefined ? undefined : { taskId: owner.taskId, session: owner.context.session, wantsProgress: owner.context.wantsProgress };
   }
 
   /** Whether a task still runs over the connection. */

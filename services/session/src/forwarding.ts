@@ -169,7 +169,11 @@ export class Forwarding<Stream extends CallStream> {
 
   /** Progress of a task whose call was answered already. */
   taskProgressed(server: ServerName, taskId: string, event: ProgressEvent): void {
-    this.#taskProgress.get(`${server} ${taskId}`)?.(event);
+    this.#taskProgress.get(`${server} ${taskId}`)?.(this.#publicProgress(server, event, undefined));
+  }
+
+  #publicProgress(server: ServerName, event: ProgressEvent, taskOwner: SessionKey | undefined): ProgressEvent {
+    return event.more === undefined ? event : { ...event, more: this.#tasks.of(taskOwner).publicMention(server, event.more) };
   }
 
   /** A task of a server as the client knows it. */
@@ -442,7 +446,7 @@ export class Forwarding<Stream extends CallStream> {
       bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
-        if (progressToken !== undefined) this.#tellProgress(progressToken, event, stream); // S1
+        if (progressToken !== undefined) this.#tellProgress(progressToken, this.#publicProgress(server, event, taskOwner), stream); // S1
       },
       lost: (outcome) => this.#host.metrics.lost(server, outcome),
       bound: (worker) => {

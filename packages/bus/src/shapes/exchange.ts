@@ -10,11 +10,12 @@ const context = fields<ExchangeContext>({
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag) } });
 
 const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });
-const progress = { progress: number, total: optional(number), message: optional(text) };
+const progress = { progress: number, total: optional(number), message: optional(text), more: optional(object) };
 const inputMethod: Predicate = (value) => typeof value === 'string' && isInputMethod(value);
 
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   progress,
+  alive: {},
   bound: { worker: token },
   log: { params: object },
   input: { input: count, method: inputMethod, params: object, movedFrom: optional(token) },

@@ -1,12 +1,13 @@
 /** What belongs to a call, in the words every revision has for it. */
 import { notificationText, type ExchangeEvent, type JsonObject, type JsonRpcErrorObject, type JsonRpcId } from '@omnibus/protocol';
 
-export function progressText(token: JsonRpcId, { progress, total, message }: Extract<ExchangeEvent, { kind: 'progress' }>): string {
+export function progressText(token: JsonRpcId, { progress, total, message, more }: Extract<ExchangeEvent, { kind: 'progress' }>): string {
   return notificationText('notifications/progress', {
     progressToken: token,
     progress,
     ...(total === undefined ? {} : { total }),
     ...(message === undefined ? {} : { message }),
+    ...more,
   });
 }
 

@@ -105,6 +105,17 @@ describe('an exchange', () => {
     expect(reasons()).toEqual(['upstream.timeout', 'upstream.timeout']);
   });
 
+  it('is kept alive by progress that is not for the client, who hears nothing of it, up to its time in all', async () => {
+    const { say } = await begin();
+    for (let sign = 1; sign < 8; sign += 1) {
+      await pass(700);
+      await say({ kind: 'alive' });
+    }
+    expect([said, reasons()]).toEqual([[], []]);
+    await pass(400);
+    expect(reasons()).toEqual(['upstream.timeout']);
+  });
+
   it('does not age while a client is asked, and each question has a time of its own', async () => {
     const { exchange, say } = await begin();
     await pass(900);

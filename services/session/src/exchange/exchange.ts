@@ -256,6 +256,9 @@ export class Exchange extends Link {
         if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
         this.#observer.progress(event);
         return;
+      case 'alive':
+        if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
+        return;
       case 'bound':
         this.sentTo = event.worker;
         this.#observer.bound(event.worker);

@@ -15,7 +15,8 @@ export interface TaskDriveOptions {
   readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
   /** The call was cancelled, or has ended otherwise. */
   readonly isOver: () => boolean;
-  readonly progress: (message: string) => void;
+  /** The task is being worked on. @param message what it says of itself. */
+  readonly progress: (message: string | undefined) => void;
   readonly finish: (outcome: ExchangeOutcome) => void;
 }
 
@@ -51,7 +52,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
     else if (status === 'failed' && isObject(error)) finish({ kind: 'error', error: error as unknown as JsonRpcErrorObject });
     else if (status === 'completed' || status === 'failed' || status === 'cancelled') finish({ kind: 'error', error: { code: -32_603, message: `the task ended ${status}${typeof statusMessage === 'string' ? `: ${statusMessage}` : ''}` } });
     else {
-      if (typeof statusMessage === 'string') progress(statusMessage);
+      progress(typeof statusMessage === 'string' ? statusMessage : undefined);
       if (isObject(inputRequests)) askAll(inputRequests);
       poll(outcome.result);
     }

@@ -1,0 +1,55 @@
+/**
+ * What a server says of one call before it answers, as far as its session is to hear of it. Made with the first word, so a call whose
+ * server only answers pays nothing.
+ */
+import { numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject } from '@omnibus/protocol';
+import type { Progress } from './dialect/legacy/messages.ts';
+import { RateLimit } from './rate-limit.ts';
+
+export interface CallWordsOptions {
+  readonly context: ExchangeContext;
+  readonly reply: (event: ExchangeEvent) => void;
+  /** A message is passed to nobody, because there are too many. */
+  readonly dropped: () => void;
+}
+
+/** Log messages of one call that pass each second: many for a person, few for the bus. */
+const logsPerSecond = 1_000;
+/** Signs of life pass no more often: far shorter than any time limit, and few for the bus however much a server reports. */
+const signsMs = 50;
+
+export class CallWords {
+  readonly #options: CallWordsOptions;
+  /** Greatest progress passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
+  #reached = -Infinity;
+  #signAt = -Infinity;
+  #logs: RateLimit | undefined;
+
+  constructor(options: CallWordsOptions) {
+    this.#options = options;
+  }
+
+  progress({ token: _token, ...progress }: Progress): void {
+    const reached = numberOf(progress.progress) ?? -Infinity;
+    if (this.#options.context.wantsProgress && reached > this.#reached) {
+      this.#reached = reached;
+      this.#options.reply({ kind: 'progress', ...progress });
+    } else {
+      this.signOfLife();
+    }
+  }
+
+  /** The server works on the call; the client is not told. */
+  signOfLife(): void {
+    const now = performance.now();
+    if (now - this.#signAt < signsMs) return;
+    this.#signAt = now;
+    this.#options.reply({ kind: 'alive' });
+  }
+
+  log(params: JsonObject): void {
+    this.#logs ??= new RateLimit(logsPerSecond);
+    if (this.#logs.take()) this.#options.reply({ kind: 'log', params });
+    else this.#options.dropped();
+  }
+}

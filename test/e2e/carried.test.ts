@@ -1,0 +1,69 @@
+/** What a message carries from one side to the other, whichever era either speaks: progress, limits, what no revision knows, logs. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '@omnibus/protocol';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
+import { Speaker, type SayArguments } from '../support/speaker.ts';
+
+const progress = (value: number, more: JsonObject = {}): JsonObject => ({ method: 'notifications/progress', params: { progressToken: '$token', progress: value, ...more } });
+const saidBy = (method: string, { messages }: Answer): (JsonObject | undefined)[] => messages.filter((message) => message.method === method).map(({ params }) => params);
+const metaOf = (message: Message | undefined): JsonObject => (message?.params?.['_meta'] ?? {}) as JsonObject;
+
+/** A client of either era that calls tools of either server. */
+interface Caller {
+  say(server: string, args: SayArguments, meta?: JsonObject, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+}
+
+const servers = ['old', 'new'] as const;
+
+describe('what a message carries', () => {
+  const speakers = new Map<string, Speaker>();
+  const callers = new Map<string, Caller>();
+  let gateway: GatewayUnderTest;
+  let client: RawClient;
+
+  const speaker = (name: string): Speaker => speakers.get(name) as Speaker;
+  const caller = (name: string): Caller => callers.get(name) as Caller;
+
+  beforeAll(async () => {
+    for (const name of servers) {
+      speakers.set(name, await Speaker.start({ isModern: name === 'new', capabilities: { logging: {} } }));
+    }
+    gateway = await startGateway('embedded', {
+      mcpServers: Object.fromEntries(servers.map((name) => [name, { url: speaker(name).url, timeout: '400ms', maxTime: '5s' }])),
+    });
+    client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.length === 4);
+    const modern = new ModernClient(gateway.url, {});
+    callers.set('2025-11-25', {
+      say: (server, args, meta, headers) => client.post({ jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) } }, headers),
+    });
+    callers.set('2026-07-28', {
+      say: (server, args, meta, headers) => modern.request('tools/call', { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, headers),
+    });
+  });
+
+  afterAll(async () => {
+    client[Symbol.dispose]();
+    await gateway[Symbol.asyncDispose]();
+    for (const each of speakers.values()) await each[Symbol.asyncDispose]();
+  });
+
+  const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));
+
+  describe.each(pairs)('of a client of %s and the %s server', (era, server) => {
+    it('progress comes with its _meta and with members that no revision knows', async () => {
+      const more = { total: 3, message: 'one of three', _meta: { 'example.com/step': { at: 1 } }, etaSeconds: 7 };
+      const answer = await caller(era).say(server, { messages: [progress(1, more)] }, { progressToken: 'mine' });
+      expect(saidBy('notifications/progress', answer)).toEqual([{ progressToken: 'mine', progress: 1, ...more }]);
+    });
+
+    it('progress keeps a call alive although the client asked for none, and the client hears nothing of it', async () => {
+      const answer = await caller(era).say(server, { messages: [1, 2, 3, 4, 5, 6].map((value) => progress(value)), everyMs: 150, result: { content: [{ type: 'text', text: 'at last' }] } });
+      expect(answer.last.result?.['content']).toEqual([{ type: 'text', text: 'at last' }]);
+      expect(saidBy('notifications/progress', answer)).toEqual([]);
+      expect(metaOf(speaker(server).latest('tools/call'))['progressToken']).toBeTypeOf('number');
+    });
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * A server of either era that says on the stream of a call exactly what the call's arguments tell it to, so that a test can send one
+ * message through the gateway and look at the other end. It keeps what it hears.
+ */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
+import type { Message } from './raw-client.ts';
+
+export interface SpeakerOptions {
+  readonly isModern?: boolean;
+  readonly capabilities?: JsonObject;
+  readonly prompts?: readonly JsonObject[];
+  /** The result of a method that is none of any revision; undefined: the server does not know it either. */
+  readonly custom?: (method: string, params: JsonObject) => JsonObject | undefined;
+}
+
+const modernRevision = '2026-07-28';
+
+/** Of the tool `say`: what it says before its result, each with the call's progress token in place of `$token`, and how long it waits after each. */
+export interface SayArguments extends JsonObject {
+  readonly messages?: readonly JsonObject[];
+  readonly everyMs?: number;
+  readonly result?: JsonObject;
+  /** It never answers. */
+  readonly holds?: boolean;
+}
+
+export class Speaker {
+  /** Requests, notifications and answers, in the order of arrival. */
+  readonly heard = new Heard<Message>();
+  /** Streams of calls that their reader closed. */
+  readonly closed = new Heard<JsonRpcId>();
+  readonly #options: SpeakerOptions;
+  readonly #server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (request.method === 'POST') this.#hear(JSON.parse(Buffer.concat(chunks).toString()) as Message, response);
+      else this.#stand(request.method === 'GET', response);
+    });
+  });
+  readonly #standing = new Set<ServerResponse>();
+
+  private constructor(options: SpeakerOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: SpeakerOptions = {}): Promise<Speaker> {
+    const speaker = new Speaker(options);
+    speaker.#server.listen(0, '127.0.0.1');
+    await once(speaker.#server, 'listening');
+    return speaker;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /** The latest message of a method. */
+  latest(method: string): Message | undefined {
+    return this.heard.values.findLast((message) => message.method === method);
+  }
+
+  /** Says something on every standing stream. */
+  announce(message: JsonObject): void {
+    for (const response of this.#standing) write(response, message);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #stand(isGet: boolean, response: ServerResponse): void {
+    if (!isGet || this.#options.isModern === true) {
+      response.writeHead(405).end();
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    this.#standing.add(response);
+    response.once('close', () => this.#standing.delete(response));
+  }
+
+  #hear(message: Message, response: ServerResponse): void {
+    const { isModern = false, capabilities = {}, prompts, custom } = this.#options;
+    const { id, method, params = {} } = message;
+    this.heard.add(message);
+    if (id === undefined || method === undefined) {
+      response.writeHead(202).end();
+      return;
+    }
+    const answer = (result: JsonObject): void => reply(response, { id, result: isModern ? { resultType: 'complete', ...result } : result });
+    const offered = { tools: {}, ...(prompts === undefined ? {} : { prompts: {} }), ...capabilities };
+    if (method === 'initialize' && !isModern) answer({ protocolVersion: '2025-11-25', capabilities: offered, serverInfo: { name: 'speaker', version: '1' } });
+    else if (method === 'server/discover' && isModern) answer({ supportedVersions: [modernRevision], capabilities: offered, ttlMs: 0, cacheScope: 'private' });
+    else if (method === 'tools/list') answer({ tools: ['say', 'other'].map((name) => ({ name, inputSchema: { type: 'object' } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    else if (method === 'prompts/list') answer({ prompts, ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    else if (method === 'prompts/get') answer({ messages: [] });
+    else if (method === 'ping' && !isModern) answer({});
+    else if (method === 'tools/call' || method === 'subscriptions/listen') void this.#say(id, params, response);
+    else {
+      const result = custom?.(method, params);
+      if (result === undefined) reply(response, { id, error: { code: -32_601, message: `no ${method} here` } }, isModern ? 404 : 200);
+      else answer(result);
+    }
+  }
+
+  async #say(id: JsonRpcId, { arguments: given, _meta }: JsonObject, response: ServerResponse): Promise<void> {
+    const { messages = [], everyMs, result = { content: [] }, holds = false } = (given ?? { holds: true }) as SayArguments;
+    const token = JSON.stringify((_meta as JsonObject | undefined)?.['progressToken'] ?? null);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    response.once('close', () => {
+      if (!response.writableFinished) this.closed.add(id);
+    });
+    for (const message of messages) {
+      write(response, JSON.parse(JSON.stringify(message).replaceAll('"$token"', token)) as JsonObject);
+      if (everyMs !== undefined) await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+    if (holds) return;
+    write(response, { id, result: this.#options.isModern === true ? { resultType: 'complete', ...result } : result });
+    response.end();
+  }
+}
+
+function reply(response: ServerResponse, message: JsonObject, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', ...message }));
+}
+
+function write(response: ServerResponse, message: JsonObject): void {
+  if (!response.writableEnded) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+}
