@@ -1,8 +1,14 @@
 /** What a message carries from one side to the other, whichever era either speaks: progress, limits, what no revision knows, logs. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
+import { root } from '../support/processes.ts';
+import { SocketClient } from '../support/socket-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { Speaker, type SayArguments } from '../support/speaker.ts';
 
@@ -24,6 +30,7 @@ describe('what a message carries', () => {
   let client: RawClient;
 
   const speaker = (name: string): Speaker => speakers.get(name) as Speaker;
+  const socketUrl = (): string => gateway.url.replace(/^http(.*)\/mcp$/, 'ws$1/ws');
   const caller = (name: string): Caller => callers.get(name) as Caller;
 
   beforeAll(async () => {
@@ -50,6 +57,19 @@ describe('what a message carries', () => {
     for (const each of speakers.values()) await each[Symbol.asyncDispose]();
   });
 
+  it('the WebSocket client of the documentation is one', async () => {
+    const page = await readFile(join(root, 'docs/clients.md'), 'utf8');
+    const [, example] = /```js\n(.*?)```/s.exec(page) as unknown as [string, string];
+    const { stdout } = await promisify(execFile)(process.execPath, ['--eval', example.replace('ws://127.0.0.1:7300/ws', socketUrl())]);
+    expect(stdout).toContain('old__say');
+  });
+
+  it('a client on a WebSocket brings its limit in _meta', async () => {
+    using socket = await SocketClient.open(socketUrl());
+    const { error } = await socket.request('tools/call', { name: 'old__say', arguments: { holds: true }, _meta: { 'dev.omnibus/timeoutMs': 60 } });
+    expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 60 } });
+  });
+
   const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));
 
   describe.each(pairs)('of a client of %s and the %s server', (era, server) => {
@@ -64,6 +84,23 @@ describe('what a message carries', () => {
       expect(answer.last.result?.['content']).toEqual([{ type: 'text', text: 'at last' }]);
       expect(saidBy('notifications/progress', answer)).toEqual([]);
       expect(metaOf(speaker(server).latest('tools/call'))['progressToken']).toBeTypeOf('number');
+    });
+
+    it.each([['_meta', { 'dev.omnibus/timeoutMs': 120, 'example.com/kept': 1 }, {}], ['a header', { 'example.com/kept': 1 }, { 'omnibus-timeout-ms': '120' }]])(
+      'a time limit of its own that a client brings in %s ends its call at the server too, which is not told of it', async (_where, meta, headers) => {
+        const { last: { error } } = await caller(era).say(server, { holds: true, messages: [progress(1)] }, meta, headers);
+        expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 120, server } });
+        expect(Object.keys(metaOf(speaker(server).latest('tools/call')))).not.toContain('dev.omnibus/timeoutMs');
+        expect(metaOf(speaker(server).latest('tools/call'))['example.com/kept']).toBe(1);
+        await (server === 'new' ? speaker(server).closed.until(1) : speaker(server).heard.untilSome(({ method }) => method === 'notifications/cancelled'));
+      });
+
+    it('a limit beyond that of the server is the server\'s, and one that is no number of milliseconds is refused', async () => {
+      expect((await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });
+      const bad = [0, -1, 1.5, '100', null, {}].map((limit) => caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': limit }));
+      const badHeaders = ['soon', '0', '1.5', '100, 200', ''].map((limit) => caller(era).say(server, {}, {}, { 'omnibus-timeout-ms': limit }));
+      for (const answer of await Promise.all([...bad, ...badHeaders])) expect(answer.last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
+      expect((await caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': 5_000 }, { 'omnibus-timeout-ms': '3000' })).last.result?.['content']).toEqual([]);
     });
   });
 });

@@ -70,6 +70,7 @@ export const errorTable = {
   'upstream.connections': row(-32603, 200, 'same', 'The caller needs a connection of its own to the server, and as many as maxConnections of the server, limits.maxCallerConnections or limits.maxCallerPrograms allow are in use. The request was not executed.'),
   'upstream.lost': row(-32603, 200, 'unknown-outcome', 'The connection to the server broke while it worked on the request.'),
   'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
+  'request.timeout': row(-32603, 200, 'unknown-outcome', 'The time limit that the client itself brought for the request has passed.'),
   'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not MCP.'),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
   'input.unattributed': row(-32603, 200, 'never', 'A server asked something of a client, and nothing tells of which. Set `isolation: session` for the server, or make the call again.'),

@@ -11,6 +11,7 @@ export type { ReadJson, Unreadable } from './read-json.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, presenceMs, streamAfterMs } from './limits.ts';
+export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
 export type { Limits } from './limits.ts';

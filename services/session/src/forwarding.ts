@@ -8,7 +8,7 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, paramsProblem, printable, skillsExtension, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, ownLimitKey, paramsProblem, printable, readOwnLimit, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -72,9 +72,17 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly method: ExchangeMethod;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
+  /** How long its client waits. */
+  readonly own: OwnLimit | undefined;
   readonly wrapsOutput?: boolean;
   /** Of a request about a task: who created it. */
   readonly taskOwner?: SessionKey;
+}
+
+/** A time limit of the client's own, for all that its request takes. */
+interface OwnLimit {
+  readonly limitMs: number;
+  readonly beganAt: number;
 }
 
 /** One server such a request goes to, and as what. */
@@ -202,9 +210,18 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     const given = withoutNullArguments(params ?? {});
+    const limitMs = readOwnLimit(given);
+    if (typeof limitMs === 'object') {
+      this.#refuse(stream, id, 'params.invalid', limitMs.problem);
+      return;
+    }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
-    const call: ForwardedCall<Stream> = { stream, id, method, view, progressToken: isJsonRpcId(progressToken) ? progressToken : undefined };
-    const sent = withoutToken(given);
+    const call: ForwardedCall<Stream> = {
+      stream, id, method, view,
+      progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
+      own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
+    };
+    const sent = withoutOwnMeta(given);
     switch (method) {
       case 'tools/call':
         this.#callTool(call, sent);
@@ -442,7 +459,7 @@ export class Forwarding<Stream extends CallStream> {
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call.method, server, tool), context: { ...this.#context(progressToken !== undefined), ...(taskOwner === undefined ? {} : { taskOwner }), ...traceOf(span?.traceparent ?? stream.trace) },
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...(taskOwner === undefined ? {} : { taskOwner }), ...traceOf(span?.traceparent ?? stream.trace) },
       bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
@@ -494,9 +511,10 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Fetching a task's result takes as long as the task. */
-  #limits(method: ExchangeMethod, server: ServerName, tool: string | undefined): TimeLimits {
-    const limits = this.#host.timeLimits(server, tool);
-    return method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits;
+  #limits({ method, own }: ForwardedCall<Stream>, server: ServerName, tool: string | undefined): TimeLimits {
+    const usual = this.#host.timeLimits(server, tool);
+    const limits = method === 'tasks/result' ? { ...usual, callMs: usual.taskMs, maxMs: usual.taskMs } : usual;
+    return own === undefined ? limits : { ...limits, own: { limitMs: own.limitMs, leftMs: Math.max(1, own.beganAt + own.limitMs - performance.now()) } };
   }
 
   #answer({ stream, id, method, view, taskOwner, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
@@ -541,11 +559,11 @@ function withoutNullArguments(params: JsonObject): JsonObject {
   return rest;
 }
 
-/** The parameters without this hop's progress token: each hop has its own. */
-function withoutToken(params: JsonObject): JsonObject {
+/** The parameters without what is said to the gateway: each hop has its own progress token, and limits are kept here. */
+function withoutOwnMeta(params: JsonObject): JsonObject {
   const meta = params['_meta'];
-  if (!isObject(meta) || !('progressToken' in meta)) return params;
-  const { progressToken: _token, ...rest } = meta;
+  if (!isObject(meta) || !('progressToken' in meta || ownLimitKey in meta)) return params;
+  const { progressToken: _token, [ownLimitKey]: _limit, ...rest } = meta;
   return { ...params, _meta: rest };
 }
 

@@ -5,7 +5,7 @@
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, isSessionId, newSessionId, sessionKey, type InboxPost, type StreamId } from '@omnibus/protocol';
+import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLimit, type InboxPost, type StreamId } from '@omnibus/protocol';
 import type { RequestMeter } from '../request-meter.ts';
 import { DuplexClient } from '../duplex-client.ts';
 import type { SessionDoor } from '../session-door.ts';
@@ -93,10 +93,10 @@ export class EventSourceEndpoint {
       return;
     }
     arrival.readBody((body) => {
-      const { caller } = arrival;
+      const { caller, request: { headers } } = arrival;
       const parsed = parseMessage(body, limits);
       if (parsed.kind === 'refused') arrival.refuse(parsed.fault, parsed.id);
-      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: parsed.message } : { kind: 'batch', caller, messages: parsed.messages, refusals: parsed.refusals });
+      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: withOwnLimit(parsed.message, headers[ownLimitHeader]) } : { kind: 'batch', caller, messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])), refusals: parsed.refusals });
     });
   }
 

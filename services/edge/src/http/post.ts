@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
 import {
-  fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, newRequestKey, requestStream,
+  fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
   type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from '../boundary.ts';
@@ -68,13 +68,15 @@ export class PostEndpoint {
         case 'refused':
           arrival.refuse(parsed.fault, parsed.id);
           return;
-        case 'single':
-          if (isModern(parsed.message, headers)) this.#receiveModern(arrival, accepted, parsed.message);
-          else this.#receiveSingle(arrival, accepted, parsed.message);
+        case 'single': {
+          const message = withOwnLimit(parsed.message, headers[ownLimitHeader]);
+          if (isModern(message, headers)) this.#receiveModern(arrival, accepted, message);
+          else this.#receiveSingle(arrival, accepted, message);
           return;
+        }
         case 'batch':
           if (parsed.messages.some((message) => isModern(message, headers))) arrival.refuse(fault('batch.unsupported'));
-          else this.#receiveBatch(arrival, accepted, parsed);
+          else this.#receiveBatch(arrival, accepted, { ...parsed, messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])) });
       }
     });
   }

@@ -39,6 +39,8 @@ export interface TimeLimits {
   readonly callMs: number;
   /** Milliseconds in all, less those in which the client was asked. */
   readonly maxMs: number;
+  /** What the client of this request gives it in all, and what is left of that. */
+  readonly own?: { readonly limitMs: number; readonly leftMs: number };
   /** Milliseconds a client has to answer a server's question. */
   readonly humanMs: number;
   /** Milliseconds a client may wait for the result of a task. */
@@ -104,10 +106,12 @@ export class Exchange extends Link {
     this.#watch = watch;
     this.#wheel = wheel;
     this.#metrics = metrics;
-    this.#endsAt = performance.now() + request.limits.maxMs;
+    const { callMs, maxMs, own } = request.limits;
+    const inAllMs = own === undefined ? maxMs : Math.min(maxMs, own.leftMs);
+    this.#endsAt = performance.now() + inAllMs;
     this.#request = request;
     this.#observer = observer;
-    this.#deadline = wheel.schedule(Math.min(request.limits.callMs, request.limits.maxMs), () => this.#expire());
+    this.#deadline = wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
     watch.add(this); // E4
     this.#sendTo(watch.route(request.server, request.bound));
   }
@@ -298,12 +302,14 @@ export class Exchange extends Link {
   }
 
   #expire(): void {
-    const { server, subject: [noun, name], limits, exchange } = this.#request;
-    this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', isTimeout: true });
+    const { server, subject: [noun, name], limits: { callMs, maxMs, own }, exchange } = this.#request;
     const isMax = performance.now() >= this.#endsAt;
-    const limitMs = isMax ? limits.maxMs : limits.callMs;
-    const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
-    this.#end('upstream.timeout', text, { server, limitMs });
+    const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
+    // That a client has little time says nothing of the server.
+    this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', ...(isOwn ? {} : { isTimeout: true }) });
+    const limitMs = isOwn ? own.limitMs : isMax ? maxMs : callMs;
+    const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${isOwn ? ', which is the limit of this request' : isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
+    this.#end(isOwn ? 'request.timeout' : 'upstream.timeout', text, { server, limitMs });
   }
 
   /** Settles it with a fault of the gateway's own. */
