@@ -52,6 +52,12 @@ it('check says what is good and everything that is wrong', async () => {
     `${bad}:1: lisen: unknown option; did you mean "listen"?`,
     `${bad}:3: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "nonsense"`,
   ]);
+  const twice = await configFile('bus: "nats://team:hunter2@127.0.0.1:1"\nnats: { token: other }\nmcpServers: {}\n');
+  for (const command of [['check', twice], ['serve', '-c', twice]]) {
+    const refused = await omnibus(...command);
+    expect(refused).toMatchObject({ status: 78, output: expect.stringContaining('two ways to log in') as string });
+    expect(refused.output).not.toContain('hunter2');
+  }
 });
 
 it('serve refuses what it cannot run with, in words', async () => {

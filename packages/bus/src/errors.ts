@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 
 /**
  * What can go wrong on a bus. `kind` decides; the text is for a person. `handler-failed`: whoever took the request failed over
- * it, so it may have been done. `lost`: a large message did not arrive whole.
+ * it, so it may have been done. `lost`: a large message did not arrive whole. `refused`: what the operator configured cannot be meant.
  */
-export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost';
+export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused';
 
 export class BusError extends Error {
   readonly kind: BusErrorKind;
@@ -39,6 +39,7 @@ export function gatewayFaultOf({ kind, incident }: BusError): GatewayFault | und
     case 'revision-conflict':
     case 'timeout':
     case 'overloaded':
+    case 'refused':
       return undefined;
   }
 }

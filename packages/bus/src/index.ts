@@ -9,3 +9,5 @@ export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { openNatsBus } from './nats/bus.ts';
+export { findLoginProblem } from './nats/login.ts';
+export type { NatsLogin } from './nats/login.ts';

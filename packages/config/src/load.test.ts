@@ -87,6 +87,14 @@ profiles:
     ]);
   });
 
+  it('shows no password or token of it', () => {
+    const problems = problemsOf('bus: "http://team:hunter2@nats:4222"\nnats: { password: { secret: hunter2 }, token: 4711 }\nmcpServers: { a: { url: "ftp://me:hunter2@host", env: { KEY: 4711 } } }').join('\n');
+    expect(problems).toContain('bus: expected "memory" or "nats://host:port", got "http://...@nats:4222"');
+    expect(problems).toContain('nats.token');
+    expect(problems).toContain('mcpServers.a.env.KEY');
+    expect(problems).not.toMatch(/hunter2|4711/);
+  });
+
   it('that is no YAML is refused with the line', () => {
     expect(problemsOf('mcpServers:\n  a: {')[0]).toMatch(/^omnibus\.yaml:\d+: not YAML or JSON: /);
   });

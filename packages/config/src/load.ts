@@ -83,7 +83,17 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: (path: Pat
     return;
   }
   const got = valueAt(value, path);
-  report(path, got === undefined || typeof got === 'object' ? issue.message : `${issue.message}, got ${JSON.stringify(got)}`);
+  report(path, got === undefined || typeof got === 'object' || isSecret(path) ? issue.message : `${issue.message}, got ${withoutLogin(JSON.stringify(got))}`);
+}
+
+/** Whether the option is one whose value is not shown to anybody. */
+function isSecret(path: Path): boolean {
+  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env)$/.test(step));
+}
+
+/** A user and a password may stand in an address. */
+function withoutLogin(text: string): string {
+  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@');
 }
 
 /** The option a mistyped key probably means. */

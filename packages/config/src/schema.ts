@@ -87,7 +87,20 @@ const shape = z.strictObject({
   listen: hostPort.default('127.0.0.1:7300').describe('Where clients connect. Only this machine unless you say otherwise.'),
   admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /healthz and /readyz are served.'),
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
-    .describe('What the parts of the gateway talk over: in one process, or NATS.'),
+    .describe('What the parts of the gateway talk over: in one process ("memory"), or NATS: "nats://host:port", several separated by commas, "tls://host:port" where nothing may be said in the clear.'),
+  nats: z.strictObject({
+    user: z.string().min(1).optional().describe('The user this process is at NATS; with `password`. One of user, token, NKey and credentials file, or none.'),
+    password: z.string().min(1).optional().describe('Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.'),
+    token: z.string().min(1).optional().describe('A token instead of a user. Secret.'),
+    nkeyFile: z.string().min(1).optional().describe('A file with the seed of an NKey. Read for each connection, so that it can be replaced without a restart.'),
+    credentialsFile: z.string().min(1).optional().describe('A credentials file with a JWT, as `nsc` writes it. Read for each connection.'),
+    tls: z.strictObject({
+      caFile: z.string().min(1).optional().describe('Certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.'),
+      certFile: z.string().min(1).optional().describe('The certificate this process shows, PEM; with `keyFile`.'),
+      keyFile: z.string().min(1).optional().describe('Its key, PEM.'),
+      handshakeFirst: z.boolean().optional().describe('TLS begins before NATS has said anything (`handshake_first` there).'),
+    }).optional().describe('TLS is used, and NATS without it is not talked to, when this is there or an address begins with tls://.'),
+  }).prefault({}).describe('How this process shows NATS who it is. All files are read again for each connection.'),
   prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: when an endpoint has more than one server.'),
   pageSize: count(1_000).describe('Entries of one page of a list.'),
   timeouts: z.strictObject({

@@ -1,8 +1,9 @@
 /** The whole program, top to bottom: which parts a role has, in which order they start and stop. */
-import { MemoryBus, openNatsBus, type Bus, type OnFault } from '@omnibus/bus';
+import type { Bus, OnFault } from '@omnibus/bus';
 import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import { Edge, RequestMeter } from '@omnibus/edge';
+import { openBus } from './open-bus.ts';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import { SessionWorker, type Sealer } from '@omnibus/session';
@@ -110,7 +111,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     busProblem = problem;
     log.warn({ problem, admin: admin?.address }, 'waiting for the bus');
   };
-  const opened = await openBus(config, { role, onFault, waiting });
+  const opened = await openBus(config, { role, baseFolder, onFault, waiting });
   bus = opened;
   busProblem = 'the bus is not connected';
   const stopMeasuring = measureBus(bus, wheel, metrics);
@@ -184,21 +185,6 @@ function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => v
   };
   again();
   return () => next?.cancel();
-}
-
-interface BusOptions {
-  /** Names the process in NATS' own monitoring. */
-  readonly role: string;
-  readonly onFault: OnFault;
-  /** Called now and then while there is no NATS. */
-  readonly waiting?: (problem: string) => void;
-  /** Default: waits for ever. */
-  readonly connectTimeoutMs?: number;
-}
-
-export function openBus(config: Config, { role, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
-  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
-  return openNatsBus({ servers: config.bus, clientName: `omnibus-${role}`, connectTimeoutMs, waiting }, onFault);
 }
 
 async function openAdmin({ admin, security: { allowedHosts = [] } }: Config, options: Pick<AdminOptions, 'metrics' | 'notReady' | 'status' | 'onFault'>): Promise<AdminServer> {

@@ -1,11 +1,16 @@
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { AuthorizationError, connect, TimeoutError, UserAuthenticationExpiredError, type NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
+import { loginOptions, parseNatsAddresses, type NatsLogin } from './login.ts';
 
 export interface NatsOptions {
-  /** `nats://host:port`, several separated by commas. */
+  /** `nats://host:port` or `tls://host:port`, several separated by commas; with `user:password@` or `token@` before the host. */
   readonly servers: string;
+  /** Left out where the addresses say all, or NATS asks for nothing. */
+  readonly login?: NatsLogin;
   /** Shown in NATS' own monitoring. */
   readonly clientName: string;
+  /** Subject under which answers come in, so that permissions can tell roles apart. Default: `_INBOX`. */
+  readonly inboxPrefix?: string;
   /** Milliseconds to wait for the first connection before giving up; Infinity for ever. */
   readonly connectTimeoutMs: number;
   /** Called now and then while there is none. */
@@ -14,21 +19,29 @@ export interface NatsOptions {
 
 const retryMs = 500;
 const sayMs = 5_000;
+/** Of one attempt: several ways to a NATS on another continent. */
+const attemptMs = 5_000;
 /** A connection that passes nothing on is found out within three of these. */
 const pingMs = 2_000;
 
 /**
- * Connects, waiting a while for a NATS that is still starting; later it reconnects for ever.
- * @throws {BusError} `timeout` naming the address when there is no NATS.
+ * Connects, waiting a while for a NATS that is still starting, or does not know us yet; later it reconnects for ever.
+ * @throws {BusError} `refused` for addresses or a login that cannot be meant; `timeout` naming the addresses, and never a secret, when
+ *   there is no NATS, it does not let us in, or cannot prove who it is.
  */
-export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
-  const giveUpAt = performance.now() + options.connectTimeoutMs;
+export async function connectNats({ servers: given, login = {}, clientName, inboxPrefix, connectTimeoutMs, waiting }: NatsOptions): Promise<NatsConnection> {
+  const addresses = parseNatsAddresses(given);
+  const options = loginOptions(addresses, login);
+  const giveUpAt = performance.now() + connectTimeoutMs;
   let saidAt = -Infinity;
   for (;;) {
     try {
       return await connect({
-        servers: options.servers.split(',').map((server) => server.trim()),
-        name: options.clientName,
+        ...options,
+        servers: [...addresses.servers],
+        name: clientName,
+        timeout: attemptMs,
+        ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
         maxReconnectAttempts: -1,
         reconnectTimeWait: 250,
         pingInterval: pingMs,
@@ -36,15 +49,39 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
         ignoreClusterUpdates: false,
       });
     } catch (error) {
-      const problem = `no NATS server answers at ${options.servers}: ${String(error)}`;
+      const problem = problemOf(addresses.servers.join(', '), error, options.tls !== undefined);
       if (performance.now() + retryMs >= giveUpAt) throw new BusError('timeout', problem, error);
       if (performance.now() - saidAt >= sayMs) {
         saidAt = performance.now();
-        options.waiting?.(problem);
+        waiting?.(problem);
       }
       await new Promise<void>((resume) => {
         setTimeout(resume, retryMs);
       });
     }
   }
+}
+
+/** Codes of Node's TLS for a certificate that does not prove what it should. */
+const distrusted = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH)/;
+
+function problemOf(servers: string, error: unknown, isTls: boolean): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError) return `NATS at ${servers} does not let this process in: ${reason}`;
+  if (/does not support 'tls'/.test(reason)) return `NATS at ${servers} offers no TLS, which its address or its settings here ask for`;
+  const code = codeOf(error);
+  if (code !== undefined && distrusted.test(code)) return `the certificate of NATS at ${servers} is not trusted (${code}): ${reason}`;
+  if (code === 'ENOENT' || code === 'EACCES') return `a file that the login at NATS needs cannot be read: ${reason}`;
+  // With TLS 1.3 a client learns of a certificate that it should have shown by a connection that ends.
+  const hint = isTls && error instanceof TimeoutError ? '; does it want a certificate of this process?' : '';
+  return `no NATS server answers at ${servers}: ${reason}${hint}`;
+}
+
+/** The library wraps some errors of Node. */
+function codeOf(error: unknown): string | undefined {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const { code } = each as NodeJS.ErrnoException;
+    if (typeof code === 'string') return code;
+  }
+  return undefined;
 }

@@ -43,6 +43,7 @@ export function failureKind(error: unknown): FailureKind {
     case 'closed':
     case 'revision-conflict':
     case 'timeout':
+    case 'refused':
     case 'handler-failed':
       return 'handler-failed';
   }

@@ -10,8 +10,8 @@ export interface NatsServer {
   /** `nats://127.0.0.1:port` */
   readonly url: string;
   kill(): Promise<void>;
-  /** Starts it again at the same address, with what it had stored. */
-  start(): Promise<void>;
+  /** Starts it again at the same address, with what it had stored. @param settings other ones, where it is a program. */
+  start(settings?: string): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -47,7 +47,8 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   return {
     url: `nats://127.0.0.1:${port}`,
     kill,
-    async start() {
+    async start(otherSettings) {
+      if (otherSettings !== undefined) await writeFile(file, otherSettings);
       child = await spawnAt(port);
     },
     async [Symbol.asyncDispose]() {

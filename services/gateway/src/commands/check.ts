@@ -1,4 +1,5 @@
 import { enabledServers } from '@omnibus/config';
+import { busProblem } from '../open-bus.ts';
 import { sharingWarning } from '../sharing.ts';
 import { exitConfig, readSettings } from './settings.ts';
 
@@ -7,6 +8,12 @@ export function check(file: string): void {
   const settings = readSettings(file, {});
   if ('problems' in settings) {
     process.stderr.write(`${settings.problems.join('\n')}\n`);
+    process.exitCode = exitConfig;
+    return;
+  }
+  const problem = busProblem(settings.config, settings.baseFolder);
+  if (problem !== undefined) {
+    process.stderr.write(`${file}: ${problem}\n`);
     process.exitCode = exitConfig;
     return;
   }

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { enabledServers, type Config } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { openBus, startGateway } from '../compose.ts';
+import { startGateway } from '../compose.ts';
+import { busAddress, openBus } from '../open-bus.ts';
 import { findSealer } from '../sealing-key.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { exitConfig, findSettings, type Overrides } from './settings.ts';
@@ -42,7 +43,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
   found(nodeFinding());
   for (const finding of await addressFindings(config)) found(finding);
-  for (const finding of await busFindings(config)) found(finding);
+  for (const finding of await busFindings(config, baseFolder)) found(finding);
   for (const finding of sealingFindings(config, baseFolder)) found(finding);
   for (const finding of await serverFindings(config, baseFolder)) found(finding);
   if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
@@ -73,21 +74,21 @@ async function addressFindings({ listen, admin }: Config): Promise<Finding[]> {
   }));
 }
 
-async function busFindings(config: Config): Promise<Finding[]> {
+async function busFindings(config: Config, baseFolder: string): Promise<Finding[]> {
   if (config.bus === 'memory') return [{ about: 'bus', state: 'good', text: 'in this process' }];
   try {
-    const bus = await openBus(config, { role: 'doctor', onFault: () => undefined, connectTimeoutMs: busMs });
+    const bus = await openBus(config, { role: 'doctor', baseFolder, onFault: () => undefined, connectTimeoutMs: busMs });
     const roundTripMs = await bus.roundTrip();
     const skewMs = (await bus.clockSkew()) ?? 0;
     await bus.drain();
     return [
-      roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${config.bus} answers in ${roundTripMs.toFixed(1)} ms, and stores` }
-        : { about: 'bus', state: 'warning', text: `${config.bus} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
+      roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(1)} ms, and stores` }
+        : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
       Math.abs(skewMs) < maxSkewMs ? { about: 'clock', state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` }
         : { about: 'clock', state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' },
     ];
   } catch (error) {
-    return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
+    return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message) ? 'See `nats` in docs/config.md.' : 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
   }
 }
 

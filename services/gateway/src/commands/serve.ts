@@ -8,6 +8,7 @@ import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discove
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealer } from '../sealing-key.ts';
+import { busProblem } from '../open-bus.ts';
 import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
@@ -24,6 +25,11 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { config, file, baseFolder } = settings;
   if (options.role !== 'all' && config.bus === 'memory') {
     fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
+    return;
+  }
+  const problemOfBus = busProblem(config, baseFolder);
+  if (problemOfBus !== undefined) {
+    fail([problemOfBus]);
     return;
   }
   let sealer: Sealer | undefined;

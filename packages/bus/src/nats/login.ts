@@ -1,0 +1,125 @@
+/** How a process shows NATS who it is, and makes sure that it talks to the right one. */
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+import { credsAuthenticator, nkeyAuthenticator, tokenAuthenticator, usernamePasswordAuthenticator, type Authenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { BusError } from '../errors.ts';
+
+/** At most one way to log in: a user with password, a token, an NKey, or credentials with a JWT. */
+export interface NatsLogin {
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly token?: string | undefined;
+  /** Path of a file with the seed of an NKey (`SU...`). Read anew for each connection, so that it can be replaced. */
+  readonly nkeyFile?: string | undefined;
+  /** Path of a credentials file: a JWT and the seed of its NKey, as `nsc` writes it. Read anew for each connection. */
+  readonly credentialsFile?: string | undefined;
+  readonly tls?: NatsTls | undefined;
+}
+
+/** Paths of files in PEM; they are read anew for each connection. */
+interface NatsTls {
+  /** Of the authority that signed the servers' certificates; Node's own list when left out. */
+  readonly caFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** TLS begins before NATS has said anything (NATS 2.10, `handshake_first`). */
+  readonly handshakeFirst?: boolean | undefined;
+}
+
+/** Addresses without what they say of a user: for logs and errors. */
+export interface NatsAddresses {
+  readonly servers: readonly string[];
+  /** Of the addresses; all of them say the same, or nothing. */
+  readonly login: Pick<NatsLogin, 'user' | 'password' | 'token'>;
+  /** One of them begins with `tls://`. */
+  readonly isTls: boolean;
+}
+
+/**
+ * Reads `nats://user:password@host:port`, `nats://token@host:port`, `tls://host`, `host:port`, several separated by commas.
+ * @throws {BusError} `refused` for what is no address. Nothing of a password stands in the message.
+ */
+export function parseNatsAddresses(text: string): NatsAddresses {
+  const addresses = text.split(',').map((each) => each.trim()).filter((each) => each !== '').map((address) => {
+    const withScheme = address.includes('://') ? address : `nats://${address}`;
+    const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+    if (url === undefined || url.hostname === '' || !['nats:', 'tls:'].includes(url.protocol)) throw new BusError('refused', 'an address of NATS is nats://host:port or tls://host:port, several separated by commas');
+    return url;
+  });
+  if (addresses.length === 0) throw new BusError('refused', 'NATS needs an address: nats://host:port');
+  const logins = new Set(addresses.map(({ username, password }) => `${username}:${password}`).filter((each) => each !== ':'));
+  if (logins.size > 1) throw new BusError('refused', 'the addresses of NATS name different users; one process has one');
+  const named = addresses.find(({ username, password }) => username !== '' || password !== '');
+  const user = named === undefined ? undefined : decodeURIComponent(named.username);
+  const password = named === undefined ? undefined : decodeURIComponent(named.password);
+  return {
+    servers: addresses.map(({ host }) => host),
+    login: user === undefined ? {} : password === '' ? { token: user } : { user, password },
+    isTls: addresses.some(({ protocol }) => protocol === 'tls:'),
+  };
+}
+
+/** What the client library is told. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
+export function loginOptions(addresses: NatsAddresses, given: NatsLogin): NodeConnectionOptions {
+  const { user, password, token, nkeyFile, credentialsFile } = { ...given, ...addresses.login };
+  const isTwice = Object.keys(addresses.login).length > 0 && (given.user ?? given.password ?? given.token) !== undefined;
+  const ways = [user ?? password, token, nkeyFile, credentialsFile].filter((way) => way !== undefined);
+  if (isTwice || ways.length > 1) throw new BusError('refused', 'NATS is given two ways to log in: one of user and password, token, NKey or credentials file is wanted, in its address or beside it');
+  if (user === undefined && password !== undefined) throw new BusError('refused', 'NATS is given a password and no user');
+  const authenticator = authenticatorOf({ user, password, token, nkeyFile, credentialsFile });
+  return {
+    ...(authenticator === undefined ? {} : { authenticator }),
+    // Without this the library goes on in the clear where the server offers no TLS.
+    ...(addresses.isTls || given.tls !== undefined ? { tls: tlsOptions(addresses, given.tls ?? {}) } : {}),
+    // What was refused may be taken tomorrow: files are replaced, users are made.
+    ignoreAuthErrorAbort: true,
+  };
+}
+
+/** What cannot be meant, for a check that connects to nothing. */
+export function findLoginProblem(servers: string, login: NatsLogin): string | undefined {
+  try {
+    loginOptions(parseNatsAddresses(servers), login);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function tlsOptions({ servers }: NatsAddresses, { caFile, certFile, keyFile, handshakeFirst = false }: NatsTls): TlsOptions {
+  if ((certFile === undefined) !== (keyFile === undefined)) throw new BusError('refused', 'a client certificate for NATS needs both the certificate and its key');
+  const hosts = servers.map((server) => new URL(`nats://${server}`).hostname.replaceAll(/^\[|\]$/g, ''));
+  return {
+    ...(handshakeFirst ? { handshakeFirst } : {}),
+    ...(caFile === undefined ? {} : { caFile }),
+    ...(certFile === undefined || keyFile === undefined ? {} : { certFile, keyFile }),
+    // The library tells Node no name where an address is a number, and Node takes "localhost" then: such a certificate has to be
+    // for one of the numbers that the operator named.
+    checkServerIdentity: (name, certificate) => {
+      const numbers = name === 'localhost' && !hosts.includes(name) ? hosts.filter((host) => isIP(host) !== 0) : [];
+      const problems = (numbers.length > 0 ? numbers : [name]).map((each) => checkServerIdentity(each, certificate));
+      return problems.includes(undefined) ? undefined : problems[0];
+    },
+  };
+}
+
+/** The library passes on what Node's `tls.connect` takes, and does not say so in its types. */
+interface TlsOptions extends NonNullable<NodeConnectionOptions['tls']> {
+  readonly checkServerIdentity: (name: string, certificate: PeerCertificate) => Error | undefined;
+}
+
+function authenticatorOf({ user, password, token, nkeyFile, credentialsFile }: Omit<NatsLogin, 'tls'>): Authenticator | undefined {
+  if (user !== undefined) return usernamePasswordAuthenticator(user, password);
+  if (token !== undefined) return tokenAuthenticator(token);
+  if (nkeyFile !== undefined) return nkeyAuthenticator(() => Buffer.from(seedIn(nkeyFile)));
+  if (credentialsFile !== undefined) return credsAuthenticator(() => readFileSync(credentialsFile));
+  return undefined;
+}
+
+/** Files of tools have comments and line breaks around the seed. */
+function seedIn(file: string): string {
+  const seed = /^\s*(SU[A-Z2-7]{50,})\s*$/m.exec(readFileSync(file, 'utf8'))?.[1];
+  if (seed === undefined) throw new Error(`${file} holds no seed of a user's NKey (a line that begins with SU)`);
+  return seed;
+}

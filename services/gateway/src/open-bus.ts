@@ -1,0 +1,40 @@
+/** The bus that the configuration names, and how this process shows it who it is. */
+import { resolve } from 'node:path';
+import { findLoginProblem, MemoryBus, openNatsBus, type Bus, type NatsLogin, type OnFault } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+
+interface BusOptions {
+  /** Names the process in NATS' own monitoring. */
+  readonly role: string;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly onFault: OnFault;
+  /** Called now and then while there is no NATS. */
+  readonly waiting?: (problem: string) => void;
+  /** Default: waits for ever. */
+  readonly connectTimeoutMs?: number;
+}
+
+/** @throws {BusError} in words for the operator, without a secret. */
+export function openBus(config: Config, { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
+  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
+  return openNatsBus({ servers: config.bus, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, connectTimeoutMs, waiting }, onFault);
+}
+
+/** What is wrong with the address or the login of the bus, as far as that can be said without it. */
+export function busProblem(config: Config, baseFolder: string): string | undefined {
+  return config.bus === 'memory' ? undefined : findLoginProblem(config.bus, loginOf(config, baseFolder));
+}
+
+/** The address for people: a user and a password may stand in it. */
+export function busAddress({ bus }: Config): string {
+  return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
+}
+
+function loginOf({ nats: { tls, nkeyFile, credentialsFile, ...login } }: Config, baseFolder: string): NatsLogin {
+  const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(baseFolder, file));
+  return {
+    ...login, nkeyFile: path(nkeyFile), credentialsFile: path(credentialsFile),
+    ...(tls === undefined ? {} : { tls: { ...tls, caFile: path(tls.caFile), certFile: path(tls.certFile), keyFile: path(tls.keyFile) } }),
+  };
+}
