@@ -153,7 +153,8 @@ export class Keeper {
 
   #witness(message: object): void {
     const { connection, note } = this.#options;
-    for (const secret of secretsIn(JSON.stringify(message))) {
+    // A cursor is this server's own word, which comes back: it may name whoever made the last task, and says nothing of who uses the connection.
+    for (const secret of secretsIn(JSON.stringify(message, (name, value: unknown) => (name === 'cursor' ? undefined : value)))) {
       if (this.#seen.has(secret)) continue;
       this.#seen.add(secret);
       note({ connection, kind: 'secret', secret });

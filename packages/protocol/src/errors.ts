@@ -34,6 +34,7 @@ export const errorTable = {
   'resource.ambiguous': row(-32602, 200, 'never', 'No server lists that resource, and several could have it: data.servers names them. omnibus://SERVER/ in front of the URI says which.'),
   'task.unsupported': row(-32601, 200, 'never', 'The tool does not run as a task.'),
   'task.unknown': row(-32602, 200, 'never', 'There is no such task, or it has expired.'),
+  'task.lost': row(-32602, 200, 'unknown-outcome', 'The program that worked on the task is gone, or the part of the gateway that ran it, and the task with it.'),
   'session.missing': row(-32600, 400, 'never', 'The request needs the Mcp-Session-Id that initialize answered with.'),
   'session.unknown': row(-32600, 404, 'never', 'There is no such session, or it has ended. Initialize again.'),
   'session.initialized': row(-32600, 400, 'never', 'This session has been initialized already.'),

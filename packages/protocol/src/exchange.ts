@@ -33,6 +33,8 @@ export interface ExchangeContext {
   readonly capabilities: JsonObject;
   /** Of a request about a task: the session or request that created it, when that is another. Who holds the task's id was given it. */
   readonly taskOwner?: SessionKey;
+  /** Of a request about a task: where it is. */
+  readonly taskPlace?: TaskPlace;
   /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
   readonly standsAlone: boolean;
   /** The least severe messages the client wants; undefined for none. */
@@ -43,6 +45,15 @@ export interface ExchangeContext {
   readonly trace?: string | undefined;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
   readonly maxTimeMs: number;
+}
+
+/** Where a server's task is: the server's own id means nothing anywhere else. */
+export interface TaskPlace {
+  readonly worker: WorkerId;
+  /** The connection over which it was made; where that is a program's, one run of the program. */
+  readonly connection: string;
+  /** The program that this worker started has the task, and nobody else. Otherwise the server keeps it, and may be asked by another way when this one is gone. */
+  readonly isProgram: boolean;
 }
 
 export interface CallCommand {
@@ -86,7 +97,8 @@ export interface ProgressEvent {
 
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
-  | { readonly kind: 'result'; readonly result: JsonObject }
+  /** `place`: where the tasks are that the result is about. */
+  | { readonly kind: 'result'; readonly result: JsonObject; readonly place?: TaskPlace }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
@@ -112,7 +124,7 @@ export type ExchangeEvent =
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
   | ExchangeOutcome;
 
-/** What a server says outside any call. Sent to every session worker. */
+/** What a server says outside any call. Sent to every session worker. `place`: of the tasks it speaks of. */
 export type ServerNotice =
   /** Its adapter has begun anew: what it is to know of a session has to be said again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
@@ -120,12 +132,12 @@ export type ServerNotice =
   /** `sessions`: those it can concern, if they asked for logs. */
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
   /** A question that belongs to no call, over a connection that is one session's own. */
-  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: InputMethod; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: InputMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
   /** `task` is the server's own task object, under the server's own id. */
-  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
   /** The call that created the task has been answered; its progress token lives as long as the task. */
-  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly sessions: readonly SessionKey[] };
 
 /** A backend worker's sign of life, every `presenceMs`. */

@@ -17,7 +17,7 @@ export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod } from './exchange.ts';
+export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod, TaskPlace } from './exchange.ts';
 export type { AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,

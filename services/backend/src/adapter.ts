@@ -98,6 +98,8 @@ export class Adapter {
     const transports = new TransportFactory(options);
     const parts = {
       server, wheel, log, metrics,
+      worker: options.worker,
+      isProgram: config.command !== undefined,
       era: new Era(config.era),
       toolSchema: (tool: string) => this.#catalog.tool(tool)?.inputSchema as JsonObject | undefined,
       connectTimeoutMs: config.connectTimeout,

@@ -40,7 +40,7 @@ export interface CallsOptions {
   readonly levels: LogLevels;
   readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
-  readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn'>;
+  readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn' | 'leadingTo'>;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Tells the session whose task it is. */
@@ -196,8 +196,13 @@ export class Calls {
       this.#finish(call, refusal);
       return;
     }
-    const { taskId } = command.params;
-    const fixed = typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined;
+    const { params: { taskId }, context: { taskPlace } } = command;
+    const made = taskPlace === undefined ? undefined : connections().leadingTo(taskPlace);
+    if (made === undefined && taskPlace?.isProgram === true) {
+      this.#refuse(call, fault('task.lost', undefined, { server }));
+      return;
+    }
+    const fixed = made ?? (typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined);
     const taken: Taken = fixed === undefined ? connections().take(command.context) : { connection: fixed, done: () => undefined };
     if ('refused' in taken) {
       this.#refuse(call, fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));

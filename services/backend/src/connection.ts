@@ -8,10 +8,11 @@
  *      session end the call that met them, and a new one is opened for the next (`session-renewal.ts`).
  *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
+import { randomBytes } from 'node:crypto';
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey, type TaskPlace, type WorkerId,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -42,6 +43,10 @@ export interface Waiter extends Asked {
 
 export interface ConnectionOptions {
   readonly server: ServerName;
+  /** The worker it is a part of. */
+  readonly worker: WorkerId;
+  /** The gateway runs the server itself. */
+  readonly isProgram: boolean;
   /** What the server is told its client can do. */
   readonly capabilities: JsonObject;
   /** Whose alone it is. */
@@ -83,6 +88,8 @@ interface PendingRequest {
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
 const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
+const newRun = (): string => randomBytes(9).toString('base64url');
+
 const retiredTransportMs = 30_000;
 
 export class UpstreamConnection {
@@ -93,6 +100,8 @@ export class UpstreamConnection {
   readonly #questions: Questions;
   readonly #complaints: Complaints;
   #transport: Transport | undefined;
+  /** Another one for each run of a program; of a server that somebody else runs, the same for good. */
+  #run = newRun();
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void>;
   #retry: Deadline | undefined;
@@ -152,6 +161,17 @@ export class UpstreamConnection {
   /** The server is of 2026-07-28: it has no sessions, and one connection serves everybody. */
   get isModern(): boolean {
     return this.#isModern;
+  }
+
+  /** Where the tasks are that are made over it. */
+  get place(): TaskPlace {
+    const { worker, isProgram } = this.#options;
+    return { worker, connection: this.#run, isProgram };
+  }
+
+  /** Tasks of that place can be asked for over it: its program has not been started again since. */
+  leadsTo({ worker, connection }: TaskPlace): boolean {
+    return worker === this.#options.worker && connection === this.#run && (this.#transport !== undefined || !this.#options.isExclusive);
   }
 
   /** What the server is told its client can do, as JSON. */
@@ -268,6 +288,7 @@ export class UpstreamConnection {
     };
     const transport = this.#options.createTransport(observer);
     this.#transport = transport;
+    if (this.#options.isExclusive) this.#run = newRun();
     this.#user.forget();
     for (const [, { waiter }] of this.#pending.toArray()) this.#user.use(waiter.session);
     const isCurrent = (): boolean => this.#transport === transport;

@@ -12,7 +12,7 @@
  *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey, type TaskPlace } from '@omnibus/protocol';
 import { makeRoom, type ConnectionBudget, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { OlderLeg } from './dialect/older-leg.ts';
@@ -248,6 +248,11 @@ export class Instances implements Pool {
 
   all(): UpstreamConnection[] {
     return [...this.#instances.values()].map(({ connection }) => connection);
+  }
+
+  /** The connection over which tasks of that place were made; undefined when it is gone. */
+  leadingTo(place: TaskPlace): UpstreamConnection | undefined {
+    return [this.#options.base, ...this.all()].find((connection) => connection.leadsTo(place));
   }
 
   /** The connections that carry something for a session. */

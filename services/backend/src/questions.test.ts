@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection, type Waiter } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
@@ -50,7 +50,7 @@ async function connect() {
   const ready = Promise.withResolvers<void>();
   const logged: (SessionKey | undefined)[] = [];
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), capabilities: { elicitation: {} }, owner: undefined, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: undefined, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
     createTransport: (observer) => {
       const transport = new OneStream(observer);
       transports.push(transport);

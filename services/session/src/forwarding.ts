@@ -10,7 +10,7 @@ import type { Route, View } from '@omnibus/catalog';
 import {
   createdTask, fault, isJsonRpcId, isObject, ownLimitKey, paramsProblem, printable, readOwnLimit, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
-  type LogLevel, type ProgressEvent, type ServerName, type SessionKey, type WorkerId,
+  type LogLevel, type ProgressEvent, type ServerName, type ServerNotice, type SessionKey, type TaskPlace, type WorkerId,
 } from '@omnibus/protocol';
 import { Exchange, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
@@ -19,7 +19,7 @@ import { publicElicitation, publicElicitations } from './routing/elicitation-ids
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
 import { mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
-import { TaskIds } from './task-ids.ts';
+import { TaskIds, type TaskAddress } from './task-ids.ts';
 
 /** Where what belongs to one request goes. */
 export interface CallStream {
@@ -75,8 +75,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   /** How long its client waits. */
   readonly own: OwnLimit | undefined;
   readonly wrapsOutput?: boolean;
-  /** Of a request about a task: who created it. */
-  readonly taskOwner?: SessionKey;
+  /** The task it is about. */
+  readonly task?: TaskAddress;
 }
 
 /** A time limit of the client's own, for all that its request takes. */
@@ -132,7 +132,7 @@ export class Forwarding<Stream extends CallStream> {
   readonly #open = new ExchangeTable();
   readonly #tasks: TaskIds;
   readonly #handedOut: HandedOut;
-  /** Who hears of progress that comes after the call was answered with a task; by server and the server's own id. */
+  /** Who hears of progress that comes after the call was answered with a task; by `progressKey`. */
   readonly #taskProgress = new Map<string, (event: ProgressEvent) => void>();
   /** Servers that were reached, and may keep something for the party: a connection, a subscription, a log level. */
   readonly touched = new Set<ServerName>();
@@ -147,7 +147,7 @@ export class Forwarding<Stream extends CallStream> {
     this.#party = party;
     this.#handedOut = handedOut;
     this.#hooks = hooks;
-    this.#tasks = new TaskIds(host.sealer, party.caller.principal, party.key);
+    this.#tasks = new TaskIds(host.sealer, party.caller.principal, { owner: party.key, place: undefined });
   }
 
   get size(): number {
@@ -176,22 +176,22 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Progress of a task whose call was answered already. */
-  taskProgressed(server: ServerName, taskId: string, event: ProgressEvent): void {
-    this.#taskProgress.get(`${server} ${taskId}`)?.(this.#publicProgress(server, event, undefined));
+  taskProgressed({ server, taskId, place, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
+    this.#taskProgress.get(progressKey(server, taskId, place))?.(this.#publicProgress(server, progress, { place }));
   }
 
-  #publicProgress(server: ServerName, event: ProgressEvent, taskOwner: SessionKey | undefined): ProgressEvent {
-    return event.more === undefined ? event : { ...event, more: this.#tasks.of(taskOwner).publicMention(server, event.more) };
+  #publicProgress(server: ServerName, event: ProgressEvent, about: Partial<TaskAddress> | undefined): ProgressEvent {
+    return event.more === undefined ? event : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
   }
 
   /** A task of a server as the client knows it. */
-  publicTask(server: ServerName, task: JsonObject): JsonObject {
-    return this.#tasks.publicTask(server, task);
+  publicTask({ server, task, place }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
+    return this.#tasks.of({ place }).publicTask(server, task);
   }
 
-  /** What a server asks, with the ids in it as the client may see them. @param taskOwner who created the task it is about. */
-  publicQuestion(server: ServerName, params: JsonObject, taskOwner?: SessionKey): JsonObject {
-    return publicElicitation(server, this.#tasks.of(taskOwner).publicMention(server, params));
+  /** What a server asks, with the ids in it as the client may see them. @param about what is known of the task it is about. */
+  publicQuestion(server: ServerName, params: JsonObject, about?: Pick<TaskAddress, 'place'> & Partial<TaskAddress>): JsonObject {
+    return publicElicitation(server, this.#tasks.of(about).publicMention(server, params));
   }
 
   /** A client's answer to a question, with the task it mentions under the server's own id. */
@@ -253,7 +253,7 @@ export class Forwarding<Stream extends CallStream> {
       case 'tasks/update': {
         const opened = this.#tasks.open(sent['taskId'] as string);
         if (opened === undefined || !view.definition.servers.includes(opened.server)) this.#refuse(stream, id, 'task.unknown');
-        else this.#start({ ...call, taskOwner: opened.owner }, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });
+        else this.#start({ ...call, task: opened }, { server: opened.server, params: { ...sent, taskId: opened.id }, subject: ['task', sent['taskId'] as string] });
         return;
       }
       case 'tasks/list':
@@ -316,7 +316,7 @@ export class Forwarding<Stream extends CallStream> {
     this.#exchange(call, destination, (outcome) => {
       const task = outcome.kind === 'result' ? createdTask(outcome.result) : undefined;
       if (task !== undefined && progressToken !== undefined) {
-        this.#followTask(server, task.taskId, (event) => this.#tellProgress(progressToken, event, { send: (text) => this.#party.push(text) }));
+        this.#followTask(progressKey(server, task.taskId, placeOf(outcome)), (event) => this.#tellProgress(progressToken, event, { send: (text) => this.#party.push(text) }));
       }
       this.#answer(call, server, outcome);
     });
@@ -332,11 +332,13 @@ export class Forwarding<Stream extends CallStream> {
         return;
       }
       const { progressToken, stream } = call;
-      if (progressToken !== undefined) this.#followTask(server, task.taskId, (event) => this.#tellProgress(progressToken, event, stream));
-      this.#exchange({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId } }, (outcome) => {
-        this.#taskProgress.delete(`${server} ${task.taskId}`);
+      const address: TaskAddress = { server, id: task.taskId, owner: this.#party.key, place: placeOf(created) };
+      const key = progressKey(server, task.taskId, address.place);
+      if (progressToken !== undefined) this.#followTask(key, (event) => this.#tellProgress(progressToken, event, stream));
+      this.#exchange({ ...call, method: 'tasks/result', task: address }, { server, subject, params: { taskId: task.taskId } }, (outcome) => {
+        this.#taskProgress.delete(key);
         this.#answer(call, server, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
-      }, () => this.#cancelTask(server, task.taskId));
+      }, () => this.#cancelTask(address));
     });
   }
 
@@ -345,16 +347,16 @@ export class Forwarding<Stream extends CallStream> {
     if (text !== undefined) to.send(text);
   }
 
-  #followTask(server: ServerName, taskId: string, hear: (event: ProgressEvent) => void): void {
-    this.#taskProgress.set(`${server} ${taskId}`, hear);
+  #followTask(key: string, hear: (event: ProgressEvent) => void): void {
+    this.#taskProgress.set(key, hear);
     if (this.#taskProgress.size > maxTaskProgress) this.#taskProgress.delete(this.#taskProgress.keys().next().value as string);
   }
 
   /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
-  #cancelTask(server: ServerName, taskId: string): void {
+  #cancelTask({ server, id, place }: TaskAddress): void {
     Exchange.start(this.#host, {
-      exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId }, subject: ['task', taskId], limits: this.#host.timeLimits(server, undefined),
-      context: this.#context(false), bound: this.#bound.get(server),
+      exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId: id }, subject: ['task', id], limits: this.#host.timeLimits(server, undefined),
+      context: { ...this.#context(false), ...placed(place) }, bound: this.#bound.get(server),
     });
   }
 
@@ -379,7 +381,7 @@ export class Forwarding<Stream extends CallStream> {
       const { nextCursor: own, ...listed } = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
       const following = servers[index + 1];
       const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
-      this.#answer(call, server, { kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
+      this.#answer(call, server, { ...outcome, kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
     });
   }
 
@@ -436,7 +438,7 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {
-    const { stream, progressToken, view, taskOwner } = call;
+    const { stream, progressToken, view, task } = call;
     const { nextExchangeId } = this.#host;
     if (!this.touched.has(server)) {
       this.touched.add(server);
@@ -459,11 +461,11 @@ export class Forwarding<Stream extends CallStream> {
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...(taskOwner === undefined ? {} : { taskOwner }), ...traceOf(span?.traceparent ?? stream.trace) },
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...(task === undefined ? {} : { taskOwner: task.owner, ...placed(task.place) }), ...traceOf(span?.traceparent ?? stream.trace) },
       bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
-        if (progressToken !== undefined) this.#tellProgress(progressToken, this.#publicProgress(server, event, taskOwner), stream); // S1
+        if (progressToken !== undefined) this.#tellProgress(progressToken, this.#publicProgress(server, event, task), stream); // S1
       },
       lost: (outcome) => this.#host.metrics.lost(server, outcome),
       bound: (worker) => {
@@ -472,10 +474,10 @@ export class Forwarding<Stream extends CallStream> {
         this.#hooks.touched();
       },
       log: (entry) => {
-        const text = this.#party.logText(this.#tasks.of(taskOwner).publicMention(server, entry), view, server);
+        const text = this.#party.logText(this.#tasks.of(task).publicMention(server, entry), view, server);
         if (text !== undefined) stream.send(text);
       },
-      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params, taskOwner) }),
+      input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params, task) }),
       inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
       settled: (outcome) => {
         this.#party.askerEnded(running, 'the call has ended');
@@ -517,13 +519,13 @@ export class Forwarding<Stream extends CallStream> {
     return own === undefined ? limits : { ...limits, own: { limitMs: own.limitMs, leftMs: Math.max(1, own.beganAt + own.limitMs - performance.now()) } };
   }
 
-  #answer({ stream, id, method, view, taskOwner, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
+  #answer({ stream, id, method, view, task, wrapsOutput = false }: ForwardedCall<Stream>, server: ServerName, outcome: ExchangeOutcome, more?: JsonObject): void {
     const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
     if (outcome.kind === 'fault') {
       this.#answerFault(stream, id, outcome.fault);
       return;
     }
-    const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(this.#tasks.of(taskOwner), method, server, outcome.result, mapUri) }
+    const answer = this.#party.answerOf(method, outcome.kind === 'result' ? { kind: 'result', result: this.#publicResult(this.#tasks.of(task ?? outcome), method, server, outcome.result, mapUri) }
       : { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput);
     if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
     else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
@@ -534,6 +536,19 @@ export class Forwarding<Stream extends CallStream> {
     const published = tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
   }
+}
+
+function placed(taskPlace: TaskPlace | undefined): { readonly taskPlace?: TaskPlace } {
+  return taskPlace === undefined ? {} : { taskPlace };
+}
+
+function placeOf(outcome: ExchangeOutcome): TaskPlace | undefined {
+  return outcome.kind === 'result' ? outcome.place : undefined;
+}
+
+/** What tells a task from one to which another program of the server gave the same id. */
+function progressKey(server: ServerName, taskId: string, place: TaskPlace | undefined): string {
+  return `${server} ${place?.connection} ${taskId}`;
 }
 
 function traceOf(trace: string | undefined): { readonly trace?: string } {

@@ -16,7 +16,7 @@ export interface QuestionsOptions {
   readonly capabilities: () => JsonObject;
   readonly revision: () => Revision;
   /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
-  readonly publicQuestion: (server: ServerName, params: JsonObject) => JsonObject;
+  readonly publicQuestion: (notice: NamedNotice<'question'>) => JsonObject;
   readonly originalMention: (answer: JsonObject) => JsonObject;
   /** Where what belongs to no call goes. */
   readonly push: (text: string) => void;
@@ -64,9 +64,10 @@ export class Questions {
   }
 
   /** What a server asks of this session outside any call: its connection to it is this session's own. */
-  outsideCalls({ server, input, method, params }: NamedNotice<'question'>): void {
+  outsideCalls(notice: NamedNotice<'question'>): void {
+    const { server, input, method } = notice;
     this.#wasStanding = true;
-    this.#ask(this.#standingQuestion(server, input), method, this.#options.publicQuestion(server, params));
+    this.#ask(this.#standingQuestion(server, input), method, this.#options.publicQuestion(notice));
     this.#options.changed();
   }
 

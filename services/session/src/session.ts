@@ -76,7 +76,7 @@ export class Session {
       key, host,
       capabilities: () => this.#capabilities,
       revision: () => this.#revision,
-      publicQuestion: (server, params) => this.#forwarding.publicQuestion(server, params),
+      publicQuestion: ({ server, params, place }) => this.#forwarding.publicQuestion(server, params, { place }),
       originalMention: (answer) => this.#forwarding.originalMention(answer),
       push: (text) => this.#push.push(text),
       changed: () => this.#hooks.changed(this),
@@ -183,11 +183,11 @@ export class Session {
         return;
       case 'task-status':
         if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
-          this.#push.push(notificationText('notifications/tasks/status', this.#forwarding.publicTask(notice.server, notice.task)));
+          this.#push.push(notificationText('notifications/tasks/status', this.#forwarding.publicTask(notice)));
         }
         return;
       case 'task-progress':
-        if (notice.sessions.includes(this.key)) this.#forwarding.taskProgressed(notice.server, notice.taskId, notice.progress);
+        if (notice.sessions.includes(this.key)) this.#forwarding.taskProgressed(notice);
         return;
       case 'resource-updated':
         if (notice.sessions.includes(this.key)) {

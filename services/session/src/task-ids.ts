@@ -2,9 +2,10 @@
  * Task ids towards clients: sealed, so that they lead to their server from any session and work for nobody but the caller
  * they were given to (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They name the session or request that
  * created the task, which nobody can guess and which tells two tasks apart to which two programs of one server gave the same id:
- * where callers have no names, a task belongs to whoever holds its id.
+ * where callers have no names, a task belongs to whoever holds its id. And they say where the task is, since each worker may have a
+ * program of its own: whoever asks, by whichever worker, is led to the program that made it.
  */
-import { createdTask, isObject, withRelatedTask, type ExchangeMethod, type JsonObject, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
+import { createdTask, isObject, withRelatedTask, type ExchangeMethod, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from './sealer.ts';
 
 /** A task at its server. */
@@ -14,7 +15,12 @@ export interface TaskAddress {
   readonly id: string;
   /** The session or request that created it. */
   readonly owner: SessionKey;
+  /** Undefined in an id that an older version of the gateway gave. */
+  readonly place: TaskPlace | undefined;
 }
+
+/** Whose tasks are spoken of, and where they are. */
+type Tasks = Pick<TaskAddress, 'owner' | 'place'>;
 
 /** Where a page of `tasks/list` begins. */
 export interface TaskPage {
@@ -26,30 +32,31 @@ export interface TaskPage {
 export class TaskIds {
   readonly #sealer: Sealer;
   readonly #principal: Principal;
-  readonly #owner: SessionKey;
+  readonly #of: Tasks;
 
-  /** @param owner the session or request that creates tasks, and whose tasks are spoken of. */
-  constructor(sealer: Sealer, principal: Principal, owner: SessionKey) {
+  /** @param of the session or request that creates tasks, and whose tasks are spoken of. */
+  constructor(sealer: Sealer, principal: Principal, of: Tasks) {
     this.#sealer = sealer;
     this.#principal = principal;
-    this.#owner = owner;
+    this.#of = of;
   }
 
-  /** The ids of tasks that another session or request created. */
-  of(owner: SessionKey | undefined): TaskIds {
-    return owner === undefined || owner === this.#owner ? this : new TaskIds(this.#sealer, this.#principal, owner);
+  /** The ids of tasks that another session or request created, or that are known to be somewhere. */
+  of({ owner = this.#of.owner, place }: Partial<Tasks> = this.#of): TaskIds {
+    return owner === this.#of.owner && place === this.#of.place ? this : new TaskIds(this.#sealer, this.#principal, { owner, place });
   }
 
   publish(server: ServerName, id: string): string {
-    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, this.#owner]));
+    const { owner, place } = this.#of;
+    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, owner, ...(place === undefined ? [] : [place.worker, place.connection, place.isProgram])]));
   }
 
   /** @returns undefined for an id that was not given to this caller. */
   open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
-    const [server, id, principal, owner] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey];
-    return principal === this.#principal ? { server, id, owner } : undefined;
+    const [server, id, principal, owner, worker, connection = '', isProgram = false] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey, WorkerId?, string?, boolean?];
+    return principal === this.#principal ? { server, id, owner, place: worker === undefined ? undefined : { worker, connection, isProgram } } : undefined;
   }
 
   publishCursor({ server, cursor }: TaskPage): string {

@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type JsonObject, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
@@ -96,6 +96,7 @@ export class SessionWorker {
       changed: (servers) => this.#adaptersChanged(servers),
       workersChanged: () => this.#views.workersChanged(),
       reaching: (server, workers) => this.#views.reaching(server, workers),
+      keepsState: (server, { capabilities }) => this.#keepsState(server, capabilities),
     });
     this.#host = {
       watch: this.#watch,
@@ -408,6 +409,12 @@ export class SessionWorker {
     };
     this.#timeLimitsCache.set(key, limits);
     return limits;
+  }
+
+  /** A program of its own behind each adapter, or a connection of the caller's own. */
+  #keepsState(server: ServerName, { extensions: _extensions, ...askable }: JsonObject): boolean {
+    const { command, isolation } = this.#config.mcpServers[server] ?? {};
+    return command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || Object.keys(askable).length > 0));
   }
 
   #sweepLater(): void {

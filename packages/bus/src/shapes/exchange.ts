@@ -1,10 +1,11 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice } from '@omnibus/protocol';
+import { isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace } from '@omnibus/protocol';
 import { gatewayFault, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
+const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
 const context = fields<ExchangeContext>({
-  principal: text, session: token, capabilities: object, taskOwner: optional(token), standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
+  principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
 });
 /** A method that this version does not know is refused by the adapter, in words. */
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag) } });
@@ -21,7 +22,7 @@ export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   input: { input: count, method: inputMethod, params: object, movedFrom: optional(token) },
   'input-answered': { input: count },
   'input-withdrawn': { input: count, reason: text },
-  result: { result: object },
+  result: { result: object, place },
   error: { error },
   fault: { fault: gatewayFault },
 });
@@ -46,10 +47,10 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'adapter-changed': { server: token },
   'resource-updated': { server: token, uri: text, sessions },
   log: { server: token, params: object, sessions },
-  question: { server: token, input: count, method: inputMethod, params: object, sessions },
+  question: { server: token, input: count, method: inputMethod, params: object, place, sessions },
   'question-withdrawn': { server: token, input: count, reason: text, sessions },
-  'task-status': { server: token, task: object, sessions },
-  'task-progress': { server: token, taskId: text, progress: progressEvent, sessions },
+  'task-status': { server: token, task: object, place, sessions },
+  'task-progress': { server: token, taskId: text, place, progress: progressEvent, sessions },
   'elicitation-complete': { server: token, elicitationId: text, sessions },
 });
 

@@ -4,7 +4,7 @@ import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, newRequestKey, newWorkerId, parseServerName, presenceMs,
-  type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type WorkerId,
+  type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Exchange } from './exchange.ts';
@@ -68,7 +68,7 @@ beforeEach(async () => {
   [controls, outcomes, backends] = [[], [], []];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers });
+  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keepsState: () => true });
   await watch.start();
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
 });
@@ -94,11 +94,11 @@ async function started(): Promise<Backend> {
 }
 
 /** A call at the worker that NATS or the watch chooses, or at the one it is bound to. */
-async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId): Promise<Exchange> {
+async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, more: Partial<ExchangeContext> = {}): Promise<Exchange> {
   count += 1;
   const exchange = Exchange.start({ bus, wheel, watch, metrics }, {
     exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, bound,
-    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
+    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, ...more },
   }, (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
   await vi.advanceTimersByTimeAsync(0);
   return exchange;
@@ -197,6 +197,45 @@ describe('a call', () => {
     const { id } = await call('tools/call', gone.worker);
     await vi.advanceTimersByTimeAsync(0);
     expect([outcomes, other.calls.has(id)]).toEqual([[], true]);
+  });
+
+  it('of one session goes to the same backend as its others, also before any has said that it keeps something', async () => {
+    await Promise.all([started(), started(), started()]);
+    await pass(presenceMs);
+    const used = new Set<WorkerId>();
+    for (let each = 0; each < 12; each += 1) {
+      const session = newRequestKey();
+      const sent = new Set<WorkerId | undefined>();
+      for (let again = 0; again < 6; again += 1) sent.add((await call('tools/call', undefined, { session })).sentTo);
+      expect(sent.size).toBe(1);
+      for (const worker of sent) used.add(worker as WorkerId);
+    }
+    expect(used.size).toBeGreaterThan(1);
+  });
+
+  it('about a task of a program goes to the worker that runs it and to no other, and the task is lost with it', async () => {
+    const [owner, other] = [await started(), await started()];
+    const taskPlace = { worker: owner.worker, connection: 'run-1', isProgram: true };
+    const { id } = await call('tasks/get', other.worker, { taskPlace });
+    expect([owner.calls.has(id), other.calls.has(id)]).toEqual([true, false]);
+    owner.kill();
+    const late = await call('tasks/get', other.worker, { taskPlace });
+    // Nobody heard it: in one process that is proof.
+    expect(outcomes).toEqual(['task.lost']);
+    await pass(5_000);
+    const last = await call('tasks/result', other.worker, { taskPlace });
+    await pass(0);
+    expect([outcomes, [id, late.id, last.id].filter((each) => other.calls.has(each))]).toEqual([['task.lost', 'task.lost', 'task.lost'], []]);
+  });
+
+  it('about a task that the server itself keeps goes where it was made, and by another way when that one is gone', async () => {
+    const [first, other] = [await started(), await started()];
+    const taskPlace = { worker: first.worker, connection: 'connection-1', isProgram: false };
+    const { id } = await call('tasks/get', other.worker, { taskPlace });
+    expect(first.calls.has(id)).toBe(true);
+    first.leave();
+    await pass(5_000);
+    expect(other.calls.has(id)).toBe(true);
   });
 
   it('is looked after whoever began it', async () => {

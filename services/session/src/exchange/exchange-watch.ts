@@ -5,12 +5,13 @@
  * Invariant W3: an exchange whose adapter vanished ends within a bounded time, or is sent again when that can do no harm; one whose
  * adapter is only slow goes on. What is given up is cancelled where it may still run.
  */
+import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, ExchangeId, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
+import type { BackendPresence, ExchangeContext, ExchangeId, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { CallSubject, Exchange } from './exchange.ts';
+import type { CallSubject, Exchange, ExchangeRequest } from './exchange.ts';
 
 export interface ExchangeWatchOptions {
   readonly bus: Bus;
@@ -22,6 +23,8 @@ export interface ExchangeWatchOptions {
   readonly workersChanged: () => void;
   /** Of workers that have an adapter of a server, those whose records say that it is up; all, when none does. */
   readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
+  /** Whether an adapter may keep something for whoever sends that: a program, a connection. */
+  readonly keepsState: (server: ServerName, context: Pick<ExchangeContext, 'capabilities'>) => boolean;
 }
 
 /** Where a call goes. */
@@ -134,17 +137,24 @@ export class ExchangeWatch {
   }
 
   /**
-   * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to any that is there.
+   * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to one that is there. Where adapters
+   * keep something, that is the same one for all calls of a caller, whichever worker sends them and however many are sent at once.
    * @param bound the worker of the adapter that keeps something.
    * @param except a worker that turned out not to be there.
    */
-  route(server: ServerName, bound: WorkerId | undefined, except?: WorkerId): Way {
+  route(server: ServerName, bound: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way {
     if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), worker: bound, isBound: true };
     this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#options.reaching(each, workers)]));
     const known = this.#adapters.get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
-    const worker = there?.[Math.floor(Math.random() * there.length)];
+    const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context);
     return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
+  }
+
+  #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context']): WorkerId | undefined {
+    const caller = context.standsAlone ? undefined : context.session;
+    if (caller === undefined || !this.#options.keepsState(server, context)) return there[Math.floor(Math.random() * there.length)];
+    return chooseFor(`${caller} ${server}`, there);
   }
 
   /** Stops what was given up at the worker that may still work on it, now and when it is heard of again. */
@@ -186,6 +196,17 @@ export class ExchangeWatch {
       this.#inquiry.ask(exchanges, (worker) => subjects.backendHolds(server, worker), ({ sentTo }) => (sentTo === undefined ? everyone : [sentTo]));
     }
   }
+}
+
+/** The same one for the same key, wherever it is chosen (rendezvous hashing): when another comes or goes, few keys move. */
+function chooseFor(key: string, there: readonly WorkerId[]): WorkerId | undefined {
+  let chosen: WorkerId | undefined;
+  let most = '';
+  for (const worker of there) {
+    const weight = hash('md5', `${key} ${worker}`);
+    if (weight > most) [chosen, most] = [worker, weight];
+  }
+  return chosen;
 }
 
 function adaptersOf(signs: readonly BackendPresence[]): ReadonlyMap<ServerName, readonly WorkerId[]> {

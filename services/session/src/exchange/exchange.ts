@@ -113,7 +113,27 @@ export class Exchange extends Link {
     this.#observer = observer;
     this.#deadline = wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
     watch.add(this); // E4
-    this.#sendTo(watch.route(request.server, request.bound));
+    if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
+    else this.#sendTo(this.#route());
+  }
+
+  /** @param except a worker that turned out not to have it. */
+  #route(except?: WorkerId): Way {
+    const { server, bound, context } = this.#request;
+    const { taskPlace } = context;
+    if (taskPlace?.isProgram === true) return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
+    return this.#watch.route(server, except === undefined ? (taskPlace?.worker ?? bound) : undefined, context, except);
+  }
+
+  /** It is about a task that only one worker's program has, and that worker is gone. */
+  get #isTaskLost(): boolean {
+    const { taskPlace } = this.#request.context;
+    return taskPlace?.isProgram === true && this.#watch.isLost(taskPlace.worker);
+  }
+
+  #endTask(): void {
+    const { server } = this.#request;
+    this.#end('task.lost', `the task is lost: the part of the gateway that ran its program of server "${server}" is gone`, { server });
   }
 
   #sendTo({ to, worker, isBound }: Way): void {
@@ -135,8 +155,9 @@ export class Exchange extends Link {
 
   /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
-    if (error.kind !== 'no-responders' || worker === undefined || this.#isSettled) this.#fail(error);
-    else if (this.attempts < maxWrongWays) this.#sendTo(this.#watch.route(this.#request.server, undefined, worker));
+    if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
+    else if (error.kind !== 'no-responders' || worker === undefined || this.#isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
+    else if (this.attempts < maxWrongWays) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
@@ -163,11 +184,13 @@ export class Exchange extends Link {
     const wasAsked = this.#isAsked;
     for (const input of this.#questions?.clear() ?? []) this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     if (wasAsked) this.#age();
-    this.#observer.bound(undefined);
+    if (this.#request.context.taskPlace === undefined) this.#observer.bound(undefined);
     this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
-    if (this.#isRepeatable) {
+    if (this.#isTaskLost) {
+      this.#endTask();
+    } else if (this.#isRepeatable) {
       this.#deadline.extend(this.#timeLeftMs);
-      this.#sendTo(this.#watch.route(server, undefined, this.sentTo));
+      this.#sendTo(this.#route(this.sentTo));
     } else {
       this.#end('gateway.interrupted', `the part of the gateway that is connected to server "${server}" is gone`, { server });
     }

@@ -62,6 +62,7 @@ export class DeskUnderTest {
       },
       workersChanged: () => undefined,
       reaching: (_server, workers) => workers,
+      keepsState: () => true,
     });
     const servers = records.map(({ server }) => server);
     this.#servers = servers;

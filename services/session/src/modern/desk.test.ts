@@ -1,7 +1,7 @@
 /** Requests without a session: whose is what, and who uses up whose room. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { subjects } from '@omnibus/bus';
-import type { ExchangeEvent, InputKey, JsonObject, ModernCommand, ModernControl } from '@omnibus/protocol';
+import { newWorkerId, type ExchangeEvent, type InputKey, type JsonObject, type ModernCommand, type ModernControl, type TaskPlace } from '@omnibus/protocol';
 import { DeskUnderTest, type Asked, type Sent } from './desk-under-test.ts';
 
 const question = (input: InputKey, message = 'Well?'): ExchangeEvent => ({ kind: 'input', input, method: 'elicitation/create', params: { message } });
@@ -225,6 +225,22 @@ describe('tasks of an older server', () => {
     test.send('tasks/get', { taskId: first.answer()?.['taskId'] });
     await pass();
     expect(test.asked.at(-1)?.command).toMatchObject({ params: { taskId: 'task-1' }, context: { taskOwner: owner } });
+  });
+
+  it('are asked about where they are, under one id, whoever asks', async () => {
+    const test = await DeskUnderTest.start();
+    const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
+    const first = test.call();
+    await pass();
+    test.asked.at(-1)?.reply({ kind: 'result', result: { task: { taskId: 'task-1', status: 'working' } }, place });
+    await pass();
+    const taskId = first.answer()?.['taskId'];
+    const sent = test.send('tasks/get', { taskId }, '192.0.2.7');
+    await pass();
+    expect(test.asked.at(-1)?.command.context.taskPlace).toEqual(place);
+    test.asked.at(-1)?.reply(task('working'));
+    await pass();
+    expect(sent.answer()?.['taskId']).toBe(taskId);
   });
 
   it('one bad answer of an update lets none of them through', async () => {

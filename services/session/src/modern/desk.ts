@@ -229,7 +229,7 @@ export class ModernDesk {
   }
 
   #taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
-    return typeof taskId === 'string' ? new TaskIds(this.#host.sealer, principal, key).open(taskId) : undefined;
+    return typeof taskId === 'string' ? new TaskIds(this.#host.sealer, principal, { owner: key, place: undefined }).open(taskId) : undefined;
   }
 
   /** What ran does not run any more. */

@@ -115,14 +115,14 @@ export class TaskFacade {
     });
   }
 
-  #exchange({ waiter, task: { server, id, owner } }: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<Watch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
+  #exchange({ waiter, task: { server, id, owner, place } }: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<Watch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
     const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
     return new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, taskOwner: owner, standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: { principal: caller.principal, session: key, taskOwner: owner, ...(place === undefined ? {} : { taskPlace: place }), standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
       progress: () => undefined, bound: () => undefined,
       log: () => undefined,
@@ -144,8 +144,8 @@ export class TaskFacade {
     else this.#answerTask(asking, outcome.result, {});
   }
 
-  #answerTask({ waiter, task: { server, owner } }: Asking, task: JsonObject, more: JsonObject): void {
-    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal, owner);
+  #answerTask({ waiter, task: { server, owner, place } }: Asking, task: JsonObject, more: JsonObject): void {
+    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal, { owner, place });
     answerResult(waiter, modernResult('tasks/get', { ...extensionTask(ids.publicTask(server, task)), ...more }));
   }
 
