@@ -8,11 +8,10 @@
  *      session end the call that met them, and a new one is opened for the next (`session-renewal.ts`).
  *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
-import { randomBytes } from 'node:crypto';
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey, type TaskPlace, type WorkerId,
+  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -27,6 +26,7 @@ import type { ConnectionObserver } from './connection-observer.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
 import { letLookAround, meet, sayInitialized } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
+import { Run, type RunOptions } from './run.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
 import { StandingListen } from './standing-listen.ts';
@@ -41,12 +41,8 @@ export interface Waiter extends Asked {
   settle(outcome: ExchangeOutcome, id: number): void;
 }
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends RunOptions {
   readonly server: ServerName;
-  /** The worker it is a part of. */
-  readonly worker: WorkerId;
-  /** The gateway runs the server itself. */
-  readonly isProgram: boolean;
   /** What the server is told its client can do. */
   readonly capabilities: JsonObject;
   /** Whose alone it is. */
@@ -58,8 +54,6 @@ export interface ConnectionOptions {
   /** The input schema of a tool, which may want arguments repeated in headers. */
   readonly toolSchema: (tool: string) => JsonObject | undefined;
   readonly createTransport: (observer: TransportObserver) => Transport;
-  /** The transport's program or port belongs to it alone, so an old one must be gone before a new one opens. */
-  readonly isExclusive: boolean;
   /** What has to be over before an exclusive transport opens first. */
   readonly after?: Promise<void> | undefined;
   readonly connectTimeoutMs: number;
@@ -88,11 +82,10 @@ interface PendingRequest {
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
 const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
-const newRun = (): string => randomBytes(9).toString('base64url');
-
 const retiredTransportMs = 30_000;
 
 export class UpstreamConnection {
+  readonly run: Run;
   readonly #options: ConnectionOptions;
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
   /** By request id. */
@@ -100,8 +93,6 @@ export class UpstreamConnection {
   readonly #questions: Questions;
   readonly #complaints: Complaints;
   #transport: Transport | undefined;
-  /** Another one for each run of a program; of a server that somebody else runs, the same for good. */
-  #run = newRun();
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void>;
   #retry: Deadline | undefined;
@@ -122,6 +113,7 @@ export class UpstreamConnection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.run = new Run(options);
     this.#closing = options.after ?? Promise.resolve();
     this.#complaints = new Complaints({ ...options, transport: () => this.#transport });
     this.#questions = new Questions({
@@ -161,17 +153,6 @@ export class UpstreamConnection {
   /** The server is of 2026-07-28: it has no sessions, and one connection serves everybody. */
   get isModern(): boolean {
     return this.#isModern;
-  }
-
-  /** Where the tasks are that are made over it. */
-  get place(): TaskPlace {
-    const { worker, isProgram } = this.#options;
-    return { worker, connection: this.#run, isProgram };
-  }
-
-  /** Tasks of that place can be asked for over it: its program has not been started again since. */
-  leadsTo({ worker, connection }: TaskPlace): boolean {
-    return worker === this.#options.worker && connection === this.#run && (this.#transport !== undefined || !this.#options.isExclusive);
   }
 
   /** What the server is told its client can do, as JSON. */
@@ -288,7 +269,7 @@ export class UpstreamConnection {
     };
     const transport = this.#options.createTransport(observer);
     this.#transport = transport;
-    if (this.#options.isExclusive) this.#run = newRun();
+    this.run.begin();
     this.#user.forget();
     for (const [, { waiter }] of this.#pending.toArray()) this.#user.use(waiter.session);
     const isCurrent = (): boolean => this.#transport === transport;
@@ -407,6 +388,7 @@ export class UpstreamConnection {
   #closeTransport(): void {
     const transport = this.#transport;
     this.#questions.clear();
+    this.run.end();
     this.#transport = undefined;
     if (transport === undefined) return;
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
@@ -425,11 +407,8 @@ export class UpstreamConnection {
   }
 
   #receive(value: unknown, origin: JsonRpcId | undefined): void {
-    if (Array.isArray(value)) {
-      for (const item of value) this.#receiveOne(item, origin);
-    } else {
-      this.#receiveOne(value, origin);
-    }
+    if (Array.isArray(value)) for (const item of value) this.#receiveOne(item, origin);
+    else this.#receiveOne(value, origin);
   }
 
   #receiveOne(value: unknown, origin: JsonRpcId | undefined): void {

@@ -252,7 +252,7 @@ export class Instances implements Pool {
 
   /** The connection over which tasks of that place were made; undefined when it is gone. */
   leadingTo(place: TaskPlace): UpstreamConnection | undefined {
-    return [this.#options.base, ...this.all()].find((connection) => connection.leadsTo(place));
+    return [this.#options.base, ...this.all()].find((connection) => connection.run.has(place));
   }
 
   /** The connections that carry something for a session. */

@@ -103,7 +103,7 @@ export class QuestionRelay {
       adopt: () => undefined,
       ask: (question) => {
         const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
-        const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().place, sessions });
+        const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions });
         const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, this.#checked(question, answer)), asker: session, again, limit });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);

@@ -65,7 +65,7 @@ export class ServerWords {
   announceTask(connection: UpstreamConnection, task: JsonObject): void {
     const { bus, server, tasks } = this.#options;
     const session = tasks.status(connection, task);
-    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.place, sessions: [session] });
+    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, sessions: [session] });
   }
 
   /** @returns false when it means nothing to anybody. */
@@ -73,7 +73,7 @@ export class ServerWords {
     const { bus, server, tasks } = this.#options;
     const task = tasks.byToken(connection, token);
     if (task === undefined) return false;
-    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.place, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.run.place, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
     return true;
   }
 

@@ -45,7 +45,7 @@ export class Tasks {
       case 'tools/call': {
         const task = createdTask(result);
         if (task !== undefined) for (const said of this.#created(connection, requestId, context, task)) announce(said);
-        return task !== undefined || result['resultType'] === 'task' ? { ...outcome, place: connection.place } : outcome;
+        return task !== undefined || result['resultType'] === 'task' ? { ...outcome, place: connection.run.place } : outcome;
       }
       case 'tasks/get':
       case 'tasks/cancel':
@@ -59,7 +59,7 @@ export class Tasks {
       case 'tasks/list': {
         const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
         const isIdentified = context.principal !== anonymous;
-        return { kind: 'result', place: connection.place, result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
+        return { kind: 'result', place: connection.run.place, result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
       }
       case 'prompts/get':
       case 'resources/read':
