@@ -10,7 +10,7 @@ import type { Route, View } from '@omnibus/catalog';
 import {
   createdTask, fault, isJsonRpcId, isObject, ownLimitKey, paramsProblem, printable, readOwnLimit, skillsExtension, withRelatedTask,
   type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
-  type LogLevel, type ProgressEvent, type ServerName, type ServerNotice, type SessionKey, type TaskPlace, type WorkerId,
+  type LogLevel, type ProgressEvent, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { Exchange, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
@@ -19,7 +19,7 @@ import { publicElicitation, publicElicitations } from './routing/elicitation-ids
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
 import { mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
-import { TaskIds, type TaskAddress } from './task-ids.ts';
+import { inContext, placeOf, progressKey, TaskIds, type TaskAddress } from './task-ids.ts';
 
 /** Where what belongs to one request goes. */
 export interface CallStream {
@@ -353,10 +353,11 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
-  #cancelTask({ server, id, place }: TaskAddress): void {
+  #cancelTask(address: TaskAddress): void {
+    const { server, id } = address;
     Exchange.start(this.#host, {
       exchange: this.#host.nextExchangeId(), server, method: 'tasks/cancel', params: { taskId: id }, subject: ['task', id], limits: this.#host.timeLimits(server, undefined),
-      context: { ...this.#context(false), ...placed(place) }, bound: this.#bound.get(server),
+      context: { ...this.#context(false), ...inContext(address) }, bound: this.#bound.get(server),
     });
   }
 
@@ -461,7 +462,7 @@ export class Forwarding<Stream extends CallStream> {
       this.#answerFault(stream, call.id, gatewayFault); // S2
     });
     const running = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...(task === undefined ? {} : { taskOwner: task.owner, ...placed(task.place) }), ...traceOf(span?.traceparent ?? stream.trace) },
+      exchange: nextExchangeId(), server, method: call.method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
       bound: this.#bound.get(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
@@ -536,19 +537,6 @@ export class Forwarding<Stream extends CallStream> {
     const published = tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
   }
-}
-
-function placed(taskPlace: TaskPlace | undefined): { readonly taskPlace?: TaskPlace } {
-  return taskPlace === undefined ? {} : { taskPlace };
-}
-
-function placeOf(outcome: ExchangeOutcome): TaskPlace | undefined {
-  return outcome.kind === 'result' ? outcome.place : undefined;
-}
-
-/** What tells a task from one to which another program of the server gave the same id. */
-function progressKey(server: ServerName, taskId: string, place: TaskPlace | undefined): string {
-  return `${server} ${place?.connection} ${taskId}`;
 }
 
 function traceOf(trace: string | undefined): { readonly trace?: string } {

@@ -5,7 +5,7 @@
  * where callers have no names, a task belongs to whoever holds its id. And they say where the task is, since each worker may have a
  * program of its own: whoever asks, by whichever worker, is led to the program that made it.
  */
-import { createdTask, isObject, withRelatedTask, type ExchangeMethod, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
+import { createdTask, isObject, withRelatedTask, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from './sealer.ts';
 
 /** A task at its server. */
@@ -111,4 +111,18 @@ export class TaskIds {
         return this.publicMention(server, result);
     }
   }
+}
+
+/** What an adapter is told of the task a request is about. */
+export function inContext(task: TaskAddress | undefined): Pick<ExchangeContext, 'taskOwner' | 'taskPlace'> {
+  return task === undefined ? {} : { taskOwner: task.owner, ...(task.place === undefined ? {} : { taskPlace: task.place }) };
+}
+
+export function placeOf(outcome: ExchangeOutcome): TaskPlace | undefined {
+  return outcome.kind === 'result' ? outcome.place : undefined;
+}
+
+/** What tells a task from one to which another program of the server gave the same id. */
+export function progressKey(server: ServerName, taskId: string, place: TaskPlace | undefined): string {
+  return `${server} ${place?.connection} ${taskId}`;
 }

@@ -15,7 +15,7 @@ import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
-import { TaskIds, type TaskAddress } from '../task-ids.ts';
+import { inContext, TaskIds, type TaskAddress } from '../task-ids.ts';
 import type { Kept, Shelf } from './shelf.ts';
 import { answer, answerResult, refuse, type Waiter } from './waiter.ts';
 
@@ -115,14 +115,15 @@ export class TaskFacade {
     });
   }
 
-  #exchange({ waiter, task: { server, id, owner, place } }: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<Watch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
+  #exchange({ waiter, task }: Asking, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<Watch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
     const { nextExchangeId, timeLimits } = this.#host;
+    const { server, id } = task;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
     return new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, taskOwner: owner, ...(place === undefined ? {} : { taskPlace: place }), standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
       progress: () => undefined, bound: () => undefined,
       log: () => undefined,
