@@ -16,7 +16,7 @@ it('the example configurations are good', async () => {
 
 const documents = ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 
-it.each([...documents, 'CHANGELOG.md', 'docs/kubernetes.md', 'docs/matrix.md', 'docs/speed.md'])('every file that %s links to is there', async (document) => {
+it.each([...documents, 'CHANGELOG.md', 'docs/kubernetes.md', 'docs/matrix.md', 'docs/nats.md', 'docs/speed.md'])('every file that %s links to is there', async (document) => {
   const text = await readFile(join(root, document), 'utf8');
   for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, dirname(document), path as string)), `${document}: ${path}`).resolves.toBeUndefined();
 });

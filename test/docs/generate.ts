@@ -1,5 +1,5 @@
 /** The documents that are made from source, so that they cannot say something else. */
-import { subjectTable } from '@omnibus/bus';
+import { busRoles, permissionsOf, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
 import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
 import { errorTable } from '@omnibus/protocol';
@@ -19,6 +19,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/config.md', config()],
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
+    ['docs/nats.md', nats()],
     // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
     ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
     ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
@@ -51,6 +52,42 @@ ${table(['subject', 'from', 'to', 'carries', 'answers'], rows)}
 
 The key-value bucket \`omnibus-catalog\` holds what each server offers (\`CatalogRecord\`, key: the server and the worker of the adapter); its parts
 larger than one message are in \`omnibus-catalog-parts\`.
+`;
+}
+
+function nats(): string {
+  const list = (subjects: readonly string[]): string => subjects.map((each) => `      ${JSON.stringify(each)}`).join('\n');
+  const users = busRoles.map((role) => {
+    const { publish, subscribe } = permissionsOf(role);
+    return `  { user: ${role}, password: $${role.toUpperCase()}_PASSWORD, permissions: {\n    publish: [\n${list(publish)}\n    ]\n    subscribe: [\n${list(subscribe)}\n    ]\n  } }`;
+  });
+  return `# The NATS between the processes
+
+${generated('packages/bus/src/nats/permissions.ts')}Omnibus uses any NATS from 2.9 on that has JetStream. How a process shows who it is, by user and password, token, NKey or credentials
+file, and how it knows that it talks to the right NATS, are options of the configuration: \`nats.*\` in [config.md](config.md). All of them can
+differ from role to role: \`user: "\${NATS_USER}"\` takes the user from the environment.
+
+\`\`\`yaml
+bus: tls://nats-a.example.com:4222,tls://nats-b.example.com:4222
+nats:
+  credentialsFile: /run/secrets/omnibus.creds
+  tls: { caFile: /etc/ssl/company.pem }
+\`\`\`
+
+An address with \`tls://\`, or \`nats.tls\`, means that nothing is said in the clear: a NATS without TLS is not talked to. Files are read for
+each connection, so that certificates and credentials are replaced without a restart. A login that is refused is tried again, and
+\`/readyz\` says why it waits.
+
+## What each role has to be allowed
+
+Nothing else is needed, and the tests of the gateway run with exactly this. A process with all roles over NATS needs all three lists, and
+answers under \`omnibus.v1.inbox.all.>\`. What each subject carries: [subjects.md](subjects.md).
+
+\`\`\`
+authorization { users: [
+${users.join('\n')}
+] }
+\`\`\`
 `;
 }
 

@@ -1,5 +1,5 @@
 /** Calls of a client without a session whose older server asks something: every way in which that can go wrong. */
-import { openNatsBus, subjects } from '@omnibus/bus';
+import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -175,7 +175,7 @@ describe('with several session workers', () => {
   it('another caller\'s state is refused, even when it is sound', async () => {
     const { requestState, requests } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
-    const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'mallory', connectTimeoutMs: 5_000 }, () => undefined);
+    const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'mallory', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
     const frames = new Heard<StreamFrame>();
     const { body } = client.compose('tools/call', { name: 'form', arguments: {}, requestState, inputResponses: { [key]: accepted('stolen') } });
     const stolen = { kind: 'request', key: 'mallory' as never, caller: { principal: 'mallory' as Principal, endpoint: '' as never }, request: body as never, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: {} } as const;

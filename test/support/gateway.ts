@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { natsUsers, type BusRole } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { root, sealing, startProcess, type RunningProcess } from './processes.ts';
 
@@ -23,7 +24,7 @@ export interface GatewayUnderTest {
   /** Starts another edge. @returns its endpoint. */
   startEdge(): Promise<string>;
   /** Starts another process of one role. */
-  startPart(role: 'edge' | 'session' | 'backend'): Promise<RunningProcess>;
+  startPart(role: BusRole): Promise<RunningProcess>;
   /** Replaces the configuration file; running processes follow it. */
   configure(config: object): Promise<void>;
   /** `host:port` of the admin port of one process. */
@@ -36,6 +37,9 @@ async function endpointOf(edge: RunningProcess): Promise<string> {
   const [, endpoint] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   return endpoint;
 }
+
+/** Each role may do at NATS what it needs and nothing else, in every test; whoever else connects may do all. */
+const settingsOfNats = `authorization { users: [\n${natsUsers((role) => role)}\n{ user: outsider, password: outsider }\n] }\nno_auth_user: outsider`;
 
 const anyPort = '127.0.0.1:0';
 
@@ -71,6 +75,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
     processes.push(running);
     return running;
   };
+  const startRole = (role: BusRole): RunningProcess => start('--role', role, '--bus', (busUrl as string).replace('://', `://${role}:${role}@`));
   let edge: RunningProcess;
   let backend: RunningProcess;
   let busUrl: string | undefined;
@@ -79,22 +84,22 @@ export async function startGateway(shape: Shape, config: object, environment: Re
     edge = start();
     backend = edge;
   } else {
-    const nats = stack.use(await startNatsServer());
+    const nats = stack.use(await startNatsServer(settingsOfNats));
     busUrl = nats.url;
     restartBus = async () => {
       await nats.kill();
       await nats.start();
     };
-    backend = start('--role', 'backend', '--bus', nats.url);
+    backend = startRole('backend');
     await backend.line(/"msg":"ready"/);
-    const session = start('--role', 'session', '--bus', nats.url);
+    const session = startRole('session');
     await session.line(/"msg":"ready"/);
-    edge = start('--role', 'edge', '--bus', nats.url);
+    edge = startRole('edge');
   }
   await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
   const url = await endpointOf(edge);
-  const startPart = async (role: 'edge' | 'session' | 'backend'): Promise<RunningProcess> => {
-    const part = start('--role', role, '--bus', busUrl as string);
+  const startPart = async (role: BusRole): Promise<RunningProcess> => {
+    const part = startRole(role);
     await part.line(/"msg":"ready"/);
     return part;
   };

@@ -8,10 +8,19 @@ import {
 } from './shapes/session-messages.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
-interface Family {
+/** A part of the gateway: a process of its own, or one of several in a process. */
+export type BusRole = 'edge' | 'session' | 'backend';
+
+export interface Family {
   /** What follows the family in the subject. */
   readonly tokens: readonly string[];
-  readonly from: string;
+  /** Roles that say it. */
+  readonly from: readonly BusRole[];
+  /** It was said by an older version; this one only answers. */
+  readonly isOfOlderVersion?: true;
+  /** Roles that hear it. */
+  readonly hears: readonly BusRole[];
+  /** Which processes of those roles, for people. */
   readonly to: string;
   /** The name of the type in `packages/protocol`. */
   readonly carries: string;
@@ -22,33 +31,33 @@ interface Family {
 }
 
 export const families = {
-  'session-open': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
-  'session-open-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
-  'session-adopt': { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
-  'session-adopt-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
-  'session-find': { tokens: [], from: 'backend', to: 'every session worker', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once, of the one that holds it', reply: findReply },
-  'session-find-at': { tokens: ['worker'], from: 'session', to: 'each session worker that may be there', carries: 'FindCommand', request: findCommand, answers: 'HoldReply, once', reply: holdReply },
-  'session-taken': { tokens: ['worker'], from: 'session', to: 'the worker that held the session before', carries: 'TakenNotice', request: takenNotice, answers: 'nothing' },
-  presence: { tokens: [], from: 'session', to: 'every edge', carries: 'Presence', request: presence, answers: 'nothing' },
-  'edge-presence': { tokens: [], from: 'edge', to: 'every session worker', carries: 'EdgePresence', request: presence, answers: 'nothing' },
-  'edge-readers': { tokens: ['edge'], from: 'session', to: 'an edge that streams are read at', carries: 'HeldReaders', request: heldReaders, answers: 'HeldReaders, once', reply: heldReaders },
-  session: { tokens: ['worker'], from: 'edge', to: 'the worker that holds the session', carries: 'SessionMessage', request: sessionMessage, answers: 'StreamFrame, many', reply: streamFrame },
-  'session-streams': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'HeldStreams', request: heldStreams, answers: 'HeldStreams, once', reply: heldStreams },
-  'session-late': { tokens: ['worker'], from: 'session', to: 'the session worker that held a session before', carries: 'LateMessage', request: lateMessage, answers: 'LateReply, once', reply: lateReply },
-  stream: { tokens: ['key', 'stream'], from: 'session, edge', to: 'the journal of streams', carries: 'StreamEntry', request: streamEntry, answers: 'nothing' },
-  modern: { tokens: [], from: 'edge', to: 'any session worker (queue `session`)', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
-  'modern-at': { tokens: ['worker'], from: 'edge', to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
-  'modern-control': { tokens: [], from: 'edge', to: 'every session worker', carries: 'ModernControl', request: modernControl, answers: 'nothing' },
-  'modern-holds': { tokens: [], from: 'edge of an older version', to: 'every session worker', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once each', reply: heldRequests },
-  'modern-holds-at': { tokens: ['worker'], from: 'edge', to: 'the session worker that may hold them', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once', reply: heldRequests },
-  'edge-inbox': { tokens: ['key'], from: 'edge', to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', request: inboxPost, answers: 'InboxReply, once', reply: inboxReply },
-  backend: { tokens: ['server'], from: 'session', to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
-  'backend-at': { tokens: ['server', 'worker'], from: 'session', to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
-  'backend-presence': { tokens: [], from: 'backend', to: 'every session worker', carries: 'BackendPresence', request: backendPresence, answers: 'nothing' },
-  'backend-holds': { tokens: ['server'], from: 'session of an older version', to: 'every adapter of the server', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once each', reply: heldExchanges },
-  'backend-holds-at': { tokens: ['server', 'worker'], from: 'session', to: 'the adapter that may hold them', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once', reply: heldExchanges },
-  'backend-control': { tokens: ['server'], from: 'session', to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
-  notices: { tokens: [], from: 'backend', to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
+  'session-open': { tokens: [], from: ['edge'], hears: ['session'], to: 'any session worker (queue `session`)', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
+  'session-open-at': { tokens: ['worker'], from: ['edge'], hears: ['session'], to: 'a session worker that is there', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
+  'session-adopt': { tokens: [], from: ['edge'], hears: ['session'], to: 'any session worker (queue `session`)', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
+  'session-adopt-at': { tokens: ['worker'], from: ['edge'], hears: ['session'], to: 'a session worker that is there', carries: 'AdoptCommand', request: adoptCommand, answers: 'AdoptReply, once', reply: adoptReply },
+  'session-find': { tokens: [], from: ['backend', 'session'], hears: ['session'], to: 'every session worker', carries: 'FindCommand', request: findCommand, answers: 'FindReply, once, of the one that holds it', reply: findReply },
+  'session-find-at': { tokens: ['worker'], from: ['session'], hears: ['session'], to: 'each session worker that may be there', carries: 'FindCommand', request: findCommand, answers: 'HoldReply, once', reply: holdReply },
+  'session-taken': { tokens: ['worker'], from: ['session'], hears: ['session'], to: 'the worker that held the session before', carries: 'TakenNotice', request: takenNotice, answers: 'nothing' },
+  presence: { tokens: [], from: ['session'], hears: ['edge', 'session', 'backend'], to: 'every process, its sender among them', carries: 'Presence', request: presence, answers: 'nothing' },
+  'edge-presence': { tokens: [], from: ['edge'], hears: ['session', 'edge'], to: 'every session worker, and its sender', carries: 'EdgePresence', request: presence, answers: 'nothing' },
+  'edge-readers': { tokens: ['edge'], from: ['session'], hears: ['edge'], to: 'an edge that streams are read at', carries: 'HeldReaders', request: heldReaders, answers: 'HeldReaders, once', reply: heldReaders },
+  session: { tokens: ['worker'], from: ['edge'], hears: ['session'], to: 'the worker that holds the session', carries: 'SessionMessage', request: sessionMessage, answers: 'StreamFrame, many', reply: streamFrame },
+  'session-streams': { tokens: ['worker'], from: ['session'], hears: ['session'], to: 'the session worker that held a session before', carries: 'HeldStreams', request: heldStreams, answers: 'HeldStreams, once', reply: heldStreams },
+  'session-late': { tokens: ['worker'], from: ['session'], hears: ['session'], to: 'the session worker that held a session before', carries: 'LateMessage', request: lateMessage, answers: 'LateReply, once', reply: lateReply },
+  stream: { tokens: ['key', 'stream'], from: ['session', 'edge'], hears: ['session', 'edge'], to: 'the journal of streams', carries: 'StreamEntry', request: streamEntry, answers: 'nothing' },
+  modern: { tokens: [], from: ['edge'], hears: ['session'], to: 'any session worker (queue `session`)', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
+  'modern-at': { tokens: ['worker'], from: ['edge'], hears: ['session'], to: 'a session worker that is there, or that holds the call', carries: 'ModernCommand', request: modernCommand, answers: 'ModernReply, many', reply: modernReply },
+  'modern-control': { tokens: [], from: ['edge'], hears: ['session'], to: 'every session worker', carries: 'ModernControl', request: modernControl, answers: 'nothing' },
+  'modern-holds': { tokens: [], from: ['edge'], isOfOlderVersion: true, hears: ['session'], to: 'every session worker', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once each', reply: heldRequests },
+  'modern-holds-at': { tokens: ['worker'], from: ['edge'], hears: ['session'], to: 'the session worker that may hold them', carries: 'HeldRequests', request: heldRequests, answers: 'HeldRequests, once', reply: heldRequests },
+  'edge-inbox': { tokens: ['key'], from: ['edge'], hears: ['edge'], to: 'the edge that holds the HTTP+SSE stream', carries: 'InboxPost', request: inboxPost, answers: 'InboxReply, once', reply: inboxReply },
+  backend: { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'any adapter of the server (queue `backend`)', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
+  'backend-at': { tokens: ['server', 'worker'], from: ['session'], hears: ['backend'], to: 'an adapter that is there, or that keeps something for the session', carries: 'CallCommand', request: callCommand, answers: 'ExchangeEvent, many', reply: exchangeEvent },
+  'backend-presence': { tokens: [], from: ['backend'], hears: ['session', 'backend'], to: 'every session worker, and its sender', carries: 'BackendPresence', request: backendPresence, answers: 'nothing' },
+  'backend-holds': { tokens: ['server'], from: ['session'], isOfOlderVersion: true, hears: ['backend'], to: 'every adapter of the server', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once each', reply: heldExchanges },
+  'backend-holds-at': { tokens: ['server', 'worker'], from: ['session'], hears: ['backend'], to: 'the adapter that may hold them', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once', reply: heldExchanges },
+  'backend-control': { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
+  notices: { tokens: [], from: ['backend'], hears: ['session'], to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
 } as const satisfies Readonly<Record<string, Family>>;
 
 export type FamilyName = keyof typeof families;
@@ -56,6 +65,6 @@ export type RequestOf<Name extends FamilyName> = PayloadOf<(typeof families)[Nam
 export type ReplyOf<Name extends FamilyName> = (typeof families)[Name] extends { readonly reply: infer Reply } ? PayloadOf<Reply> : never;
 
 /** The rows of `docs/subjects.md`. */
-export const subjectTable = Object.entries<Family>(families).map(([name, { tokens, from, to, carries, answers }]) => ({
-  subject: [name, ...tokens.map((token) => `<${token}>`)].join('.'), from, to, carries, answers,
+export const subjectTable = Object.entries<Family>(families).map(([name, { tokens, from, isOfOlderVersion = false, to, carries, answers }]) => ({
+  subject: [name, ...tokens.map((token) => `<${token}>`)].join('.'), from: `${from.join(', ')}${isOfOlderVersion ? ' of an older version' : ''}`, to, carries, answers,
 }));

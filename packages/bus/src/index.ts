@@ -3,6 +3,8 @@ export { BusError, gatewayFaultOf, newIncident } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
+export type { BusRole } from './families.ts';
+export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
 export { catalogBucket, sessionsBucket, subjects } from './subjects.ts';
 export { Heart, PresenceWatch } from './presence.ts';
 export { Inquiry } from './inquiry.ts';

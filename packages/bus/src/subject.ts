@@ -23,7 +23,8 @@ export interface Subject<Request, Reply = never> {
   readonly [payload]?: { readonly request: Request; readonly reply: Reply };
 }
 
-const root = 'omnibus.v1';
+/** The first tokens of every subject of the gateway. */
+export const root = 'omnibus.v1';
 
 /** All subjects of a family, as NATS writes it. */
 export function allOf(family: string, tokens: number): string {

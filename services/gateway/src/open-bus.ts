@@ -1,11 +1,12 @@
 /** The bus that the configuration names, and how this process shows it who it is. */
 import { resolve } from 'node:path';
-import { findLoginProblem, MemoryBus, openNatsBus, type Bus, type NatsLogin, type OnFault } from '@omnibus/bus';
+import { findLoginProblem, inboxOf, MemoryBus, openNatsBus, type Bus, type NatsLogin, type OnFault } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import type { Role } from './compose.ts';
 
 interface BusOptions {
-  /** Names the process in NATS' own monitoring. */
-  readonly role: string;
+  /** Names the process in NATS' own monitoring; answers come in under the subject of its role. */
+  readonly role: Role | 'doctor';
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly onFault: OnFault;
@@ -18,7 +19,7 @@ interface BusOptions {
 /** @throws {BusError} in words for the operator, without a secret. */
 export function openBus(config: Config, { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
   if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
-  return openNatsBus({ servers: config.bus, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, connectTimeoutMs, waiting }, onFault);
+  return openNatsBus({ servers: config.bus, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role === 'doctor' ? 'all' : role), connectTimeoutMs, waiting }, onFault);
 }
 
 /** What is wrong with the address or the login of the bus, as far as that can be said without it. */

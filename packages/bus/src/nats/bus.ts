@@ -26,7 +26,7 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
     await connection.close();
     throw new BusError('payload-too-large', `NATS takes messages of ${maxPayload} bytes at most; at least ${minPayloadBytes} are needed: raise max_payload`);
   }
-  return new NatsBus(connection, onFault);
+  return new NatsBus(connection, options.inboxPrefix, onFault);
 }
 
 interface Waiting {
@@ -47,13 +47,13 @@ class NatsBus implements Bus {
   #connected = true;
   #reconnects = 0;
 
-  constructor(connection: NatsConnection, onFault: OnFault) {
+  constructor(connection: NatsConnection, inboxPrefix: string | undefined, onFault: OnFault) {
     this.#connection = connection;
     this.#onFault = onFault;
     this.#blobs = new Blobs(connection);
     this.#fetches = new Fetches(connection);
     this.#lanes = new Lanes(this.#fetches);
-    this.#inbox = `${createInbox()}.`;
+    this.#inbox = `${createInbox(inboxPrefix)}.`;
     connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#guard('inbox', () => this.#hearReply(error, message)) });
     void this.#followStatus();
   }

@@ -12,6 +12,8 @@ import type { NatsServer } from './nats-server.ts';
 const officialImage = 'nats:2.12-alpine';
 const builtImage = 'omnibus-test-nats:path';
 const clientPort = 4222;
+/** In the container. */
+const settingsFile = '/nats.conf';
 
 /** Whether a Docker engine answers; asked once per process. */
 export const hasDockerEngine = (() => {
@@ -22,8 +24,11 @@ export const hasDockerEngine = (() => {
   };
 })();
 
-/** @throws {Error} of testcontainers when the image cannot be built, pulled or started. */
-export async function startNatsContainer(): Promise<NatsServer> {
+/**
+ * @param settings of its configuration file.
+ * @throws {Error} of testcontainers when the image cannot be built, pulled or started.
+ */
+export async function startNatsContainer(settings = ''): Promise<NatsServer> {
   // The reaper is an image of its own that is not there without a registry; containers are removed by whoever started them.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
@@ -34,7 +39,8 @@ export async function startNatsContainer(): Promise<NatsServer> {
   const container = new GenericContainer(image).withWaitStrategy(Wait.forLogMessage(/Server is ready/));
   const command = isLinux ? ['--addr', '127.0.0.1', '--port', String(port)] : ['--port', String(clientPort)];
   const placed = isLinux ? container.withNetworkMode('host') : container.withExposedPorts({ container: clientPort, host: port });
-  const started = await placed.withCommand([...command, '--jetstream', '--store_dir', '/data']).start();
+  const started = await placed.withCopyContentToContainer([{ content: settings, target: settingsFile }])
+    .withCommand(['--config', settingsFile, ...command, '--jetstream', '--store_dir', '/data']).start();
   const engine = await getContainerRuntimeClient();
   const handle = engine.container.getById(started.getId());
   return {

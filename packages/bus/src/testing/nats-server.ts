@@ -17,9 +17,12 @@ export interface NatsServer {
 
 const maxLogCharacters = 64 * 1024;
 
-/** @throws {Error} that says what to install when there is neither an engine nor the program. */
-export function startNatsServer(): Promise<NatsServer> {
-  return hasDockerEngine() ? startNatsContainer() : startNatsProgram();
+/**
+ * @param settings of its configuration file.
+ * @throws {Error} that says what to install when there is neither an engine nor the program.
+ */
+export function startNatsServer(settings = ''): Promise<NatsServer> {
+  return hasDockerEngine() ? startNatsContainer(settings) : startNatsProgram(settings);
 }
 
 /**
