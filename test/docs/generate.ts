@@ -110,6 +110,7 @@ interface Schema {
   readonly default?: unknown;
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
+  readonly const?: string;
   readonly anyOf?: readonly Schema[];
   readonly items?: Schema;
 }
@@ -131,13 +132,17 @@ function options(schema: Schema, prefix: string): string[][] {
     const path = `${prefix}${name}`;
     const own = option.description === undefined ? [] : [[`\`${path}\``, takes(option), defaultOf(option), option.description.replaceAll('|', '\\|')]];
     const values = typeof option.additionalProperties === 'object' ? options(option.additionalProperties, `${path}.<name>.`) : [];
-    return [...own, ...options(option, `${path}.`), ...values];
+    const inMap = option.anyOf?.flatMap((one) => options(one, `${path}.`)) ?? [];
+    const inList = option.items === undefined ? [] : options(option.items, `${path}[].`);
+    return [...own, ...options(option, `${path}.`), ...inMap, ...inList, ...values];
   });
 }
 
 function takes({ type, enum: choices, anyOf, items }: Schema): string {
   if (choices !== undefined) return choices.map((choice) => `\`${String(choice)}\``).join(', ');
   // A duration is a text or a number of milliseconds; an address or network is one of two texts.
+  const word = anyOf?.find(({ const: only }) => only !== undefined)?.const;
+  if (word !== undefined) return `\`${word}\`, map`;
   if (anyOf !== undefined) return anyOf.some((one) => one.type === 'number') ? 'duration' : 'text';
   if (type === 'array') return `list of ${items === undefined ? 'values' : takes(items)}`;
   if (type === 'object') return 'map';

@@ -25,17 +25,20 @@ export interface Answer {
 export class RawClient {
   readonly url: string;
   session: string | undefined;
+  /** Sent with every request, such as `authorization`. */
+  readonly headers: Readonly<Record<string, string>>;
   #nextId = 0;
   readonly #abort = new AbortController();
   #standing: Promise<Heard<Message>> | undefined;
 
-  constructor(url: string) {
+  constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
     this.url = url;
+    this.headers = headers;
   }
 
   /** Initializes and confirms. */
-  static async open(url: string, revision = '2025-11-25'): Promise<RawClient> {
-    const client = new RawClient(url);
+  static async open(url: string, revision = '2025-11-25', headers: Readonly<Record<string, string>> = {}): Promise<RawClient> {
+    const client = new RawClient(url, headers);
     const answer = await client.initialize(revision);
     if (answer.status !== 200) throw new Error(`initialize was answered ${answer.status}: ${answer.body}`);
     client.session = answer.session ?? undefined;
@@ -45,7 +48,7 @@ export class RawClient {
 
   /** The same session through another edge. */
   at(url: string): RawClient {
-    const client = new RawClient(url);
+    const client = new RawClient(url, this.headers);
     client.session = this.session;
     return client;
   }
@@ -94,7 +97,7 @@ export class RawClient {
       method: 'POST',
       headers: {
         'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
-        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...headers,
+        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...this.headers, ...headers,
       },
       body: typeof body === 'string' ? body : JSON.stringify(body),
       signal,
@@ -111,7 +114,7 @@ export class RawClient {
   async listen(): Promise<Heard<Message>> {
     const heard = new Heard<Message>();
     const response = await fetch(this.url, {
-      headers: { accept: 'text/event-stream', 'mcp-session-id': this.session as string },
+      headers: { accept: 'text/event-stream', 'mcp-session-id': this.session as string, ...this.headers },
       signal: this.#abort.signal,
     });
     if (response.status !== 200 || response.body === null) throw new Error(`GET answered ${response.status}: ${await response.text()}`);
@@ -125,7 +128,7 @@ export class RawClient {
   }
 
   async delete(): Promise<number> {
-    const response = await fetch(this.url, { method: 'DELETE', headers: { 'mcp-session-id': this.session as string } });
+    const response = await fetch(this.url, { method: 'DELETE', headers: { 'mcp-session-id': this.session as string, ...this.headers } });
     return response.status;
   }
 

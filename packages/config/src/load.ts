@@ -78,6 +78,11 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: (path: Pat
     for (const key of issue.keys) report([...path, key], `unknown option${nearest(key, path)}`);
     return;
   }
+  if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object') {
+    // A word or a map: what is wrong with the map.
+    for (const inner of issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    return;
+  }
   if (issue.code === 'invalid_key') {
     report(path, issue.issues[0]?.message ?? issue.message);
     return;
@@ -110,8 +115,8 @@ function optionNames(path: Path): string[] {
   let schema: unknown = configSchema;
   for (const step of [...path, undefined]) {
     let definition = definitionOf(schema);
-    while (definition?.innerType !== undefined || definition?.in !== undefined) {
-      schema = definition.innerType ?? definition.in;
+    while (definition?.innerType !== undefined || definition?.in !== undefined || definition?.options !== undefined) {
+      schema = definition.innerType ?? definition.in ?? definition.options?.at(-1);
       definition = definitionOf(schema);
     }
     if (step === undefined) return Object.keys(definition?.shape ?? {});
@@ -123,6 +128,7 @@ function optionNames(path: Path): string[] {
 interface Definition {
   readonly innerType?: unknown;
   readonly in?: unknown;
+  readonly options?: readonly unknown[];
   readonly shape?: Record<string | number, unknown>;
   readonly valueType?: unknown;
   readonly element?: unknown;

@@ -4,6 +4,7 @@
  */
 import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
+import { authSchema } from './auth-schema.ts';
 import { durationHint, parseDurationMs } from './duration.ts';
 
 const duration = (fallback: string) =>
@@ -114,6 +115,8 @@ const shape = z.strictObject({
     leave: duration('0s').describe('Time a stopping edge goes on serving while it sends its clients away, each with the end of its next answer: longer than a load balancer takes to notice. Only where other edges serve meanwhile.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),
+  auth: authSchema.optional()
+    .describe('How callers are known (docs/identity.md). Without, everybody is `anonymous`. none: the same, said on purpose.'),
   security: z.strictObject({
     allowedHosts: z.array(z.string()).optional()
       .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import type { Authenticator } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
@@ -12,12 +13,14 @@ import { ByteBudget } from './byte-budget.ts';
 import { ClientAddresses } from './client-address.ts';
 import { Endpoints } from './endpoints.ts';
 import type { Gate } from './http/arrival.ts';
+import { Gatekeeper } from './http/gatekeeper.ts';
 import { Pipeline } from './http/pipeline.ts';
 import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './open-files.ts';
 import { OpeningRate } from './opening-rate.ts';
 import type { RequestMeter } from './request-meter.ts';
 import { SessionDoor } from './session-door.ts';
+import { Tenures } from './tenures.ts';
 import { Unread } from './unread.ts';
 import { WebSocketIngress } from './websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
@@ -29,6 +32,8 @@ export interface EdgeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly meter: RequestMeter;
+  /** Undefined where callers need not be known. */
+  readonly authenticator?: Authenticator | undefined;
 }
 
 export class Edge {
@@ -45,7 +50,7 @@ export class Edge {
 
   constructor(options: EdgeOptions) {
     this.#options = options;
-    const { config, bus, wheel, log, metrics, meter } = options;
+    const { config, bus, wheel, log, metrics, meter, authenticator } = options;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
@@ -53,18 +58,20 @@ export class Edge {
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#door = new SessionDoor(bus, wheel, log);
     const gate = gateOf(options);
+    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper(authenticator);
+    authenticator?.onRevoked(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);
     this.#endpoints = endpoints;
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics, meter, gate, endpoints,
+      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, meter, endpoints, targetOf: (request) => this.#pipeline.targetOf(request) });
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, gatekeeper, meter, endpoints, targetOf: (request) => this.#pipeline.targetOf(request) });
     this.#server = createClientServer({
       limits: config.limits, metrics,
       requestMs: config.timeouts.request,
@@ -128,13 +135,14 @@ export class Edge {
   }
 }
 
-function gateOf({ config: { limits, security }, log, metrics }: EdgeOptions): Gate {
+function gateOf({ config: { limits, security }, wheel, log, metrics, authenticator }: EdgeOptions): Gate {
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
     addresses: new ClientAddresses(security.trustedProxies),
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
+    tenures: new Tenures(wheel, (facts) => authenticator?.holds(facts) ?? true),
     metrics,
     limits,
   };

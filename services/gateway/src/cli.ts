@@ -1,5 +1,6 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
+import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
@@ -63,5 +64,38 @@ export function createProgram(): Command {
       check(file);
     });
 
+  addKeys(program);
   return program;
+}
+
+function addKeys(program: Command): void {
+  const keys = program.command('keys').description('API keys that callers are known by (docs/identity.md)');
+  const command = (words: string, description: string): Command => keys.command(words).description(description)
+    .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml here)')
+    .option('-f, --file <file>', 'the file of keys itself');
+
+  command('create', 'make a key and show it, this once')
+    .requiredOption('-s, --subject <name>', 'whom it speaks for; keys of one name are one caller')
+    .option('-g, --group <name...>', 'groups of its caller')
+    .option('-e, --endpoint <name...>', 'servers and profiles it opens, "/mcp" for the endpoint of all (default: every endpoint)')
+    .option('-x, --expires <when>', 'days such as 90d, or a date (default: never)')
+    .option('-n, --note <text>', 'for people')
+    .action(async (options: CreateOptions) => {
+      const { createKey } = await import('./commands/keys.ts');
+      createKey(options);
+    });
+
+  command('list', 'show whom the keys speak for, and what became of them')
+    .option('--json', 'as JSON')
+    .action(async (options: KeysOptions & { readonly json?: boolean }) => {
+      const { listKeys } = await import('./commands/keys.ts');
+      listKeys(options);
+    });
+
+  command('revoke', 'make a key open nothing any more')
+    .argument('<id>', 'the part between the two "_" of the key')
+    .action(async (id: string, options: KeysOptions) => {
+      const { revokeKey } = await import('./commands/keys.ts');
+      revokeKey(id, options);
+    });
 }

@@ -3,6 +3,7 @@ import type { Bus, OnFault } from '@omnibus/bus';
 import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import { Edge, RequestMeter } from '@omnibus/edge';
+import { openAuthenticator } from './identity.ts';
 import { openBus } from './open-bus.ts';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
@@ -119,15 +120,18 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const parts = { bus, wheel, metrics, config, tracing };
   const meter = new RequestMeter(metrics, tracing);
   let edge: Edge | undefined;
+  let authenticator: Awaited<ReturnType<typeof openAuthenticator>>;
   try {
     if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
     if (has('session')) sessions = await SessionWorker.create({ ...parts, sealer, log: log.child({ role: 'session' }) });
-    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, log: log.child({ role: 'edge' }) });
+    if (has('edge') && isServing) authenticator = await openAuthenticator({ config, baseFolder, log });
+    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, authenticator, log: log.child({ role: 'edge' }) });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
   } catch (error) {
     await backend?.stop();
+    await authenticator?.close();
     await bus.drain();
     throw error;
   }
@@ -155,6 +159,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();
+      await authenticator?.close();
       await backend?.stop();
       stopMeasuring();
       stopFlushing();

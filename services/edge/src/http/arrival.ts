@@ -1,11 +1,13 @@
 /** One HTTP request on its way through, with everything that is done the same way for each: refusals, throws, its body, its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
+import type { Facts } from '@omnibus/identity';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Boundary } from '../boundary.ts';
 import type { ByteBudget } from '../byte-budget.ts';
 import type { ClientAddresses } from '../client-address.ts';
 import type { OpeningRate } from '../opening-rate.ts';
+import type { Tenures } from '../tenures.ts';
 import type { Unread } from '../unread.ts';
 
 /** What all ways in share: each bounds what strangers may take of it. */
@@ -17,6 +19,7 @@ export interface Gate {
   /** Bodies that are being read, or served. */
   readonly bodies: ByteBudget;
   readonly unread: Unread;
+  readonly tenures: Tenures;
   readonly metrics: Metrics;
   readonly limits: Limits;
 }
@@ -28,7 +31,8 @@ const retryable = new Set([429, 503]);
 export class Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly caller: Caller;
+  #caller: Caller;
+  #facts: Facts | undefined;
   readonly #gate: Gate;
   /** It has asked whether to send its body, and was not told yet. */
   #waitsForContinue: boolean;
@@ -36,7 +40,7 @@ export class Arrival {
   constructor(request: IncomingMessage, response: ServerResponse, caller: Caller, gate: Gate, waitsForContinue: boolean) {
     this.request = request;
     this.response = response;
-    this.caller = caller;
+    this.#caller = caller;
     this.#gate = gate;
     this.#waitsForContinue = waitsForContinue;
   }
@@ -44,10 +48,26 @@ export class Arrival {
   /** What its client is counted under. */
   readonly address = (): string => this.#gate.addresses.of(this.request);
 
-  /** The caller of a request without a session: such callers have shares by where they are. */
+  get caller(): Caller {
+    return this.#caller;
+  }
+
+  /** It has been proven who sends it. */
+  identify(facts: Facts): void {
+    this.#facts = facts;
+    this.#caller = { principal: facts.principal, endpoint: this.#caller.endpoint };
+  }
+
+  /** @param end is called when it is not proven any more who reads the answer. */
+  whenUnproven(end: () => void): void {
+    if (this.#facts !== undefined) this.response.once('close', this.#gate.tenures.begin(this.#facts, end));
+  }
+
+  /** The caller of a request without a session: those who cannot be told apart otherwise have shares by where they are. */
   get callerByOrigin(): Caller {
+    if (this.#facts !== undefined) return this.#caller;
     const origin = this.#gate.addresses.originOf(this.request);
-    return origin === undefined ? this.caller : { ...this.caller, origin };
+    return origin === undefined ? this.caller : { ...this.#caller, origin };
   }
 
   /** Does a part of the work on it; a throw becomes its answer. */

@@ -70,6 +70,7 @@ export class EventSourceEndpoint {
         }
         const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
         metrics.streams.inc();
+        arrival.whenUnproven(() => writer.end());
         client = new DuplexClient({
           bus, door, limits, caller: arrival.callerByOrigin, meter,
           carrier: 'http', boundary: gate.boundary, rate: gate.rate, address: arrival.address(),

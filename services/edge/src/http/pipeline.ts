@@ -1,9 +1,10 @@
 /**
- * What happens to an HTTP request, in order. Each refusal is cheaper than what comes after it: target, host, origin, path, method,
+ * What happens to an HTTP request, in order. Each refusal is cheaper than what comes after it: target, host, origin, path, who asks, method,
  * media types, codings, declared length, session header, revision header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
+import type { Facts } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -15,6 +16,7 @@ import { Arrival, type Gate } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
+import type { Gatekeeper } from './gatekeeper.ts';
 import { PostEndpoint } from './post.ts';
 import { StandingEndpoint } from './standing.ts';
 import { checkHost } from './steps/check-host.ts';
@@ -27,6 +29,8 @@ export interface PipelineOptions {
   readonly door: SessionDoor;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
+  /** Undefined where callers need not be known. */
+  readonly gatekeeper: Gatekeeper | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly allowedHosts: ReadonlySet<string> | undefined;
@@ -96,8 +100,26 @@ export class Pipeline {
     const name = endpoint ?? eventSource?.endpoint;
     const arrival = arrivalAt(name ?? '');
     if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
-    else if (eventSource === undefined) arrival.run(() => this.#handleEndpoint(arrival));
-    else arrival.run(() => this.#handleEventSource(arrival, eventSource));
+    else if (eventSource === undefined) this.#whenKnown(arrival, target.path, () => this.#handleEndpoint(arrival));
+    else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
+  }
+
+  /** Goes on when it is known who asks. A browser asks without a credential whether it may send one. */
+  #whenKnown(arrival: Arrival, path: string, work: () => void): void {
+    const { gatekeeper } = this.#options;
+    const { request, response, caller: { endpoint } } = arrival;
+    if (gatekeeper === undefined || request.method === 'OPTIONS') {
+      arrival.run(work);
+      return;
+    }
+    const admit = (facts: Facts): void => {
+      arrival.identify(facts);
+      work();
+    };
+    arrival.run(() => gatekeeper.ask(request, path, endpoint, admit, (gatewayFault, challenge) => {
+      response.setHeader('www-authenticate', challenge);
+      arrival.refuse(gatewayFault);
+    }));
   }
 
   #handleEndpoint(arrival: Arrival): void {

@@ -104,11 +104,19 @@ export class PostEndpoint {
     const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span });
     const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
     const pending = this.#ask(answer, 'gateway.unavailable', (observer) => door.requestModern(command, observer));
-    response.once('close', () => {
-      if (response.writableFinished) return;
+    const giveUp = (reason: string): void => {
       answer.abandon();
       pending?.close();
-      if (pending !== undefined && bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the client closed the stream' });
+      if (pending !== undefined && bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
+    };
+    response.once('close', () => {
+      if (!response.writableFinished) giveUp('the client closed the stream');
+    });
+    // A call that was allowed to begin goes on to its end; a subscription has none of its own.
+    if (method === 'subscriptions/listen') arrival.whenUnproven(() => {
+      giveUp('it is not proven any more who listens');
+      if (response.headersSent) response.end();
+      else response.destroy();
     });
   }
 

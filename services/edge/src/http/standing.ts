@@ -48,6 +48,7 @@ export class StandingEndpoint {
               if (writer !== undefined) return;
               writer = new EventWriter(arrival, { id: frame.stream, isPrimed }, writing);
               metrics.streams.inc();
+              arrival.whenUnproven(() => response.end());
               response.once('close', () => metrics.streams.dec());
               return;
             case 'message':

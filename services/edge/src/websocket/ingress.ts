@@ -4,10 +4,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
-import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
+import type { Facts } from '@omnibus/identity';
+import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type Principal } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
 import type { Endpoints } from '../endpoints.ts';
 import type { Gate } from '../http/arrival.ts';
+import type { Gatekeeper } from '../http/gatekeeper.ts';
 import { answerRaw } from '../http/raw-answer.ts';
 import type { Target } from '../http/steps/read-target.ts';
 import type { RequestMeter } from '../request-meter.ts';
@@ -18,6 +20,8 @@ export interface WebSocketOptions {
   readonly bus: Bus;
   readonly door: SessionDoor;
   readonly gate: Gate;
+  /** Undefined where callers need not be known. */
+  readonly gatekeeper: Gatekeeper | undefined;
   readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
   /** Refuses what target, Host and Origin forbid. */
@@ -31,6 +35,8 @@ const subprotocol = 'mcp';
 const goingAway = 1001;
 /** RFC 6455, 7.4.1: a message too big, or of a kind that is not taken. */
 const unsupportedData = 1003;
+/** RFC 6455, 7.4.1: what fits no other number; here, that it is not proven any more who is there. */
+const policyViolation = 1008;
 const pingMs = 30_000;
 
 export class WebSocketIngress {
@@ -47,18 +53,20 @@ export class WebSocketIngress {
 
   /** @param socket has a listener for its errors: nobody else looks after it any more. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { gate: { boundary, metrics }, endpoints, targetOf } = this.#options;
-    const refuse = (gatewayFault: GatewayFault): void => {
+    const { gate: { boundary, metrics }, gatekeeper, endpoints, targetOf } = this.#options;
+    const refuse = (gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
       metrics.refused(gatewayFault.reason);
-      answerRaw(socket, gatewayFault);
+      answerRaw(socket, gatewayFault, headers);
     };
     boundary.run(refuse, () => {
       const target = targetOf(request);
       const match = 'fault' in target ? null : path.exec(target.path);
-      const endpoint = match?.[1] ?? '';
+      const endpoint = (match?.[1] ?? '') as EndpointName;
+      const serve = (principal: Principal, facts?: Facts): void => this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, { principal, endpoint }, facts));
       if ('fault' in target) refuse(target.fault);
       else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
-      else this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, { principal: anonymous, endpoint: endpoint as EndpointName }));
+      else if (gatekeeper === undefined) serve(anonymous);
+      else gatekeeper.ask(request, target.path, endpoint, (facts) => serve(facts.principal, facts), (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]));
     });
   };
 
@@ -67,7 +75,7 @@ export class WebSocketIngress {
     this.#server.close();
   }
 
-  #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller): void {
+  #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller, facts: Facts | undefined): void {
     const { bus, door, gate, meter } = this.#options;
     const { boundary, rate, limits, metrics, unread } = gate;
     const socket: Socket = request.socket;
@@ -78,7 +86,7 @@ export class WebSocketIngress {
       unread.cutOff(socket);
       return false;
     };
-    const origin = gate.addresses.originOf(request);
+    const origin = facts === undefined ? gate.addresses.originOf(request) : undefined;
     const client = new DuplexClient({
       bus, door, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
       carrier: 'websocket',
@@ -90,6 +98,7 @@ export class WebSocketIngress {
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
+    if (facts !== undefined) webSocket.once('close', gate.tenures.begin(facts, () => webSocket.close(policyViolation)));
     // A connection whose other end is gone without a word is found out by asking it.
     let isAlive = true;
     const pings = setInterval(() => {

@@ -1,0 +1,116 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { rootEndpoint, type EndpointName } from '@omnibus/protocol';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Authenticator } from './authenticator.ts';
+import type { Facts } from './facts.ts';
+import { formatKeys, newKey, type KeyRecord } from './key-file.ts';
+
+let folder: string;
+let file: string;
+let authenticator: Authenticator | undefined;
+const warnings: string[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-identity-'));
+  file = join(folder, 'keys.yaml');
+  warnings.length = 0;
+});
+
+afterEach(async () => {
+  await authenticator?.close();
+  await rm(folder, { recursive: true });
+});
+
+/** As the command line writes it. */
+async function write(records: readonly KeyRecord[]): Promise<void> {
+  await writeFile(`${file}.new`, formatKeys(records));
+  await rename(`${file}.new`, file);
+}
+
+async function open(...records: readonly KeyRecord[]): Promise<Authenticator> {
+  await write(records);
+  authenticator = await Authenticator.open({ keysFile: file, warn: (details, text) => warnings.push(`${text} ${JSON.stringify(details)}`) });
+  return authenticator;
+}
+
+function ask(authorization: string | undefined, endpoint = rootEndpoint, url = '/mcp', rawHeaders?: readonly string[]): Facts | string {
+  const headers = authorization === undefined ? {} : { authorization };
+  const verdict = (authenticator as Authenticator).authenticate({ headers, rawHeaders: rawHeaders ?? Object.entries(headers).flat() }, url, endpoint);
+  return 'fault' in verdict ? verdict.fault.reason : verdict;
+}
+
+it('a key proves whom it was made for, and keys of one name are one caller', async () => {
+  const [first, second, other] = [newKey({ subject: 'ann', groups: ['staff'] }), newKey({ subject: 'ann', groups: [] }), newKey({ subject: 'bob', groups: [] })];
+  await open(first.record, second.record, other.record);
+  const facts = ask(`Bearer ${first.key}`) as Facts;
+  expect(facts).toMatchObject({ issuer: 'omnibus:keys', subject: 'ann', groups: ['staff'], expiresAt: undefined });
+  expect(ask(`bearer ${second.key}`)).toMatchObject({ principal: facts.principal });
+  expect((ask(`Bearer ${other.key}`) as Facts).principal).not.toBe(facts.principal);
+});
+
+it('what is no key of ours proves nobody', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  const other = newKey({ subject: 'bob', groups: [] });
+  await open(record);
+  const changed = `${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`;
+  const withOthersSecret = `omk_${record.id}_${other.key.slice(-43)}`;
+  for (const wrong of [changed, withOthersSecret, other.key, record.hash, `omk_${record.id}_`, 'omk_', key.toUpperCase(), 'x.y.z', 'secret']) expect(ask(`Bearer ${wrong}`), wrong).toBe('auth.invalid');
+  for (const wrong of [key, `Basic ${key}`, `DPoP ${key}`, 'Bearer', `Bearer ${key} ${key}`, `Bearer ${key}, Bearer ${key}`, '']) expect(ask(wrong), wrong).toBe('auth.invalid');
+  expect(ask(undefined)).toBe('auth.required');
+});
+
+it('of two credentials none counts, and one in the address opens nothing', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  await open(record);
+  expect(ask(`Bearer ${key}`, rootEndpoint, '/mcp', ['Authorization', `Bearer ${key}`, 'authorization', 'Bearer x'])).toBe('auth.invalid');
+  for (const name of ['access_token', 'token', 'api_key', 'ACCESS_TOKEN']) {
+    expect(ask(undefined, rootEndpoint, `/mcp?${name}=${key}`)).toBe('auth.query');
+    expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?a=b&${name}=${key}`)).toBe('auth.query');
+  }
+  expect(ask(`Bearer ${key}`, rootEndpoint, '/messages?sessionId=x')).toMatchObject({ subject: 'ann' });
+});
+
+it('a key opens the endpoints it was made for, and no other', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [], endpoints: ['github'] });
+  await open(record);
+  expect(ask(`Bearer ${key}`, 'github' as EndpointName)).toMatchObject({ subject: 'ann' });
+  expect(ask(`Bearer ${key}`)).toBe('auth.endpoint');
+  expect(ask(`Bearer ${key}`, 'files' as EndpointName)).toBe('auth.endpoint');
+});
+
+it('a key that has expired proves nobody, and one that will says when', async () => {
+  const past = newKey({ subject: 'ann', groups: [], expires: '2020-01-01' });
+  const future = newKey({ subject: 'ann', groups: [], expires: '2999-01-01T00:00:00Z' });
+  await open(past.record, future.record);
+  expect(ask(`Bearer ${past.key}`)).toBe('auth.invalid');
+  expect(ask(`Bearer ${future.key}`)).toMatchObject({ expiresAt: Date.parse('2999-01-01T00:00:00Z') });
+});
+
+it('the file is followed: a revoked key proves nobody from then on, and who has something open is asked again', async () => {
+  const ann = newKey({ subject: 'ann', groups: [] });
+  const bob = newKey({ subject: 'bob', groups: [] });
+  const known = await open(ann.record, bob.record);
+  const facts = ask(`Bearer ${ann.key}`) as Facts;
+  const revoked = vi.fn();
+  known.onRevoked(revoked);
+  await write([{ ...ann.record, revoked: new Date().toISOString() }, bob.record]);
+  await vi.waitFor(() => expect(revoked).toHaveBeenCalled(), { timeout: 10_000 });
+  expect(ask(`Bearer ${ann.key}`)).toBe('auth.invalid');
+  expect([known.holds(facts), known.holds(ask(`Bearer ${bob.key}`) as Facts)]).toEqual([false, true]);
+});
+
+it('a file that cannot be used is said, and the keys from before stay', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  await open(record);
+  await writeFile(file, 'keys: [{ id: a }]\n');
+  await vi.waitFor(() => expect(warnings.join()).toContain('keys.0.hash'), { timeout: 10_000 });
+  expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
+});
+
+it('a file that is not there or says something else is refused at the start, in words', async () => {
+  await expect(Authenticator.open({ keysFile: file, warn: () => undefined })).rejects.toThrow('omnibus keys create');
+  await writeFile(file, formatKeys([newKey({ subject: 'a', groups: [] }).record].flatMap((record) => [record, record])));
+  await expect(Authenticator.open({ keysFile: file, warn: () => undefined })).rejects.toThrow(/there are two keys/);
+});

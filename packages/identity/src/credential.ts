@@ -1,0 +1,32 @@
+import { fault, type GatewayFault } from '@omnibus/protocol';
+
+/** What is known of a request before anything of it is believed. */
+export interface Request {
+  readonly headers: { readonly authorization?: string | undefined; readonly [name: string]: string | string[] | undefined };
+  /** As they came, names and values by turns. */
+  readonly rawHeaders: readonly string[];
+}
+
+const bearer = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
+
+/**
+ * The credential of a request (RFC 6750, 2.1); undefined when it brings none. Of two, whoever stands in front may have looked at the other
+ * one, so neither counts.
+ */
+export function credentialOf({ headers: { authorization }, rawHeaders }: Request): string | undefined | { readonly fault: GatewayFault } {
+  if (authorization === undefined) return undefined;
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 13 && name.toLowerCase() === 'authorization') count += 1;
+  }
+  if (count > 1) return { fault: fault('auth.invalid', 'there is more than one Authorization header') };
+  return bearer.exec(authorization)?.[1] ?? { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
+}
+
+const secretParameter = /[?&](?:access_token|token|api_key|apikey)=/i;
+
+/** A credential in an address ends in logs and histories, so it opens nothing (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
+export function queryProblem(url: string): GatewayFault | undefined {
+  return url.includes('?') && secretParameter.test(url) ? fault('auth.query') : undefined;
+}

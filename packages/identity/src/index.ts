@@ -1,0 +1,4 @@
+export { Authenticator } from './authenticator.ts';
+export type { Facts, Verdict } from './facts.ts';
+export { formatKeys, newKey, parseKeys } from './key-file.ts';
+export type { KeyRecord } from './key-file.ts';

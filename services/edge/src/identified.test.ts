@@ -1,0 +1,174 @@
+/** Every front of the edge asks who is there, before it reads or opens anything. */
+import { once } from 'node:events';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { MemoryBus, subjects } from '@omnibus/bus';
+import { loadConfig } from '@omnibus/config';
+import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Caller } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Edge } from './edge.ts';
+import { RequestMeter } from './request-meter.ts';
+
+let folder: string;
+let bus: MemoryBus;
+let edge: Edge;
+let authenticator: Authenticator;
+let url: string;
+/** Whom the edge says it speaks for. */
+let callers: Caller[];
+const ann = newKey({ subject: 'ann', groups: [] });
+const bob = newKey({ subject: 'bob', groups: [], endpoints: [''] });
+
+async function writeKeys(...keys: readonly (typeof ann)[]): Promise<void> {
+  await writeFile(join(folder, 'new'), formatKeys(keys.map(({ record }) => record)));
+  await rename(join(folder, 'new'), join(folder, 'keys.yaml'));
+}
+
+beforeEach(async () => {
+  callers = [];
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-edge-'));
+  await writeKeys(ann, bob);
+  bus = new MemoryBus((fault) => expect.fail(String(fault.error)));
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'listen: 127.0.0.1:0\nmcpServers: { a: { url: http://127.0.0.1:1 } }', env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const metrics = new Metrics({ processMetrics: false });
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  authenticator = await Authenticator.open({ keysFile: join(folder, 'keys.yaml'), warn: () => undefined });
+  edge = new Edge({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics, meter: new RequestMeter(metrics, undefined), authenticator });
+  url = (await edge.start()).replace(/\/mcp$/, '');
+  await bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {
+    callers.push(caller);
+    if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
+    else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
+  });
+});
+
+afterEach(async () => {
+  await edge.stop();
+  await authenticator.close();
+  await bus.drain();
+  await rm(folder, { recursive: true });
+});
+
+const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
+
+function post(headers: Record<string, string>, path = '/mcp', method = 'tools/list', params: object = {}): Promise<Response> {
+  return fetch(`${url}${path}`, {
+    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers },
+  });
+}
+
+describe.each([
+  ['POST', '/mcp', {}],
+  ['GET', '/mcp', { accept: 'text/event-stream', 'mcp-session-id': 'A'.repeat(32) }],
+  ['DELETE', '/mcp', { 'mcp-session-id': 'A'.repeat(32) }],
+  ['POST', '/mcp/a', {}],
+  ['PUT', '/mcp', {}],
+  ['GET', '/sse', { accept: 'text/event-stream' }],
+  ['POST', '/messages?sessionId=x', {}],
+])('%s %s', (method, path, headers) => {
+  it('is refused to whoever brings nothing, and told how to be known', async () => {
+    const answer = await fetch(`${url}${path}`, { method, headers });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="omnibus"');
+    expect(await answer.json()).toMatchObject({ jsonrpc: '2.0', error: { data: { reason: 'auth.required', retry: 'never' } } });
+  });
+
+  it('is refused to a wrong key, which no answer repeats', async () => {
+    const answer = await fetch(`${url}${path}`, { method, headers: { ...headers, authorization: `Bearer ${ann.key.slice(0, -3)}xyz` } });
+    const text = `${JSON.stringify([...answer.headers])}${await answer.text()}`;
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/);
+    expect(text).not.toContain(ann.key.slice(0, 20));
+  });
+});
+
+it('a stranger is answered before a byte of the body is there', async () => {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: 1000000\r\n\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1\.1 401 /);
+  socket.destroy();
+});
+
+it('a known caller is the principal of what is asked, and is told apart by nothing else', async () => {
+  expect((await post({ authorization: `Bearer ${ann.key}` })).status).toBe(200);
+  expect((await post({ authorization: `Bearer ${bob.key}` })).status).toBe(200);
+  expect(callers).toEqual([{ principal: expect.stringMatching(/^p_/) as string, endpoint: '' }, { principal: expect.stringMatching(/^p_/) as string, endpoint: '' }]);
+  expect(callers[0]?.principal).not.toBe(callers[1]?.principal);
+});
+
+it('a key for other endpoints is refused with 403, and an endpoint that is not there with 404 as ever', async () => {
+  const forbidden = await post({ authorization: `Bearer ${bob.key}` }, '/mcp/a');
+  expect(forbidden.status).toBe(403);
+  expect(forbidden.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+  expect((await post({ authorization: `Bearer ${bob.key}` }, '/mcp/nowhere')).status).toBe(404);
+});
+
+it('a key in the address is refused, whatever else the request brings', async () => {
+  expect((await post({ authorization: `Bearer ${ann.key}` }, `/mcp?access_token=${ann.key}`)).status).toBe(400);
+  expect((await fetch(`${url}/sse?token=${ann.key}`)).status).toBe(400);
+});
+
+it('a browser may ask without a key whether it may send one, and reads the challenge', async () => {
+  const origin = { origin: 'http://localhost:5173' };
+  expect((await fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { ...origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' } })).status).toBe(204);
+  const refused = await post(origin);
+  expect([refused.status, refused.headers.get('access-control-allow-origin'), refused.headers.get('access-control-expose-headers')]).toEqual([401, origin.origin, expect.stringContaining('www-authenticate')]);
+});
+
+describe('a WebSocket', () => {
+  const open = (headers: Record<string, string>): Promise<number | 'open'> => new Promise((resolve) => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers });
+    socket.once('open', () => {
+      socket.terminate();
+      resolve('open');
+    });
+    socket.once('unexpected-response', (_request, { statusCode, headers: { 'www-authenticate': challenge } }) => resolve(challenge === undefined ? 0 : (statusCode ?? 0)));
+    socket.on('error', () => undefined);
+  });
+
+  it('is refused before it is one', async () => {
+    expect(await open({})).toBe(401);
+    expect(await open({ authorization: 'Bearer omk_x' })).toBe(401);
+    expect(await open({ authorization: `Bearer ${ann.key}` })).toBe('open');
+  });
+
+  it('ends when the key of its caller is revoked', async () => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${ann.key}` } });
+    await once(socket, 'open');
+    const closed = once(socket, 'close');
+    await writeKeys(bob);
+    expect((await closed)[0]).toBe(1008);
+  });
+});
+
+it('a subscription ends when the key of its caller is revoked, and nobody else\'s does', async () => {
+  const listen = (key: string): Promise<Response> => post({ authorization: `Bearer ${key}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen', { notifications: {} });
+  const [anns, bobs] = await Promise.all([listen(ann.key), listen(bob.key)]);
+  expect([anns.status, bobs.status]).toEqual([200, 200]);
+  await writeKeys(bob);
+  expect(await anns.text()).toContain('acknowledged');
+  expect((await post({ authorization: `Bearer ${ann.key}` })).status).toBe(401);
+  expect((await post({ authorization: `Bearer ${bob.key}` })).status).toBe(200);
+  await bobs.body?.cancel();
+});
+
+it('a stream of HTTP+SSE takes messages of its own caller only, and ends with its key', async () => {
+  const stream = await fetch(`${url}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${ann.key}` } });
+  const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  const path = /data: (\S+)/.exec((await reader.read()).value ?? '')?.[1] ?? '';
+  const send = async (key: string): Promise<number> => (await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) })).status;
+  expect(await send(bob.key)).toBe(404);
+  expect(await send(ann.key)).toBe(202);
+  await writeKeys(bob);
+  while (!(await reader.read()).done);
+});

@@ -1,0 +1,24 @@
+/** How callers are known, as the configuration says. */
+import { resolve } from 'node:path';
+import type { Config } from '@omnibus/config';
+import { Authenticator } from '@omnibus/identity';
+import type { Logger } from '@omnibus/telemetry';
+
+interface IdentityOptions {
+  readonly config: Config;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly log: Logger;
+}
+
+/**
+ * @returns undefined where callers need not be known.
+ * @throws {Error} in words for the operator when a way cannot be used.
+ */
+export async function openAuthenticator({ config: { auth }, baseFolder, log }: IdentityOptions): Promise<Authenticator | undefined> {
+  if (auth === undefined || auth === 'none') return undefined;
+  return Authenticator.open({
+    keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
+    warn: (details, text) => log.warn(details, text),
+  });
+}

@@ -1,0 +1,97 @@
+/** Callers that are known: what belongs to one of them does not exist for another. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { root, startProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { Upstream } from '../support/upstream.ts';
+
+let folder: string;
+let file: string;
+let upstream: Upstream;
+let gateway: GatewayUnderTest;
+let ann: Readonly<Record<string, string>>;
+let bob: Readonly<Record<string, string>>;
+
+async function keys(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
+  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'keys', ...args, '--file', file]);
+  const status = await new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  return { status, output: running.output() };
+}
+
+async function create(subject: string): Promise<string> {
+  return /omk_\S+/.exec((await keys('create', '--subject', subject)).output)?.[0] ?? '';
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-identity-'));
+  file = join(folder, 'keys.yaml');
+  ann = { authorization: `Bearer ${await create('ann')}` };
+  bob = { authorization: `Bearer ${await create('bob')}` };
+  upstream = await Upstream.start();
+  gateway = await startGateway('embedded', { auth: { keys: { file } }, mcpServers: { up: { url: upstream.url } } });
+});
+
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+it('the file of keys holds none, and is for its owner only', async () => {
+  const text = await readFile(file, 'utf8');
+  for (const { authorization } of [ann, bob]) expect(text).not.toContain((authorization as string).slice(-43));
+  const { output } = await keys('list');
+  expect(output).toMatch(/^ID +SUBJECT +STATE/);
+  expect(output).toMatch(/ann +good +all/);
+});
+
+it('a session of one caller does not exist for another, whatever is asked of it', async () => {
+  using mine = await RawClient.open(gateway.url, '2025-11-25', ann);
+  await mine.untilTools((names) => names.length === 1);
+  using stolen = new RawClient(gateway.url, bob);
+  stolen.session = mine.session;
+  expect((await stolen.request('tools/list')).status).toBe(404);
+  expect((await stolen.post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(404);
+  expect((await stolen.post([{ jsonrpc: '2.0', id: 1, method: 'ping' }])).status).toBe(404);
+  await expect(stolen.listen()).rejects.toThrow('GET answered 404');
+  expect(await stolen.delete()).toBe(404);
+  const never = new RawClient(gateway.url, bob);
+  never.session = 'A'.repeat(32);
+  expect((await never.request('tools/list')).body).toBe((await stolen.request('tools/list', {}, 2)).body.replace('"id":2', '"id":1'));
+  expect(await mine.toolNames()).toEqual(['echo']);
+});
+
+it('nobody gets in without a key, and a session is no key', async () => {
+  using mine = await RawClient.open(gateway.url, '2025-11-25', ann);
+  using stranger = new RawClient(gateway.url);
+  stranger.session = mine.session;
+  expect((await stranger.request('tools/list')).status).toBe(401);
+  expect(await stranger.delete()).toBe(401);
+  expect(await mine.toolNames()).toEqual(['echo']);
+});
+
+it('no server hears the key of a caller', async () => {
+  using mine = await RawClient.open(gateway.url, '2025-11-25', ann);
+  await mine.callTool('echo');
+  expect(upstream.requests.length).toBeGreaterThan(0);
+  expect(JSON.stringify([...upstream.authorizations, ...upstream.requests])).not.toContain('omk_');
+});
+
+it('a revoked key ends what it opened, and opens nothing more', async () => {
+  const going = { authorization: `Bearer ${await create('carol')}` };
+  const [, id = ''] = going.authorization.split('_');
+  await expect.poll(async () => (await new RawClient(gateway.url, going).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
+  using client = await RawClient.open(gateway.url, '2025-11-25', going);
+  const stream = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': client.session as string, ...going } });
+  expect(stream.status).toBe(200);
+  expect(await keys('revoke', id)).toMatchObject({ status: 0 });
+  await stream.text();
+  expect((await client.request('ping')).status).toBe(401);
+  expect((await keys('list')).output).toMatch(new RegExp(`${id} +carol +revoked`));
+  expect(await keys('revoke', 'nobody')).toMatchObject({ status: 78 });
+});
