@@ -53,11 +53,6 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 1, maxLength, size: 'max' });
 
-/** A fault with several backends that is known and not mended yet, and lets nobody hear of another: a notice of a resource is sometimes lost. */
-function isOpenFault(action: ActionName, ending: string): boolean {
-  return action === 'subscribe' && ending === 'refused: not told';
-}
-
 /**
  * What nothing attributes is refused and never guessed: only where sessions share a connection, or a question stands beside the
  * call. A shared connection has nobody's roots.
@@ -109,7 +104,6 @@ describe.each(shapes)('clients with secrets, %s', (shape) => {
     const word = ending.replace(/mk-[0-9a-f-]+/g, '').slice(0, 60);
     endings.set(word, (endings.get(word) ?? 0) + 1);
     if (ending === 'done' || (ending.startsWith('refused') && mayBeRefused(caller, server, action))) return undefined;
-    if (shape === 'nats' && isOpenFault(action, ending)) return undefined;
     // A client that is told that a call was interrupted, or whose connection broke with the process, knows what it knows.
     if (disturbance !== undefined && !/^wrong|no answer|session\./.test(ending)) return undefined;
     return `${action} of ${caller.name} at ${server.name}: ${ending}`;

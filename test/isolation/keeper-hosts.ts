@@ -155,8 +155,9 @@ export class KeeperHost {
   #serveModern(message: JsonRpcRequest, response: ServerResponse): void {
     const connection = this.#connections.get('all') ?? this.#open();
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-    response.once('close', () => connection.keeper.drop(message.id));
-    void connection.keeper.receive(message, (said) => write(response, said)).then(() => {
+    const own = (said: JsonObject): void => write(response, said);
+    response.once('close', () => connection.keeper.drop(message.id, own));
+    void connection.keeper.receive(message, own).then(() => {
       if (message.method !== 'subscriptions/listen') response.end();
     });
   }

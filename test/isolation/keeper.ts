@@ -96,9 +96,10 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #seen = new Set<Secret>();
   readonly #questions = new Map<JsonRpcId, (answer: JsonRpcResponse) => void>();
-  readonly #cancels = new Map<JsonRpcId, () => void>();
+  /** Several clients may give the same id: only with its stream it is one's own. */
+  #cancels: readonly { readonly id: JsonRpcId; readonly own: Send; readonly cancel: () => void }[] = [];
   readonly #subscriptions = new Set<string>();
-  readonly #listening = new Map<JsonRpcId, { readonly uris: readonly string[]; readonly send: Send }>();
+  #listening: readonly { readonly id: JsonRpcId; readonly uris: readonly string[]; readonly own: Send }[] = [];
   readonly #leave: () => void;
   #count = 0;
   #nextQuestion = 0;
@@ -118,10 +119,11 @@ export class Keeper {
     this.#leave();
   }
 
-  /** A stream of `subscriptions/listen` is over, or a request is cancelled. */
-  drop(id: JsonRpcId): void {
-    this.#listening.delete(id);
-    this.#cancels.get(id)?.();
+  /** A stream of `subscriptions/listen` is over, or a request is cancelled. @param stream the one that is over, where each request has its own. */
+  drop(id: JsonRpcId, stream?: Send): void {
+    const isMeant = (each: { readonly id: JsonRpcId; readonly own: Send }): boolean => each.id === id && (stream === undefined || each.own === stream);
+    this.#listening = this.#listening.filter((each) => !isMeant(each));
+    for (const each of this.#cancels) if (isMeant(each)) each.cancel();
   }
 
   /**
@@ -147,7 +149,7 @@ export class Keeper {
       else if (error instanceof Refused) own({ jsonrpc: '2.0', id, error: { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) } });
       else own({ jsonrpc: '2.0', id, error: { code: -32_603, message: String(error) } });
     } finally {
-      this.#cancels.delete(id);
+      this.#cancels = this.#cancels.filter((each) => each.id !== id || each.own !== own);
     }
   }
 
@@ -249,7 +251,9 @@ export class Keeper {
         return text(`${marker} ${this.#count}`);
       case 'wait':
         own({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress: 1 } });
-        await new Promise<void>((resolve) => this.#cancels.set(id, resolve));
+        await new Promise<void>((cancel) => {
+          this.#cancels = [...this.#cancels, { id, own, cancel }];
+        });
         return text(`too late for ${marker}`);
       case 'later':
         setTimeout(() => void this.#ask('form', marker, params, this.#options.standing).then((answer) => this.#options.note({ connection: this.#options.connection, kind: 'later', marker, answer })), laterMs);
@@ -308,14 +312,14 @@ export class Keeper {
 
   #updated(uri: string): void {
     if (this.#subscriptions.has(uri)) this.#options.standing({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
-    for (const [id, { uris, send }] of this.#listening) {
-      if (uris.includes(uri)) send({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri, _meta: { [`${prefix}subscriptionId`]: id } } });
+    for (const { id, uris, own } of this.#listening) {
+      if (uris.includes(uri)) own({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri, _meta: { [`${prefix}subscriptionId`]: id } } });
     }
   }
 
   #listen(id: JsonRpcId, params: JsonObject, own: Send): undefined {
     const notifications = (params['notifications'] ?? {}) as JsonObject;
-    this.#listening.set(id, { uris: (notifications['resourceSubscriptions'] ?? []) as string[], send: own });
+    this.#listening = [...this.#listening, { id, uris: (notifications['resourceSubscriptions'] ?? []) as string[], own }];
     own({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta: { [`${prefix}subscriptionId`]: id } } });
   }
 

@@ -167,6 +167,7 @@ export class Calls {
     if (call === undefined) return;
     // The connection first: a question that is another call's has to move there before this call is forgotten.
     call.running?.connection.cancel(call.running.id, reason, isTimeout);
+    if (call.running !== undefined && call.command.method === 'resources/subscribe') this.#options.watching.told(call.command, call.running.connection, undefined);
     call.running?.end(); // A2
     this.#forget(call, 'cancelled');
     call.span?.end('cancelled');
@@ -220,20 +221,32 @@ export class Calls {
       this.#refuse(call, fault('task.unknown'));
       return;
     }
-    if (watching.isSettled(command, connection)) {
+    const isSubscription = command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe';
+    const settled = isSubscription ? watching.settled(command, connection) : undefined;
+    if (settled !== undefined) {
       end();
-      this.#finish(call, { kind: 'result', result: {} });
+      void settled.then((outcome) => this.#joined(call, connection, outcome));
       return;
     }
     const attempt: Attempt = { connection, params: tracedParams(command.params, call.span), round: 0, end };
     const raised = levels.raise(connection, command.context);
     if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
-    else if (connection.isModern && (command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe')) {
+    else if (connection.isModern && isSubscription) {
       void watching.change(command, connection).then((outcome) => {
         end();
+        if (command.method === 'resources/subscribe') watching.told(command, connection, this.#calls.has(call) ? outcome : undefined);
         this.#finish(call, outcome);
       });
     } else this.#send(call, attempt);
+  }
+
+  /** The server was told by another call what this one wants to tell it. */
+  #joined(call: Call, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
+    const isOpen = this.#calls.has(call);
+    if (!isOpen || (outcome !== undefined && outcome.kind !== 'result')) this.#options.watching.refused(call.command, connection);
+    if (!isOpen) return;
+    if (outcome === undefined) this.#startGuarded(call);
+    else this.#finish(call, outcome);
   }
 
   #send(call: Call, attempt: Attempt): void {
@@ -253,7 +266,7 @@ export class Calls {
         end(); // A2
         this.#options.connections().learn(connection, outcome);
         questions.rememberElicitations(outcome, context.session);
-        if (outcome.kind !== 'result' && command.method === 'resources/subscribe') watching.refused(command, connection);
+        if (command.method === 'resources/subscribe') watching.told(command, connection, outcome);
         this.#finish(call, tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task)));
       },
     };

@@ -11,7 +11,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, metaKeys, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -463,7 +463,7 @@ export class UpstreamConnection {
         return;
       }
       case 'notifications/subscriptions/acknowledged':
-        this.#listen?.acknowledged(isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined, params);
+        this.#listen?.acknowledged(params);
         return;
       default:
         this.#options.observer.notification(method, params, this.#onlyUser);

@@ -1,11 +1,15 @@
 /**
  * What one server of 2026-07-28 tells us of its own accord: a `subscriptions/listen` that stays open. What it is to tell of
- * cannot be changed in place, so a wider one is opened before the old one is closed (basic/utilities/subscriptions).
+ * cannot be changed in place, so another one is opened before the old one is closed (basic/utilities/subscriptions).
  *
- * Invariant L1: while the connection is ready, a listen that ended is opened again, and what may have been missed is looked up.
+ * Invariants
+ *  L1  While the connection is ready, a listen that ended is opened again, and what may have been missed is looked up.
+ *  L2  One is opened at a time, so that acknowledgements cannot overtake each other, and what changes meanwhile is asked for by the next.
+ *  L3  An older one is closed only some time after a newer one is acknowledged: what the server said on it before comes by another stream than
+ *      the acknowledgement, and may come later.
  */
-import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { isObject, metaKeys, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
 
 export interface ListenPort {
   /** Opens a listen. @returns its id. */
@@ -16,21 +20,42 @@ export interface ListenPort {
   missed(): void;
 }
 
+/** One that is open, as far as we know. */
+interface Listen {
+  readonly id: number;
+  readonly uris: readonly string[];
+  isAcknowledged: boolean;
+}
+
+/** The one whose acknowledgement is waited for. */
+interface Opening {
+  readonly id: number;
+  readonly finish: (taken: readonly unknown[]) => void;
+}
+
 const firstDelayMs = 500;
 const maxDelayMs = 30_000;
 const methodNotFound = -32_601;
 /** A server has this long to acknowledge. */
 const acknowledgeMs = 5_000;
+/** So long what a server said on an older stream may be on its way when a newer one is acknowledged. */
+export const retireMs = 2_000;
+/** Streams that are open at once; of more the oldest are closed before their time. */
+const maxOpen = 8;
 
 export class StandingListen {
   readonly #port: ListenPort;
   readonly #wheel: DeadlineWheel;
   readonly #flags: JsonObject;
   #uris: readonly string[] = [];
-  #current: number | undefined;
+  /** Oldest first. */
+  #listens: readonly Listen[] = [];
+  #opening: Opening | undefined;
+  #running: Promise<readonly unknown[]> | undefined;
+  #next: Promise<readonly unknown[]> | undefined;
   #delayMs = firstDelayMs;
+  #retry: Deadline | undefined;
   #isStopped = false;
-  readonly #acknowledged = new Map<number, (uris: readonly unknown[]) => void>();
 
   constructor(port: ListenPort, wheel: DeadlineWheel, capabilities: JsonObject) {
     this.#port = port;
@@ -42,56 +67,87 @@ export class StandingListen {
   }
 
   start(): void {
-    if (Object.keys(this.#flags).length > 0) void this.#open();
+    if (Object.keys(this.#flags).length > 0) void this.#begin();
   }
 
   /** Changes which resources it is told of. Resolves with those the server has taken. */
   watch(uris: readonly string[]): Promise<readonly unknown[]> {
     this.#uris = uris;
-    return this.#open();
+    if (this.#running === undefined) return this.#begin();
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next; // L2
   }
 
   stop(): void {
     this.#isStopped = true;
+    this.#retry?.cancel();
   }
 
-  /** The server says what it will tell of. */
-  acknowledged(id: unknown, params: JsonObject | undefined): void {
+  /** The server says what it will tell of. @param params of its notification. */
+  acknowledged(params: JsonObject | undefined): void {
+    const id = isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined;
+    const listen = this.#listens.find((each) => each.id === id);
+    if (listen === undefined) return;
+    listen.isAcknowledged = true;
+    this.#delayMs = firstDelayMs;
+    const older = this.#listens.slice(0, this.#listens.indexOf(listen));
+    if (older.length > 0) this.#wheel.schedule(retireMs, () => older.forEach(({ id: old }) => this.#close(old))); // L3
     const notifications = params?.['notifications'];
     const taken = isObject(notifications) && Array.isArray(notifications['resourceSubscriptions']) ? notifications['resourceSubscriptions'] : [];
-    if (typeof id === 'number') this.#acknowledged.get(id)?.(taken as unknown[]);
+    if (this.#opening?.id === id) this.#opening?.finish(taken as unknown[]);
+  }
+
+  #begin(): Promise<readonly unknown[]> {
+    const running = this.#open().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
   }
 
   #open(): Promise<readonly unknown[]> {
     if (this.#isStopped || !this.#port.isReady()) return Promise.resolve([]);
-    const old = this.#current;
     const uris = this.#uris;
     return new Promise((resolve) => {
-      const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => {
-        finish([]);
-        if (this.#current === id) this.#lost(outcome);
-      });
       const finish = (taken: readonly unknown[]): void => {
         limit.cancel();
-        if (!this.#acknowledged.delete(id)) return;
-        if (old !== undefined && old !== this.#current) this.#port.close(old);
+        this.#opening = undefined;
         resolve(taken);
       };
+      const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => this.#ended(id, outcome));
       const limit = this.#wheel.schedule(acknowledgeMs, () => finish([]));
-      this.#current = id;
-      this.#acknowledged.set(id, (taken) => {
-        this.#delayMs = firstDelayMs;
-        finish(taken);
-      });
+      this.#opening = { id, finish };
+      this.#listens = [...this.#listens, { id, uris, isAcknowledged: false }];
+      for (const { id: old } of this.#listens.slice(0, -maxOpen)) this.#close(old);
     });
   }
 
-  #lost(outcome: ExchangeOutcome): void {
-    this.#current = undefined;
+  #close(id: number): void {
+    if (!this.#listens.some((each) => each.id === id)) return;
+    this.#listens = this.#listens.filter((each) => each.id !== id);
+    this.#port.close(id);
+  }
+
+  #ended(id: number, outcome: ExchangeOutcome): void {
+    const wasNewest = this.#listens.at(-1)?.id === id;
+    this.#listens = this.#listens.filter((each) => each.id !== id);
+    if (this.#opening?.id === id) this.#opening.finish([]);
+    if (!wasNewest) return;
+    const before = this.#listens.findLast(({ isAcknowledged }) => isAcknowledged);
+    // The server does not take more than it had taken, and goes on with that.
+    if (before !== undefined && outcome.kind === 'error') this.#uris = before.uris;
+    else this.#openLater(outcome);
+  }
+
+  #openLater(outcome: ExchangeOutcome): void {
     if (this.#isStopped || (outcome.kind === 'error' && outcome.error.code === methodNotFound)) return;
-    this.#wheel.schedule(this.#delayMs, () => {
-      if (this.#isStopped || !this.#port.isReady() || this.#current !== undefined) return;
-      void this.#open().then(() => this.#port.missed()); // L1
+    this.#retry?.cancel();
+    this.#retry = this.#wheel.schedule(this.#delayMs, () => {
+      if (this.#isStopped || !this.#port.isReady()) return;
+      void this.watch(this.#uris).then(() => this.#port.missed()); // L1
     });
     this.#delayMs = Math.min(this.#delayMs * 2, maxDelayMs);
   }

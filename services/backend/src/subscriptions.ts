@@ -8,6 +8,10 @@ export class Subscriptions {
     return this.#sessions.size === 0;
   }
 
+  has(uri: string): boolean {
+    return this.#sessions.has(uri);
+  }
+
   get uris(): IterableIterator<string> {
     return this.#sessions.keys();
   }

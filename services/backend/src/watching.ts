@@ -29,33 +29,59 @@ interface Pause {
   changedAgain: boolean;
 }
 
+/** Others wait for the same answer. `given up`: whoever waits for it is to tell the server once more. */
+type Telling = PromiseWithResolvers<ExchangeOutcome | undefined> | 'given up';
+
+const done: Promise<ExchangeOutcome> = Promise.resolve({ kind: 'result', result: {} });
+
 export class Watching {
   readonly #options: WatchingOptions;
   readonly #subscriptions = new Map<UpstreamConnection, Subscriptions>();
+  /** Subscriptions whose servers have not answered yet, by URI. */
+  readonly #tellings = new WeakMap<UpstreamConnection, Map<string, Telling>>();
   readonly #paused = new WeakMap<UpstreamConnection, Map<string, Pause>>();
 
   constructor(options: WatchingOptions) {
     this.#options = options;
   }
 
-  /** Counts a subscription. @returns true when the server need not be told, since another session listens already or still does. */
-  isSettled({ method, params, context }: CallCommand, connection: UpstreamConnection): boolean {
+  /**
+   * Counts a subscription, or counts it no more.
+   * @returns undefined when the server has to be told, and `told` then to be called with what it said; else what whoever told it was or
+   * is answered, or nothing when that was given up, and it is to be asked again here.
+   */
+  settled({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome | undefined> | undefined {
     const uri = params['uri'] as string;
-    if (method === 'resources/subscribe') return !this.#of(connection).add(uri, context.session);
-    if (method === 'resources/unsubscribe') return !this.#of(connection).remove(uri, context.session);
-    return false;
+    if (method === 'resources/unsubscribe') return this.#of(connection).remove(uri, context.session) ? undefined : done;
+    const isFirst = this.#of(connection).add(uri, context.session);
+    const tellings = this.#tellingsOf(connection);
+    const telling = tellings.get(uri);
+    if (telling !== undefined && telling !== 'given up') return telling.promise;
+    if (!isFirst && telling === undefined) return done;
+    tellings.set(uri, Promise.withResolvers());
+    return undefined;
+  }
+
+  /** The server has answered a subscription. @param outcome undefined when its answer is not waited for any more. */
+  told(command: CallCommand, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
+    const uri = command.params['uri'] as string;
+    const tellings = this.#tellingsOf(connection);
+    const telling = tellings.get(uri);
+    tellings.delete(uri);
+    if (outcome?.kind !== 'result') this.refused(command, connection);
+    if (outcome === undefined && this.#of(connection).has(uri)) tellings.set(uri, 'given up');
+    if (telling !== undefined && telling !== 'given up') telling.resolve(outcome);
+    if (outcome?.kind === 'result' && !this.#of(connection).has(uri)) this.#unsubscribe(connection, [uri]);
   }
 
   /** A server of 2026-07-28 is told anew what to tell of. Resolves with the answer to the call that changed it. */
-  async change({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> {
+  async change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> {
     const uri = params['uri'] as string;
     const taken = await connection.watch([...this.#of(connection).uris]);
-    if (method !== 'resources/subscribe' || taken.includes(uri)) return { kind: 'result', result: {} };
-    this.#of(connection).remove(uri, context.session);
-    return { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } };
+    return method !== 'resources/subscribe' || taken.includes(uri) ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } };
   }
 
-  /** The server has not taken a subscription. */
+  /** The server has not taken a subscription, or nobody waits for it any more. */
   refused({ params, context }: CallCommand, connection: UpstreamConnection): void {
     this.#of(connection).remove(params['uri'] as string, context.session);
   }
@@ -108,10 +134,22 @@ export class Watching {
   forgetSession(session: SessionKey): void {
     for (const [connection, subscriptions] of this.#subscriptions) {
       const left = subscriptions.removeSession(session);
-      if (!connection.isModern) for (const uri of left) this.#options.tell('resources/unsubscribe', { uri }, connection);
-      else if (left.length > 0) void connection.watch([...subscriptions.uris]);
+      this.#unsubscribe(connection, left);
       if (subscriptions.isEmpty) this.#subscriptions.delete(connection);
     }
+  }
+
+  #unsubscribe(connection: UpstreamConnection, uris: readonly string[]): void {
+    if (!connection.isModern) for (const uri of uris) this.#options.tell('resources/unsubscribe', { uri }, connection);
+    else if (uris.length > 0) void connection.watch([...this.#of(connection).uris]);
+  }
+
+  #tellingsOf(connection: UpstreamConnection): Map<string, Telling> {
+    const known = this.#tellings.get(connection);
+    if (known !== undefined) return known;
+    const made = new Map<string, Telling>();
+    this.#tellings.set(connection, made);
+    return made;
   }
 
   #of(connection: UpstreamConnection): Subscriptions {

@@ -161,9 +161,11 @@ export class Exchange extends Link {
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
-  /** Sends a request of which at most the end matters. */
+  /** Sends a request of which at most the end matters, and for which nobody can be asked. */
   static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): Exchange {
-    return new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled });
+    const refuse = ({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void => exchange.answerInput(input, { error: { code: -32_601, message: `nobody waits for this request who could be asked ${method}` } });
+    const exchange = new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: refuse, inputWithdrawn: () => undefined, settled });
+    return exchange;
   }
 
   get server(): ServerName {

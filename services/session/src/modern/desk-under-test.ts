@@ -103,7 +103,7 @@ export class DeskUnderTest {
     const meta = { [metaKeys.clientCapabilities]: capabilities };
     return {
       kind: 'request', key: newRequestKey(), caller: { principal: anonymous, endpoint: rootEndpoint, ...(origin === undefined ? {} : { origin }) },
-      request: { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: meta } }, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined,
+      request: { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...meta } } }, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined,
     };
   }
 

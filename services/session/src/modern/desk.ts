@@ -5,7 +5,7 @@
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  declaresExtension, fault, isModernRevision, isObject, listKindOf, tasksExtension, urlElicitationRequired, withoutHopMeta,
+  declaresExtension, fault, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -252,6 +252,11 @@ export class ModernDesk {
     }
     if (asked['taskIds'] !== undefined && !declaresExtension(waiter.command.context.capabilities, tasksExtension)) {
       this.#refuse(waiter, 'capability.missing', `taskIds need the extension ${tasksExtension}`, needsTasks);
+      return;
+    }
+    const limitMs = readOwnLimit(waiter.command.request.params ?? {});
+    if (typeof limitMs === 'object') {
+      this.#refuse(waiter, 'params.invalid', limitMs.problem);
       return;
     }
     const full = this.#listening.take(holderOf(waiter.command.caller));

@@ -1,10 +1,12 @@
 /**
  * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of nothing but what was asked for, each
- * message marked with the request's id, the acknowledgement first.
+ * message marked with the request's id, the acknowledgement first. It names what servers have taken, and so comes when each of them has
+ * said so or the time of the request is over; a resource that is not in it is one that nobody tells of.
  */
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { changeNotifications, isObject, notificationText, type ChangeKind, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { carriedExtensions, changeNotifications, isObject, notificationText, readOwnLimit, type ChangeKind, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
@@ -13,8 +15,6 @@ import { resourceRoute } from '../routing/resource-route.ts';
 import { answerResult, send, subscriptionId, type Waiter } from './waiter.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
-/** A server has this long to take a subscription; what it has not taken by then is not claimed. */
-const subscribeMs = 500;
 /** What is kept for the moment of the acknowledgement; a client that is told nothing of what was before it misses nothing it was promised. */
 const maxEarly = 1_000;
 /** Resources one stream can be told of. */
@@ -89,43 +89,34 @@ export class Listener {
 
   /** Subscribes each resource at its server, and acknowledges those that were taken. */
   #subscribe(uris: readonly string[], view: View, handedOut: HandedOut): void {
-    const { wheel } = this.#host;
     const taken = new Set<string>();
-    const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
-    const limit = wheel.schedule(subscribeMs, acknowledge);
-    let waiting = 0;
-    const settled = (): void => {
-      waiting -= 1;
-      if (waiting > 0) return;
-      limit.cancel();
-      acknowledge();
-    };
-    for (const uri of uris) {
+    const routes = new Map([...new Set(uris)].flatMap((uri) => {
       const route = resourceRoute(view, handedOut, uri);
-      if (route === undefined || 'rivals' in route) continue;
-      const { server, original } = route;
-      waiting += 1;
+      return route === undefined || 'rivals' in route ? [] : [[uri, route]];
+    }));
+    let waiting = routes.size;
+    const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
+    for (const [uri, { server, original }] of routes) {
       this.#touched.add(server);
       this.#subscribeOne(server, original, (isTaken) => {
         if (isTaken) {
           taken.add(uri);
           this.#taken.push([server, original]);
         }
-        settled();
+        waiting -= 1;
+        if (waiting === 0) acknowledge();
       });
     }
-    if (waiting === 0) {
-      limit.cancel();
-      acknowledge();
-    }
+    if (waiting === 0) acknowledge();
   }
 
   #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
     const { nextExchangeId, timeLimits } = this.#host;
-    const { key, caller, context } = this.waiter.command;
+    const { key, caller, context, request } = this.waiter.command;
+    const limitMs = readOwnLimit(request.params ?? {});
     const exchange = Exchange.start(this.#host, {
-      exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: timeLimits(server, undefined),
-      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: {}, wantsProgress: false },
+      exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: { ...timeLimits(server, undefined), ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}) },
+      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, (outcome) => {
       this.#running.delete(exchange);
       settled(outcome.kind === 'result');

@@ -1,0 +1,124 @@
+/** What a server of 2026-07-28 is to tell of changes again and again: streams that overtake each other, are refused, and end. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { metaKeys, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import { retireMs, StandingListen } from './standing-listen.ts';
+
+interface Stream {
+  readonly uris: readonly string[];
+  readonly end: (outcome: ExchangeOutcome) => void;
+}
+
+const error = (code: number): ExchangeOutcome => ({ kind: 'error', error: { code, message: 'no' } });
+let wheel: DeadlineWheel;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  wheel = new DeadlineWheel({ onFault: (fault) => expect.fail(String(fault)) });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A server whose streams a test acknowledges and ends as it likes. */
+class Server {
+  readonly open = new Map<number, Stream>();
+  missed = 0;
+  #count = 0;
+  readonly listen = new StandingListen({
+    open: (params, settled) => {
+      this.#count += 1;
+      const { resourceSubscriptions = [] } = params['notifications'] as { readonly resourceSubscriptions?: readonly string[] };
+      this.open.set(this.#count, { uris: resourceSubscriptions, end: settled });
+      return this.#count;
+    },
+    close: (id) => void this.open.delete(id),
+    isReady: () => true,
+    missed: () => {
+      this.missed += 1;
+    },
+  }, wheel, { resources: { subscribe: true } });
+
+  get asked(): readonly (readonly string[])[] {
+    return [...this.open.values()].map(({ uris }) => uris);
+  }
+
+  acknowledge(id: number, uris = this.open.get(id)?.uris): void {
+    const params: JsonObject = { notifications: { resourceSubscriptions: uris }, _meta: { [metaKeys.subscriptionId]: id } };
+    this.listen.acknowledged(params);
+  }
+
+  end(id: number, outcome: ExchangeOutcome): void {
+    const stream = this.open.get(id);
+    this.open.delete(id);
+    stream?.end(outcome);
+  }
+}
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+describe('a standing subscription', () => {
+  it('that is widened is read on for a while after the wider one is there: what the server said on it before is still on its way', async () => {
+    const server = new Server();
+    void server.listen.watch(['a']);
+    server.acknowledge(1);
+    const wider = server.listen.watch(['a', 'b']);
+    await pass();
+    expect(server.asked).toEqual([['a'], ['a', 'b']]);
+    server.acknowledge(2);
+    expect(await wider).toEqual(['a', 'b']);
+    expect([...server.open.keys()]).toEqual([1, 2]);
+    await pass(retireMs + 100);
+    expect([...server.open.keys()]).toEqual([2]);
+  });
+
+  it('is asked for once more, and no more often, for all that changes while one is not acknowledged yet', async () => {
+    const server = new Server();
+    const taken = [server.listen.watch(['a']), server.listen.watch(['a', 'b']), server.listen.watch(['a', 'b', 'c'])];
+    await pass();
+    expect(server.asked).toEqual([['a']]);
+    server.acknowledge(1);
+    await pass();
+    expect(server.asked).toEqual([['a'], ['a', 'b', 'c']]);
+    server.acknowledge(2);
+    expect(await Promise.all(taken)).toEqual([['a'], ['a', 'b', 'c'], ['a', 'b', 'c']]);
+  });
+
+  it('is not given up for one that is not acknowledged in time or that the server refuses', async () => {
+    const server = new Server();
+    void server.listen.watch(['a']);
+    server.acknowledge(1);
+    const late = server.listen.watch(['a', 'b']);
+    await pass(10_000);
+    expect(await late).toEqual([]);
+    expect([...server.open.keys()]).toContain(1);
+    const refused = server.listen.watch(['a', 'c']);
+    await pass();
+    server.end(3, error(-32_602));
+    expect(await refused).toEqual([]);
+    await pass(60_000);
+    expect([...server.open.keys()]).toContain(1);
+    expect(server.missed).toBe(0);
+  });
+
+  it('is opened again when the server ends it, also with what was asked for meanwhile, and what may have been missed is looked up', async () => {
+    const server = new Server();
+    void server.listen.watch(['a']);
+    server.acknowledge(1);
+    server.end(1, { kind: 'result', result: {} });
+    await pass(1_000);
+    server.acknowledge(2);
+    await pass();
+    expect([server.asked, server.missed]).toEqual([[['a']], 1]);
+  });
+
+  it('of a server that knows no subscriptions is not tried again by itself', async () => {
+    const server = new Server();
+    const taken = server.listen.watch(['a']);
+    server.end(1, error(-32_601));
+    expect(await taken).toEqual([]);
+    await pass(60_000);
+    expect(server.asked).toEqual([]);
+  });
+});
