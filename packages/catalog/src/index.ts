@@ -3,4 +3,5 @@ export type { EndpointDefinition } from './profile.ts';
 export { aliasPrefix } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { View } from './view.ts';
-export type { Route, ViewProblem } from './view.ts';
+export type { Capability, Route, ViewProblem } from './view.ts';
+export type { MissingServer } from './list-head.ts';

@@ -6,7 +6,8 @@
 import { hash } from 'node:crypto';
 
 export const maxNameLength = 64;
-const separator = '__';
+/** Between a server's name and its tool's. */
+export const separator = '__';
 const hashLength = 8;
 
 export interface NamedEntry {

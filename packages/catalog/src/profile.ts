@@ -1,6 +1,7 @@
 /** What an endpoint shows: which servers, which of their tools, under which names. */
-import type { EndpointName, JsonObject, ServerName } from '@omnibus/protocol';
+import type { EndpointName, JsonObject, ListKind, ServerName } from '@omnibus/protocol';
 import { compileGlob } from './glob.ts';
+import { separator } from './names.ts';
 
 type PrefixMode = 'auto' | 'always' | 'never';
 
@@ -21,6 +22,21 @@ export interface EndpointDefinition {
 /** Names carry their server's when the endpoint has several servers, whether or not all of them are up: lists stay stable. */
 export function isPrefixed({ prefix, servers }: EndpointDefinition): boolean {
   return prefix === 'always' || (prefix === 'auto' && servers.length > 1);
+}
+
+/**
+ * The server whose tool or prompt a public name would be, by the configuration alone: the one whose name stands in front, the one of
+ * which an operator gave a tool that name, or the only one. Undefined where nothing tells, and for a tool the endpoint does not show.
+ * @param publicName of a tool or prompt; undefined for a resource, whose address tells nothing.
+ */
+export function ownerByName({ servers, rename, tools }: EndpointDefinition, kind: ListKind, publicName: string | undefined): ServerName | undefined {
+  const only = servers.length === 1 ? servers[0] : undefined;
+  if (publicName === undefined) return only;
+  const renamed = kind === 'tools' ? [...rename].find(([key, name]) => name === publicName && servers.some((server) => key.startsWith(`${server}/`)))?.[0] : undefined;
+  const named = servers.filter((server) => publicName.startsWith(`${server}${separator}`)).toSorted((one, other) => other.length - one.length)[0];
+  const key = renamed ?? (named === undefined ? `${only}/${publicName}` : `${named}/${publicName.slice(named.length + separator.length)}`);
+  if (kind === 'tools' && !toolFilter(tools)(key)) return undefined;
+  return renamed === undefined ? (named ?? only) : (renamed.split('/', 1)[0] as ServerName);
 }
 
 /** The test for `server/tool` that an endpoint's globs make. */

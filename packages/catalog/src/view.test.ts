@@ -129,7 +129,7 @@ describe('a view', () => {
   it('shows what a server says of its entries as it is, whatever its type, where nothing is computed from it', () => {
     const odd = { name: 'odd', inputSchema: { type: 7, properties: [], required: 'x' }, outputSchema: 'none', annotations: 5, execution: [], title: {}, icons: [{ src: 'javascript:alert(1)' }], _meta: { x: 'y' } };
     const view = new View(definition(['a'], { pin: new Map([['a/odd', { a: 1 }]]) }), catalog(record('a', { tools: [odd as unknown as ToolEntry] })));
-    expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({ tools: [{ ...odd, execution: undefined, inputSchema: { ...odd.inputSchema, properties: {} } }] });
+    expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({ tools: [{ ...odd, inputSchema: { ...odd.inputSchema, properties: {} } }] });
   });
 
   it('ends a page early when its entries are large', { timeout: 30_000 }, () => {

@@ -8,15 +8,16 @@
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
  *  V4  What of one server cannot be shown is left out, with a reason in `problems`; it takes nothing else with it.
  */
-import { hash } from 'node:crypto';
 import {
-  changeKinds, featuresOf, isObject, listKinds, servesTasks,
+  changeKinds, featuresOf, isModernRevision, isObject, listKinds, servesTasks,
   type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
 } from '@omnibus/protocol';
 import { entryText, hasIdentities } from './entry.ts';
 import { needsWrapping, wrapSchema } from './output-schema.ts';
+import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
+import { ListPages, withMembers } from './list-pages.ts';
 import { publicNames, type NamedEntry } from './names.ts';
-import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
+import { isPrefixed, ownerByName, toolFilter, type EndpointDefinition } from './profile.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
 
 /** Where a public name leads. */
@@ -33,16 +34,19 @@ export interface Route {
   readonly taskSupport?: TaskSupport;
 }
 
-interface Page {
-  readonly json: string;
-}
-
 /** An entry with its route. */
 interface Named extends NamedEntry, Route {
   readonly server: ServerName;
   readonly entry: JsonObject;
   readonly isUp: boolean;
+  /** Its server is of 2026-07-28. */
+  readonly isModern: boolean;
+  /** Its server takes calls as tasks. */
+  readonly runsTasks?: boolean;
 }
+
+/** What a server may have, as clients are told of it. */
+export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
 
 /** What a server's entries kept out of the lists. */
 export interface ViewProblem {
@@ -51,24 +55,23 @@ export interface ViewProblem {
 }
 
 const maxInstructionsLength = 16 * 1024;
-/** A page ends with the entry that makes it longer than this, so that nobody is sent a hundred of the longest at once. */
-const maxPageLength = 4 * 1024 * 1024;
 const maxProblems = 100;
-/** Cursors of ours are shorter; a longer one is not even looked at. */
-const maxCursorLength = 100;
 
 export class View {
   readonly definition: EndpointDefinition;
+  /** Names carry their server's. */
+  readonly isPrefixed: boolean;
   /** Of the endpoint's servers, in its order; a server that never published is missing. */
   readonly records: readonly CatalogRecord[];
-  /** Every server of the endpoint is up: nothing is missing from the lists. */
-  readonly isWhole: boolean;
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
-  readonly #pages: Record<ListKind, readonly Page[]>;
+  readonly #pages: Record<ListKind, ListPages>;
+  /** Members of each list's first page besides its entries. */
+  readonly #heads: Record<ListKind, JsonObject>;
+  readonly #missing: Record<ListKind, readonly MissingServer[]>;
   /** Made when the first client of 2026-07-28 asks. */
-  #modernTools: readonly Page[] | undefined;
+  #modernTools: ListPages | undefined;
   readonly #problems: ViewProblem[] = [];
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
@@ -76,20 +79,19 @@ export class View {
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
     this.definition = definition;
     this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
-    this.isWhole = this.#up().length === definition.servers.length;
-    const prefixed = isPrefixed(definition);
+    this.isPrefixed = isPrefixed(definition);
     const isShown = toolFilter(definition.tools);
     const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
-      record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up' })));
+      record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up', isModern: isModernRevision(record.revision) })));
     // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
     const runningTasks = new Set(this.taskServers());
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
       const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      const withSupport = { ...tool, taskSupport: runningTasks.has(tool.server) ? taskSupportOf(tool.entry) : 'forbidden' as const, wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
+      const withSupport = { ...tool, taskSupport: runningTasks.has(tool.server) ? taskSupportOf(tool.entry) : 'forbidden' as const, runsTasks: runningTasks.has(tool.server), wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
       return pinned === undefined ? withSupport : { ...withSupport, pinned };
     });
-    this.#tools = publicNames(tools, prefixed, definition.rename);
-    this.#prompts = publicNames(named('prompts'), prefixed, new Map());
+    this.#tools = publicNames(tools, this.isPrefixed, definition.rename);
+    this.#prompts = publicNames(named('prompts'), this.isPrefixed, new Map());
     this.resources = new ResourceIndex(
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
@@ -100,13 +102,26 @@ export class View {
       resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.flatMap((entry) => this.#text(server, () => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) })))),
       resourceTemplates: this.#up().flatMap(({ server, lists: { resourceTemplates } }) => resourceTemplates.flatMap((entry) => this.#text(server, () => entry))),
     };
-    this.versions = mapLists(texts, (entries) => hash('sha256', entries.join('\n'), 'base64url').slice(0, 12));
-    this.#pages = mapLists(texts, (entries, kind) => this.#paginate(kind, entries));
+    this.#pages = mapLists(texts, (entries, kind) => new ListPages(kind, entries, definition.pageSize));
+    this.versions = mapLists(this.#pages, ({ version }) => version);
+    this.#missing = mapLists(texts, (_entries, kind) => missingServers(kind, definition.servers, this.records));
+    this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined): string | undefined {
-    return this.#page(kind, this.#pages[kind], cursor);
+    const page = this.#pages[kind].page(cursor);
+    return page === undefined || cursor !== undefined ? page : withMembers(page, this.#heads[kind]);
+  }
+
+  /** Members of a list's first page besides its entries. */
+  head(kind: ListKind): JsonObject {
+    return this.#heads[kind];
+  }
+
+  /** @param now milliseconds since 1970. */
+  freshness(kind: ListKind, now: number): Freshness {
+    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), true, now);
   }
 
   /** What could not be shown, for whoever runs the gateway. The first hundred. */
@@ -114,19 +129,11 @@ export class View {
     return this.#problems;
   }
 
-  #page(kind: ListKind, pages: readonly Page[], cursor: string | undefined): string | undefined {
-    if (cursor === undefined) return pages[0]?.json;
-    if (cursor.length > maxCursorLength) return undefined;
-    const [cursorKind, version, index] = cursor.split('.');
-    if (cursorKind !== kind || version !== this.versions[kind] || !/^[1-9]\d*$/.test(index ?? '')) return undefined;
-    return pages[Number(index)]?.json;
-  }
-
-  /** The same for a client of 2026-07-28. */
+  /** The page for a client of 2026-07-28, the first without `head`. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
-    if (kind !== 'tools') return this.list(kind, cursor);
-    this.#modernTools ??= this.#paginate('tools', this.#listed(this.#tools, (tool, name) => publicTool(tool, name, true)));
-    return this.#page('tools', this.#modernTools, cursor);
+    if (kind !== 'tools') return this.#pages[kind].page(cursor);
+    this.#modernTools ??= new ListPages('tools', this.#listed(this.#tools, (tool, name) => publicTool(tool, name, true)), this.definition.pageSize, this.versions.tools);
+    return this.#modernTools.page(cursor);
   }
 
   /** A tool as its server describes it. */
@@ -148,10 +155,27 @@ export class View {
     return this.#tools.get(publicName);
   }
 
-  /** The server that a tool of this name would be of, when its tools are not known because they could not be read yet. */
-  unreadOwner(publicName: string): CatalogRecord | undefined {
-    const isOnly = !isPrefixed(this.definition) && this.definition.servers.length === 1;
-    return this.records.find(({ server, problem, lists }) => problem !== undefined && lists.tools.length === 0 && (isOnly || publicName.startsWith(`${server}__`)));
+  /** The server that a tool, prompt or resource would be of, when its own are not known. @param publicName of a tool or prompt. */
+  missingOwner(kind: ListKind, publicName?: string): MissingServer | undefined {
+    const owner = ownerByName(this.definition, kind, publicName);
+    return this.#missing[kind].find(({ server }) => server === owner);
+  }
+
+  /** Servers whose entries of a list are not known. */
+  missing(kind: ListKind): readonly MissingServer[] {
+    return this.#missing[kind];
+  }
+
+  /** Whether a server behind the endpoint has a capability, by what is known of it last. `tools` is offered always: there may be some at any time. */
+  offers(capability: Capability): boolean {
+    switch (capability) {
+      case 'tools': return true;
+      case 'completions': return this.records.some(({ server }) => this.canComplete(server));
+      case 'resources.subscribe': return this.records.some(({ capabilities: { resources } }) => isObject(resources) && resources['subscribe'] === true);
+      case 'prompts':
+      case 'resources':
+      case 'logging': return this.serversWith(capability).length > 0;
+    }
   }
 
   promptRoute(publicName: string): Route | undefined {
@@ -179,7 +203,9 @@ export class View {
 
   canComplete(server: ServerName): boolean {
     const record = this.record(server);
-    return record !== undefined && ('completions' in record.capabilities || (record.revision !== undefined && !featuresOf(record.revision).completionCapability));
+    if (record === undefined) return false;
+    const { capabilities, revision } = record;
+    return 'completions' in capabilities || (revision !== undefined && !featuresOf(revision).completionCapability && ('prompts' in capabilities || 'resources' in capabilities));
   }
 
   /** Servers that take calls as tasks, in the endpoint's order. */
@@ -189,8 +215,9 @@ export class View {
 
   /** What the servers say about themselves, each under its name, and which of them cannot be used now. */
   instructions(): string | undefined {
-    const parts = this.records.flatMap(({ server, status, problem, instructions }) => {
-      if (status === 'down') return [`# ${server}\n\nThis server is not available now: ${problem ?? 'it is not connected'}`];
+    const parts = this.definition.servers.flatMap((server) => {
+      const { status, instructions, problem = 'it is not connected' } = this.record(server) ?? { problem: 'it has not been reached yet' };
+      if (status !== 'up') return [`# ${server}\n\nThis server is not available now: ${problem}`];
       if (instructions === undefined || instructions === '') return [];
       return [this.definition.servers.length > 1 ? `# ${server}\n\n${instructions}` : instructions];
     });
@@ -245,25 +272,22 @@ export class View {
     if (this.#problems.length < maxProblems) this.#problems.push({ server, problem });
   }
 
-  #paginate(kind: ListKind, entries: readonly string[]): Page[] {
-    const { pageSize } = this.definition;
-    const pages: Page[] = [];
-    for (let start = 0; start === 0 || start < entries.length;) {
-      let end = start;
-      for (let length = 0; end < entries.length && end - start < pageSize && length <= maxPageLength; end += 1) length += (entries[end] as string).length;
-      const next = end < entries.length ? `,"nextCursor":${JSON.stringify(`${kind}.${this.versions[kind]}.${pages.length + 1}`)}` : '';
-      pages.push({ json: `{"${kind}":[${entries.slice(start, end).join(',')}]${next}}` });
-      start = Math.max(end, 1);
-    }
-    return pages;
-  }
 }
 
-function publicTool({ entry, pinned, taskSupport, wrapsOutput }: Named, name: string, isModern: boolean): JsonObject {
+function publicTool({ entry, pinned, wrapsOutput, runsTasks, isModern: isOfModern }: Named, name: string, isModern: boolean): JsonObject {
   const { execution, ...plain } = entry as ToolEntry;
   const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
-  const tool = taskSupport === 'forbidden' || isModern ? shown : { ...shown, execution };
+  // 2026-07-28 has none; what a server of that revision says there is carried as what it does not know is.
+  const carried = isModern ? (isOfModern ? execution : undefined) : executionOf(execution, runsTasks === true);
+  const tool = carried === undefined ? shown : { ...shown, execution: carried };
   return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
+}
+
+/** A client may take it that a tool runs as a task when any server of the endpoint takes tasks; that of one that takes none does not (2025-11-25 basic/utilities/tasks). */
+function executionOf(execution: unknown, runsTasks: boolean): unknown {
+  if (runsTasks || !isObject(execution) || (execution['taskSupport'] !== 'optional' && execution['taskSupport'] !== 'required')) return execution;
+  const { taskSupport: _support, ...others } = execution;
+  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 function taskSupportOf({ execution }: JsonObject): TaskSupport {

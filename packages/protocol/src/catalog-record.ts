@@ -1,7 +1,7 @@
 /** What one upstream server offers, as an adapter of it publishes it: the value under the server and the adapter's worker in the catalogue. */
 import { isToken, type ServerName, type WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
-import type { ChangeKind } from './methods.ts';
+import type { ChangeKind, ListKind } from './methods.ts';
 import type { Revision } from './revisions.ts';
 
 export type ToolEntry = JsonObject & { readonly name: string };
@@ -16,6 +16,20 @@ export interface CatalogLists {
   readonly resourceTemplates: readonly ResourceTemplateEntry[];
 }
 
+/** What a server says of a whole list, besides its entries. */
+export interface ListNotes {
+  /** `_meta` of its pages. */
+  readonly meta?: JsonObject;
+  /** Members of its pages that no revision known here has. */
+  readonly more?: JsonObject;
+  /** Milliseconds for which it says that the list can be used. */
+  readonly ttlMs?: number;
+  /** Milliseconds since 1970 at which that began; left out where changes are announced, so that what is known is never older than they are. */
+  readonly readAt?: number;
+  /** It says that its list is the same for everybody. */
+  readonly isPublic?: boolean;
+}
+
 export interface CatalogRecord {
   readonly server: ServerName;
   /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */
@@ -26,6 +40,9 @@ export interface CatalogRecord {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
   readonly lists: CatalogLists;
+  readonly notes?: Readonly<Partial<Record<ListKind, ListNotes>>>;
+  /** Lists that could not be read, or not to their end. */
+  readonly unread?: readonly ListKind[];
   /** Entries the server offers that are in no list because they do not fit. */
   readonly leftOut?: number;
   /** The adapter's worker has left in order: the record counts only while nobody else has one. */

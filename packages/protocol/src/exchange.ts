@@ -76,7 +76,9 @@ export type ControlCommand =
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
-  | { readonly kind: 'session-ended'; readonly session: SessionKey };
+  | { readonly kind: 'session-ended'; readonly session: SessionKey }
+  /** Somebody uses the server. */
+  | { readonly kind: 'wanted' };
 
 /** On whose behalf a server asks: a call, or the session whose own connection it is. */
 export type Asker = ExchangeId | SessionKey;

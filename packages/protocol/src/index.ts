@@ -10,7 +10,7 @@ export { isDeeperThan, readJson } from './read-json.ts';
 export type { ReadJson, Unreadable } from './read-json.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
-export { defaultLimits, presenceMs, streamAfterMs } from './limits.ts';
+export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
@@ -24,7 +24,7 @@ export {
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
-export type { CatalogLists, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export type { CatalogLists, ListNotes, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';

@@ -70,4 +70,7 @@ export const streamAfterMs = 1_000;
 /** Milliseconds between two signs of life of a session worker. */
 export const presenceMs = 500;
 
+/** Milliseconds between two words of a session worker that somebody uses a server. */
+export const interestMs = 30_000;
+
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };

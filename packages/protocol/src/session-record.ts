@@ -11,6 +11,8 @@ export interface SessionRecord {
   readonly revision: LegacyRevision;
   /** As the client declared them. */
   readonly capabilities: JsonObject;
+  /** Names of what it was told that servers have; undefined from a version of the gateway that told of everything. */
+  readonly offered?: readonly string[];
   /** The client has confirmed the handshake. */
   readonly isReady: boolean;
   readonly logLevel?: LogLevel;

@@ -71,7 +71,7 @@ export class Adapter {
     this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
-    this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, connection: () => this.#connection });
+    this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
     this.#levels = new LogLevels({
       connections: () => [this.#connection, ...this.#instances.all()],
@@ -121,7 +121,7 @@ export class Adapter {
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
         missed: () => {
-          this.#catalog.readAgain();
+          this.#catalog.missed();
           this.#watching.missed(this.#connection);
         },
       },
@@ -143,6 +143,7 @@ export class Adapter {
             ready: () => {
               this.#levels.send(connection);
               this.#watching.again(connection);
+              this.#watching.missed(connection);
               this.#catalog.announcedMore(connection);
               changed(true);
             },
@@ -153,7 +154,10 @@ export class Adapter {
             notification: (method, params, only) => this.#words.hear(connection, method, params, only),
             askedUnnamed: () => this.#instances.asksUnnamed(),
             strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
-            missed: () => undefined,
+            missed: () => {
+              this.#catalog.announcedMore(connection);
+              this.#watching.missed(connection);
+            },
           },
         });
         return connection;
@@ -252,6 +256,9 @@ export class Adapter {
         return;
       case 'session-ended':
         this.forgetSession(command.session);
+        return;
+      case 'wanted':
+        this.#catalog.wanted();
     }
   }
 
@@ -280,6 +287,7 @@ export class Adapter {
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#levels.send(this.#connection);
     this.#watching.again(this.#connection);
+    this.#watching.missed(this.#connection);
     this.#settled();
   }
 

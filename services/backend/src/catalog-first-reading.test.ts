@@ -106,3 +106,30 @@ it('a server taken for an older one that refuses initialize and names the newest
   it.control({ kind: 'log-level', session: 'somebody' as SessionKey, level: 'debug' });
   await expect.poll(() => it.record.revision, { timeout: 5_000 }).toBe('2026-07-28');
 });
+it('a list that is not answered holds up no other: the tools are there while the resources are waited for', async () => {
+  await using it = await AdapterUnderTest.start({
+    capabilities: { tools: {}, resources: {} },
+    says: ({ method }) => (method === 'resources/list' ? 'silence' : undefined),
+  }, { connectTimeout: '20s' });
+  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['act']);
+  await expect.poll(() => it.record.problem, { timeout: 5_000 }).toContain('resources/list');
+  expect(it.record.status).toBe('up');
+});
+
+it('a list whose second page fails is read again until it is whole', { timeout: 20_000 }, async () => {
+  let isBroken = true;
+  await using it = await AdapterUnderTest.start({
+    says: ({ method, params }) => {
+      if (method !== 'tools/list') return undefined;
+      if (params?.['cursor'] === undefined) return { result: { tools: [toolNamed('one')], nextCursor: 'two' } };
+      return isBroken ? { error: { code: -32_603, message: 'still loading' } } : { result: { tools: [toolNamed('two')] } };
+    },
+  });
+  await it.adapter.firstAttempt;
+  expect(it.tools).toEqual(['one']);
+  expect(it.record.problem).toContain('still loading');
+  isBroken = false;
+  await expect.poll(() => it.tools, { timeout: 10_000 }).toEqual(['one', 'two']);
+  expect(it.record).not.toHaveProperty('problem');
+});
+

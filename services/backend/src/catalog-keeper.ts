@@ -5,31 +5,35 @@
  */
 import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import {
-  catalogKey, changeKinds, isObject, listKinds, noAnnouncements, noLists, printable,
+  catalogKey, changeKinds, listKinds, noAnnouncements, noLists,
   type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
 } from '@omnibus/protocol';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { BaseLists } from './base-lists.ts';
 import { readList } from './catalog-reader.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
+import { RereadTimes } from './reread-times.ts';
 
 export interface CatalogKeeperOptions {
   readonly server: ServerName;
   readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;
+  /** The option `rereadLists` of the server. */
+  readonly rereadMs: number;
   readonly wheel: DeadlineWheel;
   readonly limits: Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
-/** A server that says its lists are old at once is not asked all the time. */
-const minTtlMs = 30_000;
 const rewriteMs = 2_000;
 /** Between two readings: however often a server says that a list changed, it is asked once in this time. */
 const readPauseMs = 250;
 
+/** Lists that take longer hold up no others: those that are there are shown. */
+const slowMs = 1_000;
 /** Between two readings of a list that cannot be read: a server that is only starting is soon up, one that is broken is not pressed. */
 const failedPause = { minMs: 1_000, maxMs: 60_000 };
 
@@ -48,13 +52,9 @@ export class CatalogKeeper {
   #readAt = -Infinity;
   /** Another adapter writes the record from now on, or nobody. */
   #isRetired = false;
-  readonly #leftOut = new Map<ListKind, number>();
   /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
-  /** Set while a list is going to be read again because it ages. */
-  #rereading: Deadline | undefined;
-  /** Why lists of the base connection could not be read, the last time. */
-  readonly #failed = new Map<ListKind, string>();
+  readonly #times: RereadTimes;
   /** Readings in a row in which one failed. */
   #failures = 0;
   /** Set while such lists are going to be read again. */
@@ -62,15 +62,19 @@ export class CatalogKeeper {
   /** Set while the record is to be written once more. */
   #rewriting: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
-  #common: CatalogLists = noLists;
+  readonly #common: BaseLists;
   /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
   #more: CatalogLists = noLists;
 
+  /** What stands in the store, as far as is known. */
+  #written: CatalogRecord | undefined;
   /** Who waits for the next reading to end. */
   readonly #awaited: (() => void)[] = [];
 
   constructor(options: CatalogKeeperOptions) {
     this.#options = options;
+    this.#common = new BaseLists(options);
+    this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
     this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
   }
 
@@ -82,7 +86,7 @@ export class CatalogKeeper {
   async open(bus: Bus, before: CatalogRecord | undefined): Promise<void> {
     if (before !== undefined) {
       this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
-      this.#common = before.lists;
+      this.#common.begin(before.lists);
       this.#tools = new Map(before.lists.tools.map((tool) => [tool.name, tool]));
     }
     this.#catalog = await bus.keyValue(catalogBucket);
@@ -109,8 +113,17 @@ export class CatalogKeeper {
     void this.#readStale();
   }
 
-  /** Reads everything again, because changes may have been missed. */
-  readAgain(): void {
+  /** Changes may have been missed. */
+  missed(): void {
+    this.#times.missed();
+  }
+
+  /** Somebody uses the server. */
+  wanted(): void {
+    this.#times.wanted();
+  }
+
+  #readAgain(): void {
     for (const kind of changeKinds) this.#stale.add(kind);
     void this.#readStale();
   }
@@ -125,15 +138,8 @@ export class CatalogKeeper {
     return this.#tools.get(name);
   }
 
-  #readAgainAfter(ms: number): void {
-    if (this.#rereading !== undefined) return;
-    this.#rereading = this.#options.wheel.schedule(ms, () => {
-      this.#rereading = undefined;
-      this.readAgain();
-    });
-  }
-
   async lost(problem: string): Promise<void> {
+    this.#times.stop();
     await this.#publish({ ...this.#record, status: 'down', problem });
   }
 
@@ -141,7 +147,7 @@ export class CatalogKeeper {
   retire(): void {
     this.#isRetired = true;
     this.#rewriting?.cancel();
-    this.#rereading?.cancel();
+    this.#times.stop();
     this.#retrying?.cancel();
   }
 
@@ -205,31 +211,56 @@ export class CatalogKeeper {
     const kinds = [...this.#stale];
     const awaited = this.#awaited.splice(0);
     this.#stale.clear();
-    const lists = await this.#readLists(kinds.flatMap((kind) => kindsOf[kind]), base);
+    const pending = new Set(kinds.flatMap((kind) => kindsOf[kind]));
+    const reading = Promise.all([...pending].map((kind) => this.#common.read(kind, base, this.#record.capabilities).then(() => pending.delete(kind))));
+    if (!(await this.#isDoneWithin(reading, slowMs)) && base.isReady) {
+      this.#common.await(pending);
+      await this.#publishBase();
+      for (const resolve of awaited) resolve();
+    }
+    await reading;
     if (base.isReady) {
-      this.#common = { ...this.#common, ...lists };
-      const { problem: _problem, ...record } = this.#record;
-      const problem = this.#afterFailures();
-      await this.#publish({ ...record, ...(problem === undefined ? {} : { problem }), status: 'up', lists: this.#merged() }); // A3
+      this.#retryFailed();
+      await this.#publishBase(); // A3
+      if (this.#stale.size === 0) this.#times.wasRead(this.#common.ttlMs);
     }
     for (const resolve of awaited) resolve();
   }
 
-  /** Has the lists that could not be read read again later. @returns what is wrong with them. */
-  #afterFailures(): string | undefined {
+  #isDoneWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const limit = this.#options.wheel.schedule(ms, () => resolve(false));
+      work.then(() => {
+        limit.cancel();
+        resolve(true);
+      }, reject);
+    });
+  }
+
+  /** Writes what the base connection offers, unless that is known already. */
+  async #publishBase(): Promise<void> {
+    const { problem: _problem, notes: _notes, unread: _unread, ...record } = this.#record;
+    const { problem, notes, unread } = this.#common;
+    const read: CatalogRecord = {
+      ...record, status: 'up', lists: this.#merged(),
+      ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }),
+    };
+    await this.#publish(read);
+  }
+
+  /** Has the lists that could not be read read again later. */
+  #retryFailed(): void {
     this.#retrying?.cancel();
-    if (this.#failed.size === 0) {
+    const { unread } = this.#common;
+    if (unread.length === 0) {
       this.#failures = 0;
-      return undefined;
+      return;
     }
     this.#retrying = this.#options.wheel.schedule(backoffMs(this.#failures, failedPause, Math.random()), () => {
-      for (const kind of changeKinds) {
-        if (kindsOf[kind].some((each) => this.#failed.has(each))) this.#stale.add(kind);
-      }
+      for (const kind of changeKinds) if (kindsOf[kind].some((each) => unread.includes(each))) this.#stale.add(kind);
       void this.#readStale();
     });
     this.#failures += 1;
-    return [...this.#failed.values()].map((each) => printable(each)).join('; ');
   }
 
   /** Reads what a connection with capabilities of its own is offered. */
@@ -244,7 +275,8 @@ export class CatalogKeeper {
   }
 
   #merged(): CatalogLists {
-    const [common, more] = [this.#common, this.#more];
+    const [common, more] = [this.#common.lists, this.#more];
+    if (more === noLists) return common;
     return {
       tools: merge(common.tools, more.tools, ({ name }) => name),
       prompts: merge(common.prompts, more.prompts, ({ name }) => name),
@@ -256,21 +288,15 @@ export class CatalogKeeper {
   async #readLists(kinds: readonly ListKind[], connection: UpstreamConnection): Promise<Partial<CatalogLists>> {
     const { log, limits } = this.#options;
     const { capabilities } = this.#record;
-    const isBase = connection === this.#options.connection();
     const readings = await Promise.all(kinds.map(async (kind) => {
       const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
-      if (isBase) this.#failed.delete(kind);
       if (capability === undefined) return [kind, []] as const;
       const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
       if ('failed' in reading) {
-        if (isBase) this.#failed.set(kind, reading.failed);
         if (connection.isReady) log.warn({ problem: reading.failed }, 'a list of the server could not be read');
         return undefined;
       }
       if (reading.problems.length > 0) log.warn({ problems: reading.problems, leftOut: reading.leftOut }, 'entries of a list were left out');
-      if (isBase) this.#leftOut.set(kind, reading.leftOut);
-      // Who announces changes need not be asked; of the others, what has a time to live is read again after it.
-      if (reading.ttlMs !== undefined && !(isObject(capability) && capability['listChanged'] === true)) this.#readAgainAfter(Math.max(reading.ttlMs, minTtlMs));
       return [kind, reading.entries] as const;
     }));
     return Object.fromEntries(readings.filter((reading) => reading !== undefined));
@@ -278,8 +304,8 @@ export class CatalogKeeper {
 
   /** Resolves when it is written, or cannot be. */
   async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
-    if (this.#isRetired) return;
-    const leftOut = [...this.#leftOut.values()].reduce((sum, count) => sum + count, 0);
+    if (this.#isRetired || isSame(record, this.#record, this.#written)) return;
+    const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
     this.#options.metrics.catalogLeftOut(record.server, leftOut);
     this.#tools = new Map(record.lists.tools.map((tool) => [tool.name, tool]));
@@ -293,6 +319,7 @@ export class CatalogKeeper {
     if (this.#isRetired) return;
     try {
       await this.#catalog?.put(catalogKey(record.server, this.#options.worker), record);
+      this.#written = record;
     } catch (error) {
       this.#options.log.error({ err: error }, 'the catalogue could not be written; it is tried again');
       if (this.#rewriting !== undefined) return;
@@ -302,6 +329,13 @@ export class CatalogKeeper {
       });
     }
   }
+}
+
+/** Whether a record says nothing new. Lists that read the same are the same objects. */
+function isSame(record: CatalogRecord, known: CatalogRecord, written: CatalogRecord | undefined): boolean {
+  if (known !== written || record.lists !== known.lists || record.announcements !== known.announcements || record.status !== known.status) return false;
+  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string => JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return rest(record) === rest(known);
 }
 
 /** The common entries, then those only the other list has. */

@@ -1,11 +1,14 @@
 /** Reads all pages of a server's lists, within bounds: nothing a server says of itself is believed to be small, shallow or finite. */
 import { checkEntries } from '@omnibus/catalog';
-import { isDeeperThan, isObject, listMethods, numberOf, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind } from '@omnibus/protocol';
+import { isDeeperThan, isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
+import { Notes } from './list-notes.ts';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
-  /** Milliseconds for which the server says the list can be used; undefined when it does not say. */
-  readonly ttlMs: number | undefined;
+  /** What the server says of the list. */
+  readonly notes: ListNotes;
+  /** Why it does not reach to its end: a page after the first could not be read. */
+  readonly broken: string | undefined;
   /** Some of what could not be read or was left out, in words. */
   readonly problems: readonly string[];
   /** Entries left out, as far as they were read. */
@@ -91,7 +94,8 @@ export async function readList<Kind extends ListKind>(
   const reading = new Reading(kind, limits);
   const seen = new Set<string>();
   let cursor: string | undefined;
-  let ttlMs: number | undefined;
+  const notes = new Notes(kind, limits);
+  let broken: string | undefined;
   for (let page = 1; ; page += 1) {
     const outcome = await ask(listMethods[kind], cursor === undefined ? {} : { cursor });
     const items = outcome.kind === 'result' ? outcome.result[kind] : undefined;
@@ -99,12 +103,12 @@ export async function readList<Kind extends ListKind>(
       if (outcome.kind === 'error' && outcome.error.code === methodNotFound && page === 1) break;
       const problem = `${listMethods[kind]} failed on page ${page}: ${describe(outcome)}`.slice(0, maxProblemLength);
       if (page === 1) return { failed: problem };
-      reading.note(problem);
+      broken = problem;
       break;
     }
     const { nextCursor: next } = outcome.result;
-    const age = numberOf(outcome.result['ttlMs']);
-    if (age !== undefined) ttlMs = Math.min(age, ttlMs ?? Infinity);
+    const problem = notes.take(outcome.result);
+    if (problem !== undefined) reading.note(problem);
     if (!reading.take(items as unknown[]) || typeof next !== 'string') break;
     if (seen.has(next) || page >= limits.maxCatalogPages) {
       reading.note(`${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`);
@@ -115,7 +119,7 @@ export async function readList<Kind extends ListKind>(
   }
   const { entries, rejected } = checkEntries(kind, reading.values, limits.maxCatalogEntries);
   for (const problem of rejected) reading.note(problem);
-  return { entries, ttlMs, problems: reading.problems, leftOut: reading.leftOut + rejected.length };
+  return { entries, notes: notes.taken, broken, problems: reading.problems, leftOut: reading.leftOut + rejected.length };
 }
 
 function describe(outcome: ExchangeOutcome): string {

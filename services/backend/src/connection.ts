@@ -264,6 +264,7 @@ export class UpstreamConnection {
       sessionGone: () => {
         if (this.#transport === transport && this.isReady && this.#renewal.take()) this.#actor.send({ type: 'session.gone' });
       },
+      missed: () => (this.#transport === transport && this.isReady ? this.#options.observer.missed() : undefined),
       lost: (problem) => (this.#transport === transport ? this.#lose('connection', problem) : undefined),
       dropped: (kind, problem, question) => this.#complaints.note(kind, problem, question),
     };

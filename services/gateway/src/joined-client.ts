@@ -64,6 +64,8 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     },
     requestFailed: (id, failure) => refuse(id, describe(failure, url)),
     sessionGone: () => lost(`the gateway at ${url} has ended the session`),
+    // The gateway says to its session itself what was missed.
+    missed: () => undefined,
     lost,
     dropped: (_kind, problem) => onProblem(printable(problem), false),
   });

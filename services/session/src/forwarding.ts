@@ -18,6 +18,7 @@ import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
+import { neverReached, unknownEntry, unknownResource } from './routing/unknown-entry.ts';
 import { mapErrorUri, mapResultUris } from './routing/resource-uris.ts';
 import { inContext, placeOf, progressKey, TaskIds, type TaskAddress } from './task-ids.ts';
 
@@ -229,7 +230,7 @@ export class Forwarding<Stream extends CallStream> {
       case 'prompts/get': {
         const name = sent['name'] as string;
         const route = view.promptRoute(name);
-        if (route === undefined) this.#refuse(stream, id, 'prompt.unknown', `unknown prompt ${JSON.stringify(printable(name, 100))}`);
+        if (route === undefined) this.#answerFault(stream, id, unknownEntry(view, 'prompts', name));
         else this.#start(call, { server: route.server, params: { ...sent, name: route.original }, subject: ['prompt', name] });
         return;
       }
@@ -289,9 +290,7 @@ export class Forwarding<Stream extends CallStream> {
     const name = params['name'] as string;
     const route = view.toolRoute(name);
     if (route === undefined) {
-      const unread = view.unreadOwner(name);
-      if (unread !== undefined) this.#refuse(stream, id, 'upstream.unavailable', `the tools of server "${unread.server}" are not known: ${unread.problem}`, { server: unread.server });
-      else this.#refuse(stream, id, 'tool.unknown', `unknown tool ${JSON.stringify(printable(name, 100))}`);
+      this.#answerFault(stream, id, unknownEntry(view, 'tools', name));
       return;
     }
     const call = route.wrapsOutput === true ? { ...given, wrapsOutput: true } : given;
@@ -397,7 +396,7 @@ export class Forwarding<Stream extends CallStream> {
     if (route !== undefined && 'rivals' in route) {
       this.#answerFault(stream, id, ambiguous(named, route.rivals));
     } else if (route === undefined) {
-      this.#refuse(stream, id, isPrompt ? 'prompt.unknown' : 'resource.unknown', undefined, isPrompt ? undefined : { uri: named });
+      this.#answerFault(stream, id, isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
     } else if (view.canComplete(route.server)) {
       const original = isPrompt ? { ...ref, name: route.original } : { ...ref, uri: route.original };
       this.#start(call, { server: route.server, params: { ...params, ref: original }, subject: ['completion of', named] });
@@ -414,7 +413,7 @@ export class Forwarding<Stream extends CallStream> {
     const { servers, uri, params, subject } = probe;
     const [server, ...others] = servers.slice(0, maxProbed);
     if (server === undefined) {
-      this.#refuse(call.stream, call.id, 'resource.unknown', undefined, { uri });
+      this.#answerFault(call.stream, call.id, unknownResource(call.view, uri));
       return;
     }
     const endsAt = probe.endsAt ?? performance.now() + this.#host.timeLimits(server, undefined).callMs;
@@ -423,6 +422,7 @@ export class Forwarding<Stream extends CallStream> {
       const failed = probe.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
       if (outcome.kind === 'result') this.#answer(call, server, outcome);
       else if (others.length > 0 && performance.now() < endsAt) this.#probe(call, { ...probe, servers: others, endsAt, ...(failed === undefined ? {} : { failed }) });
+      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#answerFault(call.stream, call.id, unknownResource(call.view, uri));
       else this.#answer(call, server, failed ?? outcome);
     });
   }

@@ -2,7 +2,7 @@
 import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, ExchangeId, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
+import type { Caller, EndpointName, ExchangeId, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -40,5 +40,7 @@ export interface SessionHost {
   readonly hasRoomFor: (bytes: number) => boolean;
   /** Undefined when the endpoint has left the configuration. */
   readonly view: (caller: Caller) => View | undefined;
+  /** A client without a session asks something at an endpoint that exists. */
+  readonly used: (endpoint: EndpointName) => void;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

@@ -31,6 +31,7 @@ import type { SentEvent } from './kept-frames.ts';
 import type { Reply, ResumableStream, StreamHome } from './resumable-stream.ts';
 import { Returning } from './returning.ts';
 import { HandedOut } from './routing/handed-out.ts';
+import { capabilities as capabilityNames, missingCapability, offeredBy } from './routing/needed-capability.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
 
@@ -56,6 +57,8 @@ export class Session {
   #declared: JsonObject = {};
   #declaredBytes = 0;
   #isReady = false;
+  /** What it was told that there is. Lists of what it was not told of are not announced to it. */
+  #offered: ReadonlySet<string> = new Set();
   /** The client has asked something or opened a stream. */
   isUsed = false;
   readonly #questions: Questions;
@@ -117,6 +120,7 @@ export class Session {
     const revision = negotiateRevision(String(protocolVersion));
     const declared = isObject(capabilities) ? capabilities : {};
     this.#declare(declared);
+    this.#offered = new Set(offeredBy(view));
     this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
@@ -205,7 +209,8 @@ export class Session {
   }
 
   listsChanged(kinds: readonly ChangeKind[]): void {
-    this.#push.listsChanged(kinds);
+    const told = kinds.filter((kind) => this.#offered.has(kind));
+    if (told.length > 0) this.#push.listsChanged(told);
   }
 
   expire(): void {
@@ -217,7 +222,7 @@ export class Session {
     const { standing } = this.#questions;
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
-      subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound,
+      subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound, offered: [...this.#offered],
       ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
       ...(standing.length === 0 ? {} : { questions: standing }),
     };
@@ -225,7 +230,9 @@ export class Session {
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
   restore(record: SessionRecord): void {
-    const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound } = record;
+    const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound, offered } = record;
+    // A worker of an older version told its clients of everything.
+    this.#offered = new Set(offered ?? capabilityNames);
     this.#forwarding.subscriptions = subscriptions;
     for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
     this.#declare(capabilities);
@@ -235,7 +242,7 @@ export class Session {
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
     if (!isReady) return;
     this.#actor.send({ type: 'client.initialized' });
-    this.#push.listsChanged(changeKinds);
+    this.listsChanged(changeKinds);
   }
 
   /** Waits for running requests up to the limit, and sends its streams to whoever goes on with it. */
@@ -400,6 +407,11 @@ export class Session {
     const view = this.#host.view(this.caller);
     if (view === undefined) {
       this.#refuse(stream, id, 'session.unknown', 'this endpoint has left the configuration');
+      return;
+    }
+    const lacking = missingCapability(request, view, this.#offered);
+    if (lacking !== undefined) {
+      this.#refuse(stream, id, 'method.unknown', lacking);
       return;
     }
     const kind = listKindOf(method);

@@ -10,6 +10,7 @@ import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
+import { Interest } from './routing/interest.ts';
 import { Views } from './routing/views.ts';
 import { HeldSessions, type HeldSession } from './held-sessions.ts';
 import type { SessionHost } from './host.ts';
@@ -62,6 +63,7 @@ export class SessionWorker {
   readonly #heart: Heart<Presence>;
   readonly #peers: Peers;
   readonly #edges: Edges;
+  readonly #interest: Interest;
   readonly #frames: FrameBudget;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
@@ -110,8 +112,14 @@ export class SessionWorker {
       passOn: (key, asker, heldBefore, posted) => this.#passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.bytes + bytes <= config.limits.maxSessionBytes,
       view: ({ endpoint }: Caller) => this.#views.get(endpoint),
+      used: (endpoint) => this.#interest.use(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
+    this.#interest = new Interest({
+      bus, wheel,
+      serversOf: (endpoint) => this.#views.get(endpoint)?.definition.servers ?? [],
+      inUse: () => new Set([...[...this.#sessions.values()].map(({ session }) => session.caller.endpoint), ...this.#desk.listenedTo]),
+    });
     this.#desk = new ModernDesk(this.#host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
       metrics.sessionsByState(this.counts());
@@ -195,6 +203,7 @@ export class SessionWorker {
     await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
     const { drain } = this.#config.timeouts;
     this.#watch.stop();
+    this.#interest.stop();
     this.#records.stop();
     this.#edges.stop();
     const { bus } = this.#options;
@@ -310,6 +319,7 @@ export class SessionWorker {
   }
 
   #hold(key: SessionKey, caller: Caller): Session {
+    this.#interest.use(caller.endpoint);
     const session: Session = new Session(key, caller, this.#host, {
       released: (ended) => {
         this.#records.remove(ended.key);

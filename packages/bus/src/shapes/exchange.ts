@@ -38,6 +38,7 @@ export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
   'roots-changed': { session: token },
   'log-level': { session: token, level: logLevel },
   'session-ended': { session: token },
+  wanted: {},
 });
 
 const sessions = list(token);

@@ -1,19 +1,21 @@
 /** Shapes of what is kept in buckets. */
-import { changeKinds, isLegacyRevision, isObject, type CatalogLists, type CatalogRecord, type SessionRecord } from '@omnibus/protocol';
+import { changeKinds, isLegacyRevision, isObject, listKinds, type CatalogLists, type CatalogRecord, type ListNotes, type SessionRecord } from '@omnibus/protocol';
 import { caller, logLevel } from './session-messages.ts';
-import { count, fields, flag, list, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';
+import { count, fields, flag, list, number, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';
 
 const entries = (key: string): Predicate => list((value) => isObject(value) && typeof value[key] === 'string');
 const lists = fields<CatalogLists>({ tools: entries('name'), prompts: entries('name'), resources: entries('uri'), resourceTemplates: entries('uriTemplate') });
 const announcements: Predicate = (value) => isObject(value) && changeKinds.every((kind) => count(value[kind]));
+const listNotes = fields<ListNotes>({ meta: optional(object), more: optional(object), ttlMs: optional(number), readAt: optional(number), isPublic: optional(flag) });
+const notes: Predicate = (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || listNotes(value[kind]));
 
 export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
-  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, leftOut: optional(count), hasLeft: optional(flag), announcements,
+  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), hasLeft: optional(flag), announcements,
 }));
 
 const question: Predicate = (value) => Array.isArray(value) && value.length === 3 && text(value[0]) && token(value[1]) && count(value[2]);
 const revision: Predicate = (value) => isLegacyRevision(value);
 
 export const sessionRecord = shape<SessionRecord>(fields<SessionRecord>({
-  caller, revision, capabilities: object, isReady: flag, logLevel: optional(logLevel), touched: list(token), subscriptions: list(pair(token, text)), bound: optional(list(pair(token, token))), questions: optional(list(question)), worker: token,
+  caller, revision, capabilities: object, isReady: flag, logLevel: optional(logLevel), touched: list(token), subscriptions: list(pair(token, text)), bound: optional(list(pair(token, token))), questions: optional(list(question)), offered: optional(list(text)), worker: token,
 }));

@@ -16,6 +16,7 @@ function observe(fails: boolean): { readonly hear: TransportObserver; readonly h
     message: (value) => say(value),
     requestFailed: (id, failure) => void failures.push([id, failure]),
     sessionGone: () => say('gone'),
+    missed: () => say('missed'),
     lost: say,
     dropped: (_kind, problem) => say(problem),
   }, new Redactor(['hunter2']), (error) => faults.push(error));

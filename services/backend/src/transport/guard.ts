@@ -35,6 +35,7 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
       observer.requestFailed(id, clean.kind === 'refused' && clean.error !== undefined ? { ...clean, error: redactor.sentIn(clean.error) as typeof clean.error } : clean);
     }),
     sessionGone: () => safely(() => observer.sessionGone()),
+    missed: () => safely(() => observer.missed()),
     lost: (problem) => safely(() => observer.lost(redactor.sent(problem))),
     dropped: (kind, problem, question) => safely(() => observer.dropped(kind, redactor.excerpt(problem), question)),
   };

@@ -19,6 +19,8 @@ export interface StandingStreamOptions {
   readonly lost: (problem: string) => void;
 }
 
+/** What is said before the first stream stands is lost too, unless it stands at once. */
+const promptMs = 1_000;
 /** A stream that stood for this long was worth opening. */
 const longMs = 5_000;
 /** Before a stream that was refused is asked for again: the first pause, which doubles, and the longest. */
@@ -37,6 +39,7 @@ export class StandingStream {
   #hasStood = false;
   /** In a row. */
   #refusals = 0;
+  #attempts = 0;
   #isClosed = false;
 
   constructor(options: StandingStreamOptions) {
@@ -47,6 +50,7 @@ export class StandingStream {
     if (this.#isClosed) return;
     const { observer, limits, get, sessionGone, lost } = this.#options;
     const openedAt = performance.now();
+    this.#attempts += 1;
     const again = (): void => {
       if (this.#isClosed) return;
       if (performance.now() - openedAt >= longMs) this.#reconnecting.isWell();
@@ -56,6 +60,7 @@ export class StandingStream {
       ...silentObserver,
       started: (status, headers) => {
         if (status >= 300 || !String(headers['content-type']).startsWith('text/event-stream')) return;
+        if (this.#attempts > 1 || performance.now() - openedAt > promptMs) observer.missed();
         this.#hasStood = true;
         this.#refusals = 0;
       },

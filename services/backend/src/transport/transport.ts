@@ -39,6 +39,8 @@ export interface TransportObserver {
   requestFailed(id: JsonRpcId, failure: RequestFailure): void;
   /** The server has ended our session while nothing was asked of it; a new one has to be opened. */
   sessionGone(): void;
+  /** What the server said of its own accord for a while may not have been heard; it is again. */
+  missed(): void;
   /** Nothing can be sent or received any more. Said once, and never after `close()`. */
   lost(problem: string): void;
   /**

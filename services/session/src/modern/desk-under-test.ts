@@ -80,6 +80,7 @@ export class DeskUnderTest {
       isEdgeThere: () => true,
       hasRoomFor: () => true,
       view: () => view,
+      used: () => undefined,
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };
     this.desk = new ModernDesk(host, this.worker, () => 10_000);

@@ -13,6 +13,7 @@ import { discovery, inputRequired, modernList } from '../dialect/modern/encode.t
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
+import { missingCapability } from '../routing/needed-capability.ts';
 import { resourceRoute } from '../routing/resource-route.ts';
 import { TaskIds, type TaskAddress } from '../task-ids.ts';
 import { ModernCall } from './call.ts';
@@ -28,6 +29,8 @@ const needsTasks = { requiredCapabilities: { extensions: { [tasksExtension]: {} 
 const maxGone = 1_000;
 /** Clients whose results are remembered for what they link to; those that had none for longest are forgotten. */
 const maxHandedOut = 1_000;
+/** A request was told of nothing before: it stands alone. */
+const nothing: ReadonlySet<string> = new Set();
 /** How often a server may want URLs visited before one call. */
 const maxUrlRounds = 8;
 
@@ -114,6 +117,11 @@ export class ModernDesk {
     return this.#calls.size + this.#joined.size;
   }
 
+  /** Endpoints with subscriptions. */
+  get listenedTo(): readonly EndpointName[] {
+    return [...this.#listeners.values()].map(({ waiter }) => waiter.command.caller.endpoint);
+  }
+
   listsChanged(endpoint: EndpointName, kinds: readonly ChangeKind[]): void {
     for (const listener of this.#listeners.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(kinds);
   }
@@ -180,13 +188,19 @@ export class ModernDesk {
       this.#refuse(waiter, 'http.path_unknown');
       return;
     }
+    this.#host.used(caller.endpoint);
     const { method, params = {} } = request;
+    const lacking = missingCapability(request, view, nothing);
+    if (lacking !== undefined) {
+      this.#refuse(waiter, 'method.removed', lacking);
+      return;
+    }
     const kind = listKindOf(method);
     if (kind !== undefined) {
       const { cursor } = params;
       const json = cursor === undefined || cursor === null || typeof cursor === 'string' ? view.modernList(kind, cursor ?? undefined) : undefined;
       if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
-      else answer(waiter, `"result":${modernList(json, view)}`);
+      else answer(waiter, `"result":${modernList(json, view, kind, typeof cursor !== 'string')}`);
       return;
     }
     switch (method) {

@@ -10,19 +10,17 @@ export function initializeResult(revision: Revision, view: View): JsonObject {
 }
 
 /**
- * A capability is offered when a server behind the endpoint has it, or may yet turn out to: servers come and go during a
- * session, capabilities cannot.
+ * A capability is offered when a server behind the endpoint has it, by what is known of it last: of one that was never reached nothing is
+ * known. `tools` is always: there may be some at any time, and the list says so.
  */
 function capabilities(view: View, revision: Revision): JsonObject {
-  const hasUnknownServer = view.definition.servers.some((server) => view.record(server)?.revision === undefined);
-  const offers = (capability: string): boolean => hasUnknownServer || view.serversWith(capability).length > 0;
   const extensions = sessionExtensions.filter((name) => view.offersExtension(name)).map((name) => [name, {}]);
   return {
-    ...(offers('tools') ? { tools: { listChanged: true } } : {}),
-    ...(offers('prompts') ? { prompts: { listChanged: true } } : {}),
-    ...(offers('resources') ? { resources: { listChanged: true, subscribe: true } } : {}),
-    ...(featuresOf(revision).completionCapability && (hasUnknownServer || view.definition.servers.some((server) => view.canComplete(server))) ? { completions: {} } : {}),
-    ...(offers('logging') ? { logging: {} } : {}),
+    tools: { listChanged: true },
+    ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
+    ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
+    ...(featuresOf(revision).completionCapability && view.offers('completions') ? { completions: {} } : {}),
+    ...(view.offers('logging') ? { logging: {} } : {}),
     ...(extensions.length === 0 ? {} : { extensions: Object.fromEntries(extensions) as JsonObject }),
     ...(featuresOf(revision).tasks && view.taskServers().length > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
   };

@@ -7,9 +7,6 @@ import {
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
-const senderMetaText = JSON.stringify(senderMeta);
-/** How long a list may be reused without asking again (server/utilities/caching); who listens hears of a change at once. */
-const listTtlMs = 5_000;
 
 const internalError = -32_603;
 const invalidParams = -32_602;
@@ -22,26 +19,26 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
   return { resultType: 'complete', ...age, ...result, _meta: meta };
 }
 
-/** The page of a list, which is JSON already. A list that lacks a server's entries for now is asked for again soon. */
-export function modernList(json: string, view: View): string {
-  return `{"resultType":"complete","ttlMs":${view.isWhole ? listTtlMs : 0},"cacheScope":"private","_meta":${senderMetaText},${json.slice(1)}`;
+/** The page of a list, which is JSON already. @param isFirst what stands beside the entries stands on the first page. */
+export function modernList(json: string, view: View, kind: ListKind, isFirst: boolean): string {
+  const { _meta: meta, ...more } = isFirst ? view.head(kind) : {};
+  const members = JSON.stringify({ ...more, resultType: 'complete', ...view.freshness(kind, Date.now()), _meta: { ...(meta as JsonObject | undefined), ...senderMeta } });
+  return `${members.slice(0, -1)},${json.slice(1)}`;
 }
 
 /** `server/discover`: what the endpoint offers, and in which revisions. */
 export function discovery(view: View): JsonObject {
   const instructions = view.instructions();
-  const hasUnknownServer = view.definition.servers.some((server) => view.record(server)?.revision === undefined);
-  const offers = (kind: ListKind): boolean => hasUnknownServer || view.serversWith(kind).length > 0;
   const extensions = Object.fromEntries(carriedExtensions.filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0)).map((name) => [name, {}]));
   return {
     resultType: 'complete',
     supportedVersions: modernRevisions,
     capabilities: {
-      ...(offers('tools') ? { tools: { listChanged: true } } : {}),
-      ...(offers('prompts') ? { prompts: { listChanged: true } } : {}),
-      ...(offers('resources') ? { resources: { listChanged: true, subscribe: true } } : {}),
-      ...(hasUnknownServer || view.definition.servers.some((server) => view.canComplete(server)) ? { completions: {} } : {}),
-      ...(hasUnknownServer || view.serversWith('logging').length > 0 ? { logging: {} } : {}),
+      tools: { listChanged: true },
+      ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
+      ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
+      ...(view.offers('completions') ? { completions: {} } : {}),
+      ...(view.offers('logging') ? { logging: {} } : {}),
       ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
     },
     ...(instructions === undefined ? {} : { instructions }),

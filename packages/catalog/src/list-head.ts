@@ -1,0 +1,76 @@
+/**
+ * What stands in a list beside its entries: what the servers say of their own lists, how long it can be used and by whom, and which
+ * servers are missing from it.
+ */
+import { listKinds, type CatalogRecord, type JsonObject, type ListKind, type ListNotes, type ServerName } from '@omnibus/protocol';
+
+/** Under `_meta` of the first page: the servers whose entries are missing, each with the reason. */
+export const missingKey = 'omnibus.dev/missing';
+
+export interface MissingServer {
+  readonly server: ServerName;
+  /** In words for a person. */
+  readonly problem: string;
+}
+
+/** How long a list may be used without asking again, and whether by everybody (2026-07-28 server/utilities/caching). */
+export interface Freshness {
+  /** Whole milliseconds. */
+  readonly ttlMs: number;
+  readonly cacheScope: 'public' | 'private';
+}
+
+/** For how long a list may be used of which its servers say nothing: whoever listens hears of a change at once, and what can be read again is. */
+const ownTtlMs = 5_000;
+
+/** The capability a server has that has such a list. */
+function capabilityOf(kind: ListKind): string {
+  return kind === 'resourceTemplates' ? 'resources' : kind;
+}
+
+/** Servers whose entries of a list are not known, or not shown, in the endpoint's order. */
+export function missingServers(kind: ListKind, servers: readonly ServerName[], records: readonly CatalogRecord[]): readonly MissingServer[] {
+  return servers.flatMap((server) => {
+    const record = records.find((each) => each.server === server);
+    if (record === undefined) return [{ server, problem: 'it has not been reached yet' }];
+    const { status, problem = 'it is not connected' } = record;
+    return status === 'down' || unreadOf(record).includes(kind) ? [{ server, problem }] : [];
+  });
+}
+
+/** An adapter of an older version of the gateway does not say which lists it could not read. */
+function unreadOf({ unread, problem, lists }: CatalogRecord): readonly ListKind[] {
+  return unread ?? (problem === undefined ? [] : listKinds.filter((kind) => lists[kind].length === 0));
+}
+
+/**
+ * The members of a list's first page besides its entries. Of several servers' each is carried; of what two say under one name, that of
+ * the earlier in the endpoint's order, as with resources: a name means one thing, and no part of it is made up here.
+ * @param records of servers that are up.
+ */
+export function listHead(kind: ListKind, records: readonly CatalogRecord[], missing: readonly MissingServer[]): JsonObject {
+  const notes = notesOf(kind, records).toReversed();
+  const meta: JsonObject = Object.assign({}, ...notes.map((each) => each.meta ?? {}), missing.length === 0 ? {} : { [missingKey]: missing }) as JsonObject;
+  const more: JsonObject = Object.assign({}, ...notes.map((each) => each.more ?? {})) as JsonObject;
+  return Object.keys(meta).length === 0 ? more : { ...more, _meta: meta };
+}
+
+/**
+ * @param records of servers that are up.
+ * @param isForAll what is in the list does not depend on who asks.
+ * @param now milliseconds since 1970.
+ */
+export function freshness(kind: ListKind, records: readonly CatalogRecord[], isForAll: boolean, now: number): Freshness {
+  const contributing = records.filter(({ capabilities }) => capabilityOf(kind) in capabilities);
+  const notes = contributing.map((record) => record.notes?.[kind]);
+  const left = notes.map((each) => (each?.ttlMs === undefined ? ownTtlMs : each.ttlMs - (each.readAt === undefined ? 0 : Math.max(now - each.readAt, 0))));
+  const isPublic = isForAll && notes.length > 0 && notes.every((each) => each?.isPublic === true);
+  return { ttlMs: Math.floor(Math.min(Math.max(notes.length === 0 ? ownTtlMs : Math.min(...left), 0), Number.MAX_SAFE_INTEGER)), cacheScope: isPublic ? 'public' : 'private' };
+}
+
+/** Of a list that is not whole: it is asked for again soon. */
+export const notFresh: Freshness = { ttlMs: 0, cacheScope: 'private' };
+
+function notesOf(kind: ListKind, records: readonly CatalogRecord[]): ListNotes[] {
+  return records.flatMap(({ notes }) => notes?.[kind] ?? []);
+}

@@ -1,0 +1,50 @@
+/**
+ * Tells adapters that somebody uses their servers: lists that nobody asks for are not read again. Said when an endpoint is used first, and
+ * again and again while there are clients of it, since what is said once may be lost.
+ */
+import { subjects, type Bus } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { interestMs, type EndpointName, type ServerName } from '@omnibus/protocol';
+
+export interface InterestOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly serversOf: (endpoint: EndpointName) => readonly ServerName[];
+  /** Endpoints with clients that are there. */
+  readonly inUse: () => Iterable<EndpointName>;
+}
+
+export class Interest {
+  readonly #options: InterestOptions;
+  /** Endpoints of which it was said since the last round. */
+  #said = new Set<EndpointName>();
+  #next: Deadline | undefined;
+
+  constructor(options: InterestOptions) {
+    this.#options = options;
+    this.#again();
+  }
+
+  /** A client asks something at an endpoint that exists. */
+  use(endpoint: EndpointName): void {
+    if (this.#said.has(endpoint)) return;
+    this.#said.add(endpoint);
+    this.#say(new Set(this.#options.serversOf(endpoint)));
+  }
+
+  stop(): void {
+    this.#next?.cancel();
+  }
+
+  #again(): void {
+    this.#next = this.#options.wheel.schedule(interestMs, () => {
+      this.#said = new Set(this.#options.inUse());
+      this.#say(new Set([...this.#said].flatMap((endpoint) => [...this.#options.serversOf(endpoint)])));
+      this.#again();
+    });
+  }
+
+  #say(servers: ReadonlySet<ServerName>): void {
+    for (const server of servers) this.#options.bus.publish(subjects.backendControl(server), { kind: 'wanted' });
+  }
+}

@@ -1,0 +1,134 @@
+/** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
+import { catalogBucket, MemoryBus, subjects, type KeyValue, type Subject } from '@omnibus/bus';
+import { Heard } from '@omnibus/bus/testing';
+import { loadConfig } from '@omnibus/config';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
+  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type ExchangeEvent, type JsonObject, type JsonRpcNotification, type JsonRpcRequest, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+} from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { SessionWorker } from './worker.ts';
+
+/** A message to a client. */
+interface Message extends JsonObject {
+  readonly method?: string;
+  readonly result?: JsonObject;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: JsonObject };
+}
+
+export interface ClientUnderTest {
+  /** What `initialize` or `server/discover` was answered. */
+  readonly greeting: JsonObject;
+  readonly ask: (method: string, params?: JsonObject) => Promise<Message>;
+  /** What came on its standing stream; nothing for a client without a session. */
+  readonly pushed: Heard<Message>;
+}
+
+const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
+
+export class WorkerUnderTest {
+  readonly faults: string[] = [];
+  readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
+  readonly wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => this.faults.push(String(error)) });
+  readonly controls = new Heard<ControlCommand>();
+  readonly asked = new Heard<CallCommand>();
+  /** What servers answer calls. */
+  outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
+  #worker: SessionWorker | undefined;
+  #catalog: KeyValue<CatalogRecord> | undefined;
+  readonly #backend = newWorkerId('backend');
+  #count = 0;
+
+  /** @param settings of the configuration, besides the servers, of which each is at an address nobody connects to. */
+  static async start(servers: readonly string[], settings: object = {}): Promise<WorkerUnderTest> {
+    const made = new WorkerUnderTest();
+    const text = JSON.stringify({ mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])), ...settings });
+    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+    const { bus, wheel } = made;
+    made.#catalog = await bus.keyValue(catalogBucket);
+    made.#worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
+    await made.#worker.start();
+    for (const server of servers.map(parseServerName)) {
+      await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
+      await bus.subscribe(subjects.backend(server), (command, reply) => {
+        made.asked.add(command);
+        reply(made.outcome);
+      }, { queue: 'backend' });
+    }
+    return made;
+  }
+
+  async put(server: string, more: Partial<CatalogRecord> = {}): Promise<void> {
+    const name = parseServerName(server);
+    const record: CatalogRecord = { server: name, status: 'up', revision: latestModernRevision, capabilities: { tools: {} }, lists: noLists, announcements: noAnnouncements, ...more };
+    await this.#catalog?.put(catalogKey(name, this.#backend), record);
+  }
+
+  /** A client of a revision, with a session where that has them. */
+  async open(revision: Revision, capabilities: JsonObject = {}): Promise<ClientUnderTest> {
+    return revision === latestModernRevision ? this.#openModern(capabilities) : this.#openSession(revision, capabilities);
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker?.stop();
+  }
+
+  async #openModern(capabilities: JsonObject): Promise<ClientUnderTest> {
+    const ask = async (method: string, params: JsonObject = {}): Promise<Message> => {
+      this.#count += 1;
+      const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { [metaKeys.clientCapabilities]: capabilities } } };
+      const frame = await first(this.bus, subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined });
+      if (frame.kind === 'refused') return { error: toErrorObject(frame.fault) as NonNullable<Message['error']> };
+      return frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : { error: { code: 0, message: JSON.stringify(frame) } };
+    };
+    const { result } = await ask('server/discover');
+    return { greeting: result as JsonObject, ask, pushed: new Heard() };
+  }
+
+  async #openSession(revision: Revision, capabilities: JsonObject): Promise<ClientUnderTest> {
+    const opened = await first(this.bus, subjects.sessionOpen(undefined), {
+      kind: 'open', caller, request: { jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } } },
+    });
+    if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
+    const key = sessionKey(opened.session);
+    const pushed = new Heard<Message>();
+    const hear = (frame: StreamFrame): void => {
+      if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
+    };
+    this.#command(opened.worker, key, { kind: 'post', caller, stream: this.#stream(), message: { kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification } }, () => undefined);
+    this.#command(opened.worker, key, { kind: 'attach', caller, stream: this.#stream(), after: undefined }, hear);
+    const ask = (method: string, params: JsonObject = {}): Promise<Message> => new Promise((resolve) => {
+      this.#count += 1;
+      const id = this.#count;
+      this.#command(opened.worker, key, { kind: 'post', caller, stream: this.#stream(), message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } } }, (frame) => {
+        const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
+        if (message?.['id'] === id) resolve(message);
+      });
+    });
+    const { result } = JSON.parse(opened.text) as Message;
+    return { greeting: result as JsonObject, ask, pushed };
+  }
+
+  #stream(): StreamId {
+    this.#count += 1;
+    return `stream-${this.#count}` as StreamId;
+  }
+
+  #command(worker: WorkerId, key: SessionKey, command: SessionCommand, hear: (frame: StreamFrame) => void): void {
+    this.bus.request(subjects.session(worker), { key, command }, { reply: hear, failed: (error) => this.faults.push(String(error)) });
+  }
+}
+
+function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, request: Request): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const pending = bus.request(to, request, {
+      reply: (answer) => {
+        pending.close();
+        resolve(answer);
+      },
+      failed: reject,
+    });
+  });
+}
