@@ -89,15 +89,17 @@ const within: readonly Row[] = [
   row('a notification nobody knows', { jsonrpc: '2.0', method: 'notifications/nobody' }, []),
 ];
 
-const lateBatch: readonly Expected[] = [[1, 'batch.unsupported'], ['a', 'batch.unsupported'], ...refusals];
+const lateBatch: readonly Expected[] = [1, 'a', 'b', 2].map((id) => [id, 'batch.unsupported']);
+const unreadable = [7, { jsonrpc: '2.0', method_: 'ping' }];
 const modern = request('new', 'tools/list', { params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} } } });
 const sessions: readonly (readonly [revision: string, readonly Row[]])[] = [
-  ['2025-11-25', [...malformed, ...within, row('a batch', batch, lateBatch, [[none, 'batch.unsupported']]), row('a batch that asks nothing', [{ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }], [[none, 'batch.unsupported']])]],
+  ['2025-11-25', [...malformed, ...within, row('a batch', batch, lateBatch, [[none, 'batch.unsupported']]), row('a batch that asks nothing', [{ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }], [[none, 'batch.unsupported']]), row('a batch of which no id can be read', unreadable, [[none, 'batch.unsupported']])]],
   ['2025-03-26', [
     ...malformed.map((each) => ({ ...each, isMalformed: true, overHttp: each.expected, expected: each.expected.map(([id, said]) => [id === none ? null : id, said] as const) })),
     ...within,
     row('a batch', batch, [[1, 'ok'], ['a', 'ok'], ...refusals]),
     row('a batch that asks nothing', [{ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }], []),
+    row('a batch of which no id can be read', unreadable, [[null, 'message.invalid'], [null, 'message.invalid']]),
     row('a batch of 2026-07-28', [modern], [['new', 'batch.unsupported']], [[none, 'batch.unsupported']]),
   ]],
 ];

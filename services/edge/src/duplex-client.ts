@@ -12,7 +12,7 @@ import {
 import type { Boundary } from './boundary.ts';
 import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
 import type { OpeningRate } from './opening-rate.ts';
-import { parseMessage, type ParsedBody } from './parse-message.ts';
+import { idsIn, parseMessage, type ParsedBody } from './parse-message.ts';
 import type { Carrier, Measured, RequestMeter } from './request-meter.ts';
 import { addressOf, type SessionAddress } from './session-addresses.ts';
 import type { SessionDoor } from './session-door.ts';
@@ -99,25 +99,21 @@ export class DuplexClient {
     else for (const message of messages) if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
   }
 
-  #receiveBatch({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): void {
+  #receiveBatch(batch: Extract<ParsedBody, { kind: 'batch' }>): void {
     const { caller, write } = this.#options;
+    const { messages, refusals = [] } = batch;
     const open = this.#state.kind === 'open' ? this.#state : undefined;
-    if (open !== undefined && !featuresOf(open.revision).batching || messages.some((message) => isModern(message, undefined))) {
-      this.#refuseBatch(messages, refusals);
+    const isUnsupported = open !== undefined && !featuresOf(open.revision).batching;
+    if (isUnsupported || messages.some((message) => isModern(message, undefined))) {
+      // Every request in it is told so: here is no answer to a POST that would say it of all.
+      const ids = idsIn(batch);
+      for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
     } else if (open !== undefined) {
       this.#send(open.session, { kind: 'batch', caller, stream: nextStreamId(), messages, refusals }, undefined);
     } else {
       for (const refusal of refusals) write(refusal);
       for (const message of messages) this.#receiveMessage(message);
     }
-  }
-
-  /** Every request in it is told so: here is no answer to a POST that would say it of all. */
-  #refuseBatch(messages: readonly PostedMessage[], refusals: readonly string[]): void {
-    for (const refusal of refusals) this.#options.write(refusal);
-    const requests = messages.filter((message) => message.kind === 'request');
-    for (const { message: { id } } of requests) this.refuse(fault('batch.unsupported'), id);
-    if (requests.length + refusals.length === 0) this.refuse(fault('batch.unsupported'), undefined);
   }
 
   /** Answers a request with an error; without an id, the error is one of no request. */

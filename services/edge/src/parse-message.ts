@@ -1,4 +1,4 @@
-import { classify, errorText, fault, readJson, toErrorObject, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
+import { classify, errorText, fault, parseJson, readJson, toErrorObject, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
 
 export type ParsedBody =
   | { readonly kind: 'single'; readonly message: PostedMessage }
@@ -37,6 +37,13 @@ function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
     else messages.push(classified);
   }
   return { kind: 'batch', messages, refusals };
+}
+
+/** The ids a batch can be answered under, of what is sound in it and of what is not, for whoever refuses it as a whole. */
+export function idsIn({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): JsonRpcId[] {
+  const asked = messages.flatMap((message) => (message.kind === 'request' ? [message.message.id] : []));
+  const refused = refusals.map((refusal) => (parseJson(refusal) as { readonly id: JsonRpcId | null }).id).filter((id) => id !== null);
+  return [...asked, ...refused];
 }
 
 function refuse(gatewayFault: GatewayFault, id?: JsonRpcId): ParsedBody {

@@ -3,7 +3,7 @@
  * ids, over Streamable HTTP. The gateway it joins does the rest.
  */
 import type { Readable, Writable } from 'node:stream';
-import { parseMessage, readLines } from '@omnibus/edge';
+import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
 import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
 import { Agent } from 'undici';
@@ -93,16 +93,16 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
   /** Entry by entry, where the revision has batches at all: answers come as they are there. */
-  const forwardBatch = (messages: readonly JsonRpcMessage[], refusals: readonly string[]): void => {
-    for (const refusal of refusals) writeText(refusal);
+  const forwardBatch = (batch: Extract<ParsedBody, { kind: 'batch' }>): void => {
+    const messages = batch.messages.map(({ message }) => message);
     const isTaken = (revision === undefined || featuresOf(revision).batching) && messages.every((message) => !('params' in message) || claimedRevision(message.params) === undefined);
-    if (isTaken) {
-      for (const message of messages) forward(message);
+    if (!isTaken) {
+      const ids = idsIn(batch);
+      for (const id of ids.length === 0 ? [undefined] : ids) refuseMessage(fault('batch.unsupported'), id);
       return;
     }
-    const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-    for (const id of ids) refuseMessage(fault('batch.unsupported'), id);
-    if (ids.length + refusals.length === 0) refuseMessage(fault('batch.unsupported'));
+    for (const refusal of batch.refusals ?? []) writeText(refusal);
+    for (const message of messages) forward(message);
   };
   const { maxBodyBytes } = defaultLimits;
   await readLines(input, {
@@ -118,7 +118,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
           forward(parsed.message.message);
           return;
         case 'batch':
-          forwardBatch(parsed.messages.map(({ message }) => message), parsed.refusals ?? []);
+          forwardBatch(parsed);
       }
     },
   });
