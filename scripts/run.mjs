@@ -53,6 +53,9 @@ const tasks = {
     const chosen = (option) => (rest.includes(option) ? rest.splice(rest.indexOf(option), 2)[1] : undefined);
     env.OMNIBUS_FUZZ_SEED = chosen('--seed') ?? env.OMNIBUS_FUZZ_SEED ?? String(Date.now() % 1e9);
     env.OMNIBUS_FUZZ_SECONDS = chosen('--seconds') ?? env.OMNIBUS_FUZZ_SECONDS ?? '60';
+    // Instead of a time: so many messages of clients, and so many requests to hostile servers.
+    const count = chosen('--count');
+    if (count !== undefined) env.OMNIBUS_FUZZ_COUNT = count;
     install();
     build();
     provide('nats-server', 'nats-server');

@@ -7,35 +7,50 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
-import { EventSourceCarrier, HttpCarrier, sendRaw, StdioCarrier, WebSocketCarrier, type Carrier, type Posted } from './carriers.ts';
+import type { Carrier, Posted } from './carriers.ts';
+import { EventSourceCarrier, StdioCarrier, WebSocketCarrier } from './duplex-carriers.ts';
+import { HttpCarrier, sendRaw } from './http-carriers.ts';
 import { HonestHttpServer } from './http-server.ts';
 import { Chooser, mangled, mutated } from './mutate.ts';
-import { expectSound, Failures, Innocent, memoryOf, only, runMs, say, seed, timeouts } from './run.ts';
+import { expectSound, Failures, goesOn, Innocent, memoryOf, only, say, seed, testMs, timeouts } from './run.ts';
 import { mutatedHeaders, validMessage } from './traffic.ts';
 
 const carriers = ['http', 'http', 'http', 'modern', 'modern', 'modern', 'raw', 'websocket', 'websocket', 'stdio', 'sse', 'http'] as const;
-/** Workers of each, at once. */
-const lanes = 2;
+type CarrierName = (typeof carriers)[number];
+/** Carriers at once. */
+const open = carriers.length * 2;
+/** Messages that are on their way on each of them at once. */
+const window = 8;
 
 interface Prepared extends Posted {
   readonly whole: Buffer;
 }
 
 /** What an iteration sends, from its number alone. */
-function prepare(iteration: number, carrier: (typeof carriers)[number]): Prepared {
+function prepare(iteration: number, carrier: CarrierName): Prepared {
   const choose = new Chooser(seed, iteration);
   const era = carrier === 'modern' || (carrier !== 'http' && choose.chance(0.4)) ? '2026-07-28' : '2025-11-25';
-  const { message, headers } = validMessage(era, choose.of(['legacy', 'modern']), iteration, choose);
-  const text = choose.chance(0.1) ? JSON.stringify(message) : mutated(message, choose);
-  const body = choose.chance(0.15) ? mangled(text, choose) : Buffer.from(text);
-  const given = choose.chance(0.25) ? mutatedHeaders(headers, choose) : headers;
+  const { message, headers } = validMessage(era, choose.of(['legacy', 'modern']), idOf(iteration), choose, idOf(iteration - open));
+  const isMutated = !choose.chance(0.1);
+  const text = isMutated ? mutated(message, choose) : JSON.stringify(message);
+  const isMangled = choose.chance(0.15);
+  const body = isMangled ? mangled(text, choose) : Buffer.from(text);
+  const hasOddHeaders = choose.chance(0.25);
+  const given = hasOddHeaders ? mutatedHeaders(headers, choose) : headers;
   const method = choose.chance(0.02) ? choose.of(['GET', 'DELETE', 'PUT', 'OPTIONS']) : 'POST';
   const lines = Object.entries({ host: '127.0.0.1', ...given, 'content-type': 'application/json', 'accept': '*/*', 'content-length': String(choose.chance(0.9) ? body.length : choose.below(9_999)) });
   const head = `${method} ${choose.of(['/mcp', '/mcp/legacy', '/sse', '/messages', '/ws', '//', '/mcp/%00', '/mcp?a=b', '/mcp/../x', '*', 'http://127.0.0.1/mcp'])} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
-  return { body, headers: given, method, whole: Buffer.concat([choose.chance(0.7) ? mangled(head, choose) : Buffer.from(head), body]) };
+  const isSound = !isMutated && !isMangled && (carrier !== 'http' && carrier !== 'modern' || (!hasOddHeaders && method === 'POST'));
+  const isRequest = 'method' in message && 'id' in message && message['method'] !== 'subscriptions/listen';
+  return { body, headers: given, method, id: isSound && isRequest ? idOf(iteration) : undefined, whole: Buffer.concat([choose.chance(0.7) ? mangled(head, choose) : Buffer.from(head), body]) };
 }
 
-it.each(shapes)('mutated messages of clients get a result or an error from the table, and nobody else notices: %s', { timeout: runMs + 240_000 }, async (shape) => {
+/** Far from the numbers that mutations put into messages. */
+function idOf(iteration: number): number {
+  return 1_000_000 + iteration;
+}
+
+it.each(shapes)('mutated messages of clients get a result or an error from the table, and nobody else notices: %s', { timeout: testMs }, async (shape) => {
   await using legacy = await HonestHttpServer.start('2025-11-25');
   await using modern = await HonestHttpServer.start('2026-07-28');
   await using innocent = await Innocent.start();
@@ -48,35 +63,43 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
   const failures = new Failures(`clients-${shape}`);
   const counts: Record<string, number> = { http: 0, modern: 0, raw: 0, websocket: 0, stdio: 0, sse: 0 };
 
-  const open = (carrier: (typeof carriers)[number]): Carrier | undefined => {
+  const start = (carrier: CarrierName): Carrier => {
     switch (carrier) {
       case 'http': return new HttpCarrier(gateway.url, true);
       case 'modern': return new HttpCarrier(gateway.url, false);
       case 'websocket': return new WebSocketCarrier(gateway.url);
       case 'stdio': return new StdioCarrier(stdioArgs);
       case 'sse': return new EventSourceCarrier(gateway.url);
-      case 'raw': return undefined;
+      case 'raw': return { send: (posted) => sendRaw(gateway.url, (posted as Prepared).whole), [Symbol.asyncDispose]: () => Promise.resolve() };
     }
   };
-  const endsAt = Date.now() + runMs;
+  const nameOf = (iteration: number): CarrierName => carriers[iteration % carriers.length] as CarrierName;
+  const opened = new Map<number, Carrier>();
+  const carrierOf = (iteration: number): Carrier => {
+    const carrier = opened.get(iteration % open) ?? start(nameOf(iteration));
+    opened.set(iteration % open, carrier);
+    return carrier;
+  };
+  const startedAt = Date.now();
+  const isOn = goesOn(failures);
   const lane = async (first: number, step: number): Promise<void> => {
-    const name = carriers[first % carriers.length] as (typeof carriers)[number];
-    const carrier = open(name);
-    for (let iteration = first; Date.now() < endsAt && failures.list.length < 20; iteration += step) {
+    const name = nameOf(first);
+    const carrier = carrierOf(first);
+    for (let iteration = first; isOn(iteration); iteration += step) {
       const prepared = prepare(iteration, name);
-      const problem = await (carrier === undefined ? sendRaw(gateway.url, prepared.whole) : carrier.send(prepared)).catch((error: unknown) => `the gateway cannot be reached: ${inspect(error)}`);
+      const problem = await carrier.send(prepared).catch((error: unknown) => `the gateway cannot be reached: ${inspect(error)}`);
       counts[name] = (counts[name] ?? 0) + 1;
-      if (problem !== undefined) failures.add({ iteration, carrier: name, problem, input: carrier === undefined ? prepared.whole.toString('latin1') : `${JSON.stringify(prepared.headers)}\n${prepared.body.toString()}` });
-      if (only !== undefined) break;
+      if (problem !== undefined) failures.add({ iteration, carrier: name, problem, input: name === 'raw' ? prepared.whole.toString('latin1') : `${JSON.stringify(prepared.headers)}\n${prepared.body.toString()}` });
     }
-    await carrier?.[Symbol.asyncDispose]();
-    if (carrier instanceof StdioCarrier && shape === 'embedded') expect(carrier.starts).toBeLessThanOrEqual(1);
   };
-  if (only !== undefined) await lane(Number(only), 1);
-  else await Promise.all(Array.from({ length: carriers.length * lanes }, (_, first) => lane(first, carriers.length * lanes)));
+  if (only !== undefined) await lane(Number(only), Infinity);
+  else await Promise.all(Array.from({ length: open * window }, (_, first) => lane(first, open * window)));
+  for (const carrier of opened.values()) await carrier[Symbol.asyncDispose]();
+  const starts = [...opened.values()].flatMap((carrier) => (carrier instanceof StdioCarrier ? [carrier.starts] : []));
+  if (shape === 'embedded') expect(Math.max(1, ...starts)).toBe(1);
 
   await innocent.stop();
-  say('clients', shape, counts, innocent, failures);
+  say('clients', shape, startedAt, counts, innocent, failures);
   expect(failures.list.join('\n\n')).toBe('');
   expect(innocent.wrong).toEqual([]);
   expect(innocent.calls).toBeGreaterThan(0);

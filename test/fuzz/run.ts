@@ -11,15 +11,32 @@ import { Upstream } from '../support/upstream.ts';
 /** Printed with the run, and enough to have it again; the time is what all four runs take together. */
 export const seed = Number(process.env['OMNIBUS_FUZZ_SEED'] ?? 20_261_121);
 const seconds = Number(process.env['OMNIBUS_FUZZ_SECONDS'] ?? 40);
+/** Messages of clients, and as many requests to hostile servers, after which a run ends instead of after a time; a half in each shape. */
+const count = process.env['OMNIBUS_FUZZ_COUNT'];
 /** One iteration of one carrier only, to have a failure again. */
 export const only = process.env['OMNIBUS_FUZZ_ONLY'];
-export const runMs = (seconds * 1_000) / 4;
+const runMs = (seconds * 1_000) / 4;
+const perShape = count === undefined ? Infinity : Number(count) / 2;
+/** Slower than that, no message is answered on any machine. */
+const slowestMs = 50;
+/** For what comes before and after: starting, settling, looking at memory. */
+const aroundMs = 240_000;
+export const testMs = (count === undefined ? runMs : perShape * slowestMs) + aroundMs;
 /** Far beyond every time limit of the configuration: what is not answered by then hangs. */
 export const hangMs = 60_000;
 /** Of the gateways here: short, so that what is not answered by a server is answered by the gateway. */
 export const timeouts = { call: '300ms', max: '1s', human: '300ms', task: '500ms', idleSession: '10s' };
 const grownBytes = 400 * 1024 * 1024;
 const settledMs = 60_000;
+
+/** Whether a run goes on to an iteration. */
+export function goesOn(failures: Failures): (iteration: number) => boolean {
+  const endsAt = count === undefined ? Date.now() + runMs : Infinity;
+  return (iteration) => iteration < perShape && Date.now() < endsAt && failures.list.length < maxShown;
+}
+
+/** So many failures say enough. */
+const maxShown = 20;
 
 export interface Failure {
   readonly iteration: number;
@@ -42,7 +59,7 @@ export class Failures {
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `${this.#run}-${seed}-${carrier}-${iteration}.txt`);
     writeFileSync(file, `${problem}\n\n${input}\n`);
-    if (this.list.length < 20) this.list.push(`seed ${seed}, ${carrier}, iteration ${iteration}: ${problem}\n${input.slice(0, 600)}\n(whole: ${file})`);
+    if (this.list.length < maxShown) this.list.push(`seed ${seed}, ${carrier}, iteration ${iteration}: ${problem}\n${input.slice(0, 600)}\n(whole: ${file})`);
   }
 }
 
@@ -122,9 +139,11 @@ export async function expectSound(gateway: GatewayUnderTest, before: readonly nu
   }
 }
 
-export function say(run: string, shape: Shape, counts: Readonly<Record<string, number>>, innocent: Innocent, failures: Failures): void {
+/** @param startedAt of the run. */
+export function say(run: string, shape: Shape, startedAt: number, counts: Readonly<Record<string, number>>, innocent: Innocent, failures: Failures): void {
+  const took = (Date.now() - startedAt) / 1_000;
   const figures = Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ');
-  process.stdout.write(`\nfuzz ${run}, ${shape}, seed ${seed}: ${figures}; ${innocent.calls} calls of an innocent client, ${innocent.wrong.length} wrong; ${failures.list.length} failures\n`
+  process.stdout.write(`\nfuzz ${run}, ${shape}, seed ${seed}, ${took.toFixed(1)} s: ${figures}; ${innocent.calls} calls of an innocent client, ${innocent.wrong.length} wrong; ${failures.list.length} failures\n`
     + `answers: ${[...answered].toSorted(([, a], [, b]) => b - a).slice(0, 40).map(([kind, count]) => `${kind} ${count}`).join(', ')}\n`);
   answered.clear();
 }

@@ -24,8 +24,11 @@ export interface Sent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A message of the era with its headers. One in ten is a notification, an answer or the beginning of a session. */
-export function validMessage(era: Era, server: string, id: number, choose: Chooser): Sent {
+/**
+ * A message of the era with its headers. One in ten is a notification, an answer or the beginning of a session.
+ * @param previous the id of what the same client sent before.
+ */
+export function validMessage(era: Era, server: string, id: number, choose: Chooser, previous = id - 1): Sent {
   if (era === '2026-07-28') {
     const [method, given = {}] = choose.of([...methods(server), ['server/discover'], ['subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: ['fuzz://one'] } }]] as const);
     const meta = { ...(given as { readonly _meta?: JsonObject })._meta, [`${prefix}protocolVersion`]: era, [`${prefix}clientCapabilities`]: capabilities, [`${prefix}clientInfo`]: clientInfo };
@@ -40,7 +43,7 @@ export function validMessage(era: Era, server: string, id: number, choose: Choos
   const headers = { 'mcp-protocol-version': era };
   switch (choose.below(40)) {
     case 0: return { message: { jsonrpc: '2.0', id, method: 'initialize', params: { protocolVersion: era, capabilities, clientInfo } }, headers: {} };
-    case 1: return { message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id - 1, reason: 'no' } }, headers };
+    case 1: return { message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: previous, reason: 'no' } }, headers };
     case 2: return { message: { jsonrpc: '2.0', method: choose.of(['notifications/initialized', 'notifications/roots/list_changed', 'notifications/progress']), params: { progressToken: 1, progress: 1 } }, headers };
     case 3: return { message: { jsonrpc: '2.0', id: choose.of([id, String(id), 'q1']), result: { action: 'accept', content: {} } }, headers };
     case 4: return { message: { jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }, headers };
