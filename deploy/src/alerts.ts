@@ -67,6 +67,42 @@ export const alerts: readonly Alert[] = [
     summary: 'A bug was caught in Omnibus', description: '{{ $value | humanize }} times in ten minutes, at the boundary "{{ $labels.part }}".',
   },
   {
+    name: 'OmnibusBusUnreadable', severity: 'warning', for: '0m', expr: 'sum by (family) (increase(omnibus_bus_unreadable_total[10m])) > 0',
+    summary: 'Something on the bus cannot be read', description: '{{ $value | humanize }} messages or records of "{{ $labels.family }}" in ten minutes were not what they should be.',
+  },
+  {
+    name: 'OmnibusConnectionsRefused', severity: 'warning', for: '0m', expr: 'sum by (bound) (increase(omnibus_client_connections_refused_total[10m])) > 10',
+    summary: 'Connections of clients are refused', description: '{{ $value | humanize }} were closed at once in ten minutes: the bound of "{{ $labels.bound }}" is reached.',
+  },
+  {
+    name: 'OmnibusBodiesRefused', severity: 'warning', for: '0m', expr: 'sum by (reason) (increase(omnibus_refusals_total{reason=~"gateway.busy|message.too_large|http.timeout"}[10m])) > 20',
+    summary: 'Bodies of clients are refused', description: '{{ $value | humanize }} in ten minutes, for the reason {{ $labels.reason }}.',
+  },
+  {
+    name: 'OmnibusSessionsTooFast', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_refusals_total{reason="session.rate"}[10m])) > 20',
+    summary: 'Somebody opens sessions too fast', description: '{{ $value | humanize }} were refused in ten minutes because their address had opened too many.',
+  },
+  {
+    name: 'OmnibusSessionsShed', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_sessions_shed_total{kind="idle"}[10m])) > 0',
+    summary: 'Sessions are ended to make room for new ones', description: '{{ $value | humanize }} in ten minutes, of clients that had used them: workers hold as many as they may.',
+  },
+  {
+    name: 'OmnibusEntriesLeftOut', severity: 'warning', for: '10m', expr: 'max by (server) (omnibus_catalog_left_out_entries) > 0',
+    summary: 'Not everything that {{ $labels.server }} offers is shown', description: '{{ $value | humanize }} of its tools, prompts and resources do not fit, or are too many.',
+  },
+  {
+    name: 'OmnibusSchemaProblems', severity: 'warning', for: '0m', expr: 'sum by (server, what) (increase(omnibus_schema_problems_total[15m])) > 20',
+    summary: 'What {{ $labels.server }} says, or is told, does not fit its schemas', description: '{{ $value | humanize }} times in a quarter of an hour: {{ $labels.what }}.',
+  },
+  {
+    name: 'OmnibusKeptTooMuch', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_kept_streams_dropped_total{bound="process"}[10m])) > 0',
+    summary: 'Clients cannot come back to their streams', description: 'Of {{ $value | humanize }} streams what was kept was let go in ten minutes: workers keep as much as `limits.maxKeptBytes` allows.',
+  },
+  {
+    name: 'OmnibusProgramsRefused', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_refusals_total{reason="upstream.connections"}[10m])) > 0',
+    summary: 'Callers do not get a program or connection of their own', description: '{{ $value | humanize }} requests were refused in ten minutes: as many are in use as there may be.',
+  },
+  {
     name: 'OmnibusEventLoopBlocked', severity: 'warning', for: '5m', expr: 'nodejs_eventloop_lag_p99_seconds{job=~".*omnibus.*"} > 0.25',
     summary: '{{ $labels.instance }} is overloaded', description: 'Work waits {{ $value | humanizeDuration }} for the processor.',
   },

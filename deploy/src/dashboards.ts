@@ -34,6 +34,8 @@ const stat = (title: string, unit: string, query: string, description: string): 
 const table = (title: string, unit: string, query: string, description: string, width = 12): Panel => ({ kind: 'table', title, unit, queries: [['', query]], description, width });
 
 const server = 'server="$server"';
+/** @param reasons a pattern; `or vector(0)` is needed after it, since a reason nobody met has no series. */
+const refusals = (reasons: string): string => rate('omnibus_refusals_total', `reason=~"${reasons}"`);
 
 export const dashboards: readonly Dashboard[] = [
   {
@@ -98,6 +100,29 @@ export const dashboards: readonly Dashboard[] = [
       graph('Processor', 'percentunit', [['{{instance}}', rate('process_cpu_seconds_total')]], 'Of one core.'),
       graph('Memory', 'bytes', [['{{instance}}', 'process_resident_memory_bytes']], 'Resident.'),
       graph('Heap', 'bytes', [['{{instance}}', 'nodejs_heap_size_used_bytes']], 'Used by objects.'),
+    ],
+  },
+  {
+    uid: 'omnibus-limits', title: 'Omnibus / What is kept and refused', hasServer: false, description: 'What clients, servers and the bus want of the gateway, and what it does not give or take.',
+    panels: [
+      stat('Connections of clients', 'short', 'sum(omnibus_client_connections)', 'Each process has limits.maxConnections.'),
+      stat('Programs of callers', 'short', 'sum(omnibus_caller_programs)', 'Children that one caller has alone; each process has limits.maxCallerPrograms.'),
+      stat('Kept for clients', 'bytes', 'sum(omnibus_kept_bytes)', 'Messages for clients that come back; each worker has limits.maxKeptBytes.'),
+      stat('Entries left out', 'short', 'sum(max by (server) (omnibus_catalog_left_out_entries))', 'Of tools, prompts and resources that servers offer and nobody is shown.'),
+      stat('Unreadable, in an hour', 'short', 'sum(increase(omnibus_bus_unreadable_total[1h])) or vector(0)', 'Messages and records on the bus.'),
+      stat('Refused, in an hour', 'short', 'sum(increase(omnibus_refusals_total[1h])) or vector(0)', 'Requests that the gateway itself answered with an error, for any reason.'),
+      graph('Refused connections', 'ops', [['{{bound}}', `sum by (bound) (${rate('omnibus_client_connections_refused_total')})`]], 'Closed at once, by whose bound was reached: of all, or of one address.'),
+      graph('Refused bodies and requests', 'ops', [['{{reason}}', `sum by (reason) (${refusals('(message|batch|http|host|origin|gateway|header|envelope)[.].+')}) or vector(0)`]], 'Before anything was done for them: bodies that are too large, too deep, too many at once or no message, and what is wrong with a request itself.'),
+      graph('Sessions opened and refused', 'ops', [['opened', `sum(${rate('omnibus_sessions_opened_total')})`], ['{{reason}}', `sum by (reason) (${refusals('session[.](rate|limit|missing|unknown)')}) or vector(0)`], ['ended for new ones, {{kind}}', `sum by (kind) (${rate('omnibus_sessions_shed_total')}) or vector(0)`]], 'Too fast for their address (rate), more than there may be (limit), or not there.'),
+      graph('Refused for want of room', 'ops', [['{{reason}}', `sum by (reason) (${refusals('upstream[.](busy|connections)|(session|gateway)[.]busy|(request|parked|listen|stream|input)[.]limit')}) or vector(0)`]], 'Requests that found every place taken: at a server, in a session, or of their kind.'),
+      graph('Programs and connections of callers', 'short', [['programs', 'sum(omnibus_caller_programs)'], ['connections', 'sum(omnibus_caller_connections)'], ['refused, in 5 min', 'sum(increase(omnibus_refusals_total{reason="upstream.connections"}[5m])) or vector(0)']], 'What one caller has alone, and what was refused because there are as many as there may be.'),
+      graph('Connections of callers by server', 'short', [['{{server}}', 'sum by (server) (omnibus_upstream_caller_connections) or vector(0)']], 'On stdio, programs.'),
+      graph('Left out by server', 'short', [['{{server}}', 'max by (server) (omnibus_catalog_left_out_entries)']], 'Entries that do not fit, or are too many; the log has the reasons.'),
+      graph('Schema problems', 'ops', [['{{server}}, {{what}}', `sum by (server, what) (${rate('omnibus_schema_problems_total')}) or vector(0)`]], 'Arguments, results and answers that did not fit their schema.'),
+      graph('Unreadable on the bus', 'ops', [['{{family}}', `sum by (family) (${rate('omnibus_bus_unreadable_total')}) or vector(0)`]], 'By family of subjects or bucket.'),
+      graph('Kept bytes', 'bytes', [['for clients that come back', 'sum(omnibus_kept_bytes)'], ['calls between two requests', 'sum(omnibus_kept_calls_bytes)'], ['said by clients of themselves', 'sum(omnibus_session_bytes)']], 'What workers keep for clients; each has a bound a worker and a client.'),
+      graph('Bytes on their way', 'bytes', [['bodies', 'sum(omnibus_client_body_bytes)'], ['answers not read', 'sum(omnibus_client_unread_bytes)'], ['streams not read', 'sum(omnibus_client_buffered_bytes)']], 'What edges hold of what clients send, and of what they do not read.'),
+      graph('Let go before its time', 'ops', [['{{bound}}', `sum by (bound) (${rate('omnibus_kept_streams_dropped_total')}) or vector(0)`]], 'Streams that clients cannot come back to any more, by whose bound was reached: of a session, or of the process.'),
     ],
   },
 ];

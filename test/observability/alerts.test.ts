@@ -38,6 +38,19 @@ const cases: Readonly<Record<string, Case>> = {
   OmnibusSessionsRefused: { fires: { 'omnibus_refusals_total{reason="session.limit"}': '0+5x30' }, labels: {}, silent: { 'omnibus_refusals_total{reason="tool.unknown"}': '0+5x30' } },
   OmnibusReadersTooSlow: { fires: { 'omnibus_slow_readers_closed_total': '0+1x30' }, labels: {}, silent: { 'omnibus_slow_readers_closed_total': '0 1x29' } },
   OmnibusInternalFaults: { fires: { 'omnibus_faults_total{part="rejection"}': '0x15 1x15' }, labels: { part: 'rejection' }, silent: { 'omnibus_faults_total{part="rejection"}': '1x30' } },
+  OmnibusBusUnreadable: { fires: { 'omnibus_bus_unreadable_total{family="session"}': '0x15 1x15' }, labels: { family: 'session' }, silent: { 'omnibus_bus_unreadable_total{family="session"}': '1x30' } },
+  OmnibusConnectionsRefused: {
+    fires: { 'omnibus_client_connections_refused_total{bound="address"}': '0+2x30' }, labels: { bound: 'address' }, silent: { 'omnibus_client_connections_refused_total{bound="address"}': '0 3x29', 'omnibus_client_connections_refused_total{bound="all"}': '20x30' },
+  },
+  OmnibusBodiesRefused: { fires: { 'omnibus_refusals_total{reason="gateway.busy"}': '0+3x30' }, labels: { reason: 'gateway.busy' }, silent: { 'omnibus_refusals_total{reason="gateway.busy"}': '0+1x30', 'omnibus_refusals_total{reason="message.invalid"}': '0+9x30' } },
+  OmnibusSessionsTooFast: { fires: { 'omnibus_refusals_total{reason="session.rate"}': '0+3x30' }, labels: {}, silent: { 'omnibus_refusals_total{reason="session.rate"}': '0+1x30', 'omnibus_refusals_total{reason="session.unknown"}': '0+9x30' } },
+  OmnibusSessionsShed: { fires: { 'omnibus_sessions_shed_total{kind="idle"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_sessions_shed_total{kind="unused"}': '0+9x30' } },
+  OmnibusEntriesLeftOut: { fires: { 'omnibus_catalog_left_out_entries{server="github",instance="a"}': '2x30' }, labels: up, silent: { 'omnibus_catalog_left_out_entries{server="github",instance="a"}': '0x30' } },
+  OmnibusSchemaProblems: {
+    fires: { 'omnibus_schema_problems_total{server="github",what="result"}': '0+2x30' }, labels: { ...up, what: 'result' }, silent: { 'omnibus_schema_problems_total{server="github",what="result"}': '0+1x30' },
+  },
+  OmnibusKeptTooMuch: { fires: { 'omnibus_kept_streams_dropped_total{bound="process"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_kept_streams_dropped_total{bound="session"}': '0+9x30' } },
+  OmnibusProgramsRefused: { fires: { 'omnibus_refusals_total{reason="upstream.connections"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_refusals_total{reason="upstream.busy"}': '0+9x30' } },
   OmnibusEventLoopBlocked: {
     fires: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.5x30' }, labels: { job: 'omnibus', instance: 'a' }, silent: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.02x30', 'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.5x30' },
   },
