@@ -80,7 +80,6 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
     opened.set(iteration % open, carrier);
     return carrier;
   };
-  const startedAt = Date.now();
   const isOn = goesOn(failures);
   const lane = async (first: number, step: number): Promise<void> => {
     const name = nameOf(first);
@@ -99,7 +98,7 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
   if (shape === 'embedded') expect(Math.max(1, ...starts)).toBe(1);
 
   await innocent.stop();
-  say('clients', shape, startedAt, counts, innocent, failures);
+  say('clients', shape, counts, innocent, failures);
   expect(failures.list.join('\n\n')).toBe('');
   expect(innocent.wrong).toEqual([]);
   expect(innocent.calls).toBeGreaterThan(0);

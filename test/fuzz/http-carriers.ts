@@ -19,8 +19,15 @@ interface Exchanged {
   readonly how: 'whole' | 'limit' | 'broken';
 }
 
-/** Sends a request and reads its answer for so long. @param body undefined: there is none. */
-function exchange(url: string, agent: Agent, method: string, headers: Readonly<Record<string, string>>, body: Buffer | undefined, limitMs: number): Promise<Exchanged> {
+interface Sent {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer | undefined;
+  readonly limitMs?: number;
+}
+
+/** Sends a request and reads its answer for so long. */
+function exchange(url: string, agent: Agent, { method, headers, body, limitMs = hangMs }: Sent): Promise<Exchanged> {
   return new Promise((resolve) => {
     let status = 0;
     let type = '';
@@ -81,8 +88,10 @@ export class HttpCarrier implements Carrier {
     const takenBack = this.#takenBack - this.#takingBack;
     const session = this.#session;
     const isStanding = method === 'GET' || body.includes('subscriptions/listen');
-    const { status, type, text, how } = await exchange(this.#url, this.#agent, method, { ...accept, ...(session === undefined ? {} : { 'mcp-session-id': session }), ...headers },
-      method === 'GET' || method === 'DELETE' ? undefined : body, isStanding ? standingMs : hangMs);
+    const { status, type, text, how } = await exchange(this.#url, this.#agent, {
+      method, headers: { ...accept, ...(session === undefined ? {} : { 'mcp-session-id': session }), ...headers },
+      body: method === 'GET' || method === 'DELETE' ? undefined : body, limitMs: isStanding ? standingMs : hangMs,
+    });
     if (takesBack) {
       this.#takingBack -= 1;
       this.#takenBack += 1;
@@ -100,14 +109,14 @@ export class HttpCarrier implements Carrier {
   }
 
   async #open(): Promise<void> {
-    const { session } = await exchange(this.#url, this.#agent, 'POST', accept, Buffer.from(JSON.stringify(initialize)), hangMs);
+    const { session } = await exchange(this.#url, this.#agent, { method: 'POST', headers: accept, body: Buffer.from(JSON.stringify(initialize)) });
     this.#session = session;
     if (session === undefined) return;
-    await exchange(this.#url, this.#agent, 'POST', { ...accept, 'mcp-session-id': session }, Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'), hangMs);
+    await exchange(this.#url, this.#agent, { method: 'POST', headers: { ...accept, 'mcp-session-id': session }, body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}') });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#session !== undefined) await exchange(this.#url, this.#agent, 'DELETE', { 'mcp-session-id': this.#session }, undefined, hangMs);
+    if (this.#session !== undefined) await exchange(this.#url, this.#agent, { method: 'DELETE', headers: { 'mcp-session-id': this.#session } });
     this.#agent.destroy();
   }
 }

@@ -48,6 +48,8 @@ export interface Failure {
 /** Failures of a run. Each is written to a file of its own: `node_modules/.fuzz/<run>-<seed>-<carrier>-<iteration>.txt`. */
 export class Failures {
   readonly list: string[] = [];
+  /** Of the run: they are made right before it. */
+  readonly startedAt = Date.now();
   readonly #run: string;
 
   constructor(run: string) {
@@ -139,9 +141,8 @@ export async function expectSound(gateway: GatewayUnderTest, before: readonly nu
   }
 }
 
-/** @param startedAt of the run. */
-export function say(run: string, shape: Shape, startedAt: number, counts: Readonly<Record<string, number>>, innocent: Innocent, failures: Failures): void {
-  const took = (Date.now() - startedAt) / 1_000;
+export function say(run: string, shape: Shape, counts: Readonly<Record<string, number>>, innocent: Innocent, failures: Failures): void {
+  const took = (Date.now() - failures.startedAt) / 1_000;
   const figures = Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ');
   process.stdout.write(`\nfuzz ${run}, ${shape}, seed ${seed}, ${took.toFixed(1)} s: ${figures}; ${innocent.calls} calls of an innocent client, ${innocent.wrong.length} wrong; ${failures.list.length} failures\n`
     + `answers: ${[...answered].toSorted(([, a], [, b]) => b - a).slice(0, 40).map(([kind, count]) => `${kind} ${count}`).join(', ')}\n`);

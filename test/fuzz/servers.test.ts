@@ -43,7 +43,6 @@ it.each(shapes)('whatever servers say, each request gets one answer, and nobody 
   const failures = new Failures(`servers-${shape}`);
   hostile.isMutating = true;
   let asked = 0;
-  const startedAt = Date.now();
   const isOn = goesOn(failures);
   const isModern = (iteration: number): boolean => iteration % 2 === 1;
   const opened = Array.from({ length: clients }, (_, first) => new HttpCarrier(gateway.url, !isModern(first)));
@@ -65,7 +64,7 @@ it.each(shapes)('whatever servers say, each request gets one answer, and nobody 
 
   await innocent.stop();
   const total = (count: (each: Hostile) => number): number => servers.reduce((sum, [, server]) => sum + count(server.hostile), 0);
-  say('servers', shape, startedAt, { asked, 'messages said': total(({ said }) => said), 'of them mutated': total(({ mutations }) => mutations) }, innocent, failures);
+  say('servers', shape, { asked, 'messages said': total(({ said }) => said), 'of them mutated': total(({ mutations }) => mutations) }, innocent, failures);
   expect(failures.list.join('\n\n')).toBe('');
   expect(innocent.wrong).toEqual([]);
   expect(innocent.calls).toBeGreaterThan(0);
