@@ -25,5 +25,5 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
-  return (['listen', 'admin', 'bus', 'auth', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery'] as const).filter((option) => !isDeepStrictEqual(before[option], after[option]));
+  return (['listen', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery'] as const).filter((option) => !isDeepStrictEqual(before[option], after[option]));
 }

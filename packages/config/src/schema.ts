@@ -116,6 +116,8 @@ const shape = z.strictObject({
     leave: duration('0s').describe('Time a stopping edge goes on serving while it sends its clients away, each with the end of its next answer: longer than a load balancer takes to notice. Only where other edges serve meanwhile.'),
     drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
   }).prefault({}),
+  publicUrl: z.url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' }).refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, { error: 'expected an address without a path, such as "https://mcp.example.com"' })
+    .transform((text) => text.replace(/\/$/, '')).optional().describe('Where clients find the gateway, without a path: "https://mcp.example.com". What tokens are for follows from it, never from what a request says.'),
   auth: authSchema.optional()
     .describe('How callers are known (docs/identity.md). Without, everybody is `anonymous`. none: the same, said on purpose.'),
   security: z.strictObject({
@@ -187,6 +189,9 @@ const shape = z.strictObject({
 });
 
 export const configSchema = shape.superRefine((config, context) => {
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.issuers.length > 0 && config.publicUrl === undefined) {
+    context.addIssue({ code: 'custom', message: 'tokens of issuers need `publicUrl`, the address that they are for', path: ['auth', 'issuers'] });
+  }
   for (const [serverName, settings] of Object.entries(config.mcpServers)) {
     const problem = (message: string, ...path: string[]): void => {
       context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });

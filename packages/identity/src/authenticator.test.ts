@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { rootEndpoint, type EndpointName } from '@omnibus/protocol';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Authenticator } from './authenticator.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, Verdict } from './facts.ts';
 import { formatKeys, newKey, type KeyRecord } from './key-file.ts';
 
 let folder: string;
@@ -31,13 +31,15 @@ async function write(records: readonly KeyRecord[]): Promise<void> {
 
 async function open(...records: readonly KeyRecord[]): Promise<Authenticator> {
   await write(records);
-  authenticator = await Authenticator.open({ keysFile: file, warn: (details, text) => warnings.push(`${text} ${JSON.stringify(details)}`) });
+  authenticator = await Authenticator.open({ ...none, keysFile: file, warn: (details, text) => warnings.push(`${text} ${JSON.stringify(details)}`) });
   return authenticator;
 }
 
+const none = { issuers: [], resource: undefined, proxy: undefined };
+
 function ask(authorization: string | undefined, endpoint = rootEndpoint, url = '/mcp', rawHeaders?: readonly string[]): Facts | string {
   const headers = authorization === undefined ? {} : { authorization };
-  const verdict = (authenticator as Authenticator).authenticate({ headers, rawHeaders: rawHeaders ?? Object.entries(headers).flat() }, url, endpoint);
+  const verdict = (authenticator as Authenticator).authenticate({ headers, rawHeaders: rawHeaders ?? Object.entries(headers).flat() }, { url, endpoint, peer: '198.51.100.1', address: () => '198.51.100.1' }) as Verdict;
   return 'fault' in verdict ? verdict.fault.reason : verdict;
 }
 
@@ -110,7 +112,7 @@ it('a file that cannot be used is said, and the keys from before stay', async ()
 });
 
 it('a file that is not there or says something else is refused at the start, in words', async () => {
-  await expect(Authenticator.open({ keysFile: file, warn: () => undefined })).rejects.toThrow('omnibus keys create');
+  await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow('omnibus keys create');
   await writeFile(file, formatKeys([newKey({ subject: 'a', groups: [] }).record].flatMap((record) => [record, record])));
-  await expect(Authenticator.open({ keysFile: file, warn: () => undefined })).rejects.toThrow(/there are two keys/);
+  await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow(/there are two keys/);
 });

@@ -1,26 +1,66 @@
 /** Who a request comes from, by any of the configured ways. */
-import { fault, type EndpointName } from '@omnibus/protocol';
+import { decodeJwt } from 'jose';
+import { fault, printable, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
 import { credentialOf, queryProblem, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
+import { canonical } from './issuers/claims.ts';
+import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
 import { isKey } from './key-file.ts';
+import { KnownTokens, type Known } from './known-tokens.ts';
+import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
+
+/** Where clients find the gateway, and what a token must be for there. */
+interface ResourceOptions {
+  /** Without a path: `https://mcp.example.com`. */
+  readonly publicUrl: string;
+  /** Audiences taken on every endpoint; empty: the address of `/mcp`. */
+  readonly audience: readonly string[];
+  /** What each token must permit. */
+  readonly scopes: readonly string[];
+}
 
 export interface AuthenticatorOptions {
   /** The file of API keys. */
   readonly keysFile: string | undefined;
+  readonly issuers: readonly IssuerOptions[];
+  /** Undefined where there are no issuers. */
+  readonly resource: ResourceOptions | undefined;
+  readonly proxy: TrustedProxyOptions | undefined;
   /** What the operator is to know. */
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
+
+/** Where a request came in. */
+export interface Place {
+  /** Of the request, with its query. */
+  readonly url: string;
+  readonly endpoint: EndpointName;
+  /** The other end of the connection. */
+  readonly peer: string | undefined;
+  /** What its client is counted under. */
+  readonly address: () => string;
+}
+
+/** Addresses of one endpoint begin with these: clients say that a token is for the address they were given. */
+const fronts = ['/mcp', '/sse', '/ws'] as const;
 
 const nothing: Verdict = { fault: fault('auth.required') };
 const unknown: Verdict = { fault: fault('auth.invalid', 'this is neither an API key nor a token of an issuer that is known here') };
 
 export class Authenticator {
+  readonly #options: AuthenticatorOptions;
   readonly #keys: ApiKeys | undefined;
+  readonly #issuers: ReadonlyMap<string, Issuer>;
+  readonly #proxy: TrustedProxy | undefined;
+  readonly #tokens = new KnownTokens();
   readonly #listeners: Set<() => void>;
+  /** By endpoint; there are as many as the configuration has. */
+  readonly #audiences = new Map<EndpointName, ReadonlySet<string>>();
 
   /** @throws {Error} in words for the operator when a way cannot be used. */
-  static async open({ keysFile, warn }: AuthenticatorOptions): Promise<Authenticator> {
+  static async open(options: AuthenticatorOptions): Promise<Authenticator> {
+    const { keysFile, warn } = options;
     const listeners = new Set<() => void>();
     const keys = keysFile === undefined ? undefined : await ApiKeys.open(keysFile, {
       changed: () => {
@@ -28,22 +68,29 @@ export class Authenticator {
       },
       rejected: (problem) => warn({ problem }, 'the changed API keys are not taken'),
     });
-    return new Authenticator(keys, listeners);
+    return new Authenticator(options, keys, listeners);
   }
 
-  private constructor(keys: ApiKeys | undefined, listeners: Set<() => void>) {
+  private constructor(options: AuthenticatorOptions, keys: ApiKeys | undefined, listeners: Set<() => void>) {
+    const { issuers, proxy, warn } = options;
+    this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
+    this.#issuers = new Map(issuers.map((each) => [each.issuer, new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))]));
+    this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
   }
 
-  /** @param url of the request, with its query. */
-  authenticate(request: Request, url: string, endpoint: EndpointName): Verdict {
+  /** A promise only for a token that was not looked at yet; it never rejects. */
+  authenticate(request: Request, { url, endpoint, peer, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return { fault: problem };
+    const vouched = this.#proxy?.verify(request, peer);
+    if (vouched !== undefined) return vouched;
     const credential = credentialOf(request);
     if (credential === undefined) return nothing;
     if (typeof credential !== 'string') return credential;
-    return this.#keys !== undefined && isKey(credential) ? this.#keys.verify(credential, endpoint) : unknown;
+    if (isKey(credential)) return this.#keys?.verify(credential, endpoint) ?? unknown;
+    return this.#issuers.size === 0 ? unknown : this.#token(credential, endpoint, address);
   }
 
   /** Whether what was proven is proven still: asked for streams that are open, when something was revoked. */
@@ -56,7 +103,57 @@ export class Authenticator {
     this.#listeners.add(listener);
   }
 
+  /** The metadata of the first issuer, as it says them. @throws {Error} in words when it does not. */
+  async serverMetadata(): Promise<JsonObject | undefined> {
+    const [first] = this.#issuers.values();
+    return first?.metadata();
+  }
+
   async close(): Promise<void> {
     await this.#keys?.close();
+  }
+
+  #token(token: string, endpoint: EndpointName, address: () => string): Verdict | Promise<Verdict> {
+    const digest = this.#tokens.digestOf(token);
+    const known = this.#tokens.find(digest);
+    if (known !== undefined) return 'fault' in known ? known : this.#judge(known, endpoint);
+    const isSigned = token.split('.').length === 3;
+    const issuer = isSigned ? this.#issuers.get(issuerOf(token) ?? '') : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
+    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer is none of ${[...this.#issuers.keys()].join(', ')}`) } : unknown;
+    return this.#tokens.look(digest, address(), issuer, !isSigned, () => (isSigned ? issuer.verify(token) : issuer.introspect(token)))
+      .then((looked) => ('fault' in looked ? looked : this.#judge(looked, endpoint)));
+  }
+
+  /** What a good token is good for, here and now. */
+  #judge({ facts, audiences }: Known, endpoint: EndpointName): Verdict {
+    const expected = this.#audiencesOf(endpoint);
+    if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
+    if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
+    const { scopes = [] } = this.#options.resource ?? {};
+    const missing = scopes.filter((scope) => !facts.scopes.includes(scope));
+    return missing.length === 0 ? facts : { fault: fault('auth.scope', `the token lacks the scope ${missing.join(' ')}`, { requiredScopes: scopes }) };
+  }
+
+  /** What is expected first comes first. */
+  #audiencesOf(endpoint: EndpointName): ReadonlySet<string> {
+    let audiences = this.#audiences.get(endpoint);
+    if (audiences === undefined) {
+      const { publicUrl = '', audience = [] } = this.#options.resource ?? {};
+      const name = endpoint === '' ? '' : `/${endpoint}`;
+      const everywhere = audience.length === 0 ? [`${publicUrl}${fronts[0]}`] : audience;
+      audiences = new Set([...everywhere, ...fronts.map((front) => `${publicUrl}${front}${name}`)].map(canonical));
+      this.#audiences.set(endpoint, audiences);
+    }
+    return audiences;
+  }
+}
+
+/** Whose a token says it is: only to know which keys to try. */
+function issuerOf(token: string): string | undefined {
+  try {
+    const { iss } = decodeJwt(token);
+    return typeof iss === 'string' ? iss : undefined;
+  } catch {
+    return undefined; // It is no JWT, which is said to its sender.
   }
 }

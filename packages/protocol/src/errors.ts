@@ -60,6 +60,8 @@ export const errorTable = {
   'auth.required': row(-32600, 401, 'never', 'The endpoint wants to know who asks: send Authorization: Bearer with a token or an API key. WWW-Authenticate says where one is had.'),
   'auth.invalid': row(-32600, 401, 'never', 'The token or API key proves nobody: it is not known here, has expired, or is meant for somebody else. The message says which.'),
   'auth.endpoint': row(-32600, 403, 'never', 'The caller is known, but its API key is not for this endpoint.'),
+  'auth.scope': row(-32600, 403, 'never', 'The token is good but does not permit enough; data.requiredScopes names all that it must.'),
+  'auth.unavailable': row(-32603, 503, 'same', 'Who asks cannot be found out now: an issuer does not answer, or too many unknown tokens are being looked at.'),
   'auth.query': row(-32600, 400, 'never', 'The address holds a token or an API key. Send it in the Authorization header, and make a new one: addresses are written down in many places.'),
   'http.path_unknown': row(-32600, 404, 'never', 'There is no endpoint at this path.'),
   'http.method_not_allowed': row(-32600, 405, 'never', 'The endpoint takes POST, GET and DELETE.'),

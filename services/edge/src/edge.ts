@@ -15,6 +15,7 @@ import { Endpoints } from './endpoints.ts';
 import type { Gate } from './http/arrival.ts';
 import { Gatekeeper } from './http/gatekeeper.ts';
 import { Pipeline } from './http/pipeline.ts';
+import { ResourceMetadata } from './http/resource-metadata.ts';
 import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './open-files.ts';
 import { OpeningRate } from './opening-rate.ts';
@@ -58,7 +59,7 @@ export class Edge {
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#door = new SessionDoor(bus, wheel, log);
     const gate = gateOf(options);
-    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper(authenticator);
+    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, metadata: metadataOf(config) });
     authenticator?.onRevoked(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);
     this.#endpoints = endpoints;
@@ -133,6 +134,12 @@ export class Edge {
     this.#server.closeAllConnections();
     if (this.#server.listening) await once(this.#server, 'close');
   }
+}
+
+/** Undefined where nobody gives tokens. */
+function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
+  if (auth === undefined || auth === 'none' || auth.issuers.length === 0 || publicUrl === undefined) return undefined;
+  return new ResourceMetadata({ publicUrl, issuers: auth.issuers.map(({ issuer }) => issuer), scopes: auth.scopes });
 }
 
 function gateOf({ config: { limits, security }, wheel, log, metrics, authenticator }: EdgeOptions): Gate {

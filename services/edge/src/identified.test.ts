@@ -39,7 +39,7 @@ beforeEach(async () => {
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const metrics = new Metrics({ processMetrics: false });
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  authenticator = await Authenticator.open({ keysFile: join(folder, 'keys.yaml'), warn: () => undefined });
+  authenticator = await Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], resource: undefined, proxy: undefined, warn: () => undefined });
   edge = new Edge({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics, meter: new RequestMeter(metrics, undefined), authenticator });
   url = (await edge.start()).replace(/\/mcp$/, '');
   await bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {

@@ -15,9 +15,12 @@ interface IdentityOptions {
  * @returns undefined where callers need not be known.
  * @throws {Error} in words for the operator when a way cannot be used.
  */
-export async function openAuthenticator({ config: { auth }, baseFolder, log }: IdentityOptions): Promise<Authenticator | undefined> {
+export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
+    issuers: auth.issuers,
+    resource: publicUrl === undefined ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
+    proxy: auth.proxy,
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
   });

@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
-import type { Facts } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -99,7 +98,9 @@ export class Pipeline {
     const eventSource = endpoint === undefined ? findEventSource(target.path) : undefined;
     const name = endpoint ?? eventSource?.endpoint;
     const arrival = arrivalAt(name ?? '');
-    if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+    const document = name === undefined ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each)) : undefined;
+    if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
+    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
     else if (eventSource === undefined) this.#whenKnown(arrival, target.path, () => this.#handleEndpoint(arrival));
     else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
   }
@@ -112,13 +113,17 @@ export class Pipeline {
       arrival.run(work);
       return;
     }
-    const admit = (facts: Facts): void => {
-      arrival.identify(facts);
-      work();
-    };
-    arrival.run(() => gatekeeper.ask(request, path, endpoint, admit, (gatewayFault, challenge) => {
-      response.setHeader('www-authenticate', challenge);
-      arrival.refuse(gatewayFault);
+    const run = (part: () => void): void => arrival.run(part);
+    run(() => gatekeeper.ask({
+      request, path, endpoint, run,
+      admit: (facts) => {
+        arrival.identify(facts);
+        work();
+      },
+      refuse: (gatewayFault, challenge) => {
+        response.setHeader('www-authenticate', challenge);
+        arrival.refuse(gatewayFault);
+      },
     }));
   }
 
@@ -158,5 +163,21 @@ export class Pipeline {
     } else {
       this.#eventSource.open(arrival);
     }
+  }
+}
+
+/** What tells strangers how to be known is for everybody. */
+function serveDocument(arrival: Arrival, document: string | Promise<string>): void {
+  const { request, response } = arrival;
+  const { method } = request;
+  if (method === 'OPTIONS') {
+    answerPreflight(response);
+  } else if (method !== 'GET' && method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD, OPTIONS');
+    arrival.refuse(fault('http.method_not_allowed', 'this address takes GET'));
+  } else {
+    const headers = { 'cache-control': 'max-age=300' };
+    if (typeof document === 'string') arrival.json(200, document, headers);
+    else document.then((text) => arrival.json(200, text, headers), (error: unknown) => arrival.refuse(fault('auth.unavailable', (error as Error).message)));
   }
 }

@@ -66,7 +66,13 @@ export class WebSocketIngress {
       if ('fault' in target) refuse(target.fault);
       else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
       else if (gatekeeper === undefined) serve(anonymous);
-      else gatekeeper.ask(request, target.path, endpoint, (facts) => serve(facts.principal, facts), (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]));
+      else gatekeeper.ask({
+        request, endpoint,
+        path: target.path,
+        run: (work) => boundary.run(refuse, work),
+        admit: (facts) => serve(facts.principal, facts),
+        refuse: (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]),
+      });
     });
   };
 

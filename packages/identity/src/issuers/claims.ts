@@ -1,0 +1,90 @@
+/** What a token says of its caller, within bounds; what is more or other than that is refused, never cut. */
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import { principalOf, type Facts, type Subject } from '../facts.ts';
+
+export interface ClaimNames {
+  /** The claim that holds the subject. */
+  readonly subject: string;
+  readonly groups: string;
+  readonly tenant?: string | undefined;
+}
+
+/** What an issuer has said, and nobody can have changed. */
+export interface Proof {
+  readonly facts: Facts;
+  /** Whom the token is for, each as `canonical` writes it. */
+  readonly audiences: readonly string[];
+}
+
+const maxSubjectBytes = 255;
+const maxIssuerBytes = 512;
+const maxGroups = 200;
+const maxScopes = 200;
+const maxActors = 4;
+/** Clocks differ. */
+export const toleranceSeconds = 30;
+
+/** @returns what is wrong with it in words, when something is. */
+export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): Proof | string {
+  const client = textOf(claims['client_id']) ?? textOf(claims['azp']);
+  // One that a program was given for itself (client credentials) may name no subject.
+  const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined ? `client:${client}` : undefined);
+  if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
+  if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
+  const groups = groupsOf(claims, names.groups);
+  if (typeof groups === 'string') return groups;
+  const scopes = scopesOf(claims);
+  if (scopes.length > maxScopes) return `the token has more than ${maxScopes} scopes`;
+  const actors = actorsOf(claims['act'], issuer);
+  if (typeof actors === 'string') return actors;
+  // Whoever sends it would have to prove that a key is his, and that is not asked here.
+  if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
+  const tenant = names.tenant === undefined ? undefined : textOf(claims[names.tenant]);
+  if (names.tenant !== undefined && tenant === undefined) return `the token has no claim "${names.tenant}" for its tenant`;
+  const { exp } = claims;
+  return {
+    audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
+    facts: {
+      issuer, subject, tenant, actors, groups, scopes, client, key: undefined,
+      principal: principalOf({ issuer, subject }, tenant, actors),
+      expiresAt: typeof exp === 'number' ? (exp + toleranceSeconds) * 1_000 : undefined,
+    },
+  };
+}
+
+/** An address as it is compared: scheme and host in small letters, no slash at the end (MCP authorization, Canonical Server URI). */
+export function canonical(audience: string): string {
+  return URL.canParse(audience) && /^https?:/i.test(audience) ? new URL(audience).href.replace(/\/$/, '') : audience;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Where there are too many to stand in a token, an issuer leaves them all out and says so: that is not "no groups". */
+function groupsOf(claims: JsonObject, name: string): readonly string[] | string {
+  const said = claims[name];
+  if (said === undefined) {
+    const elsewhere = claims['_claim_names'];
+    return claims['hasgroups'] === true || (isObject(elsewhere) && elsewhere[name] !== undefined) ? 'the token does not name the groups of its caller because they are too many; let the issuer send only those that matter' : [];
+  }
+  const groups = typeof said === 'string' ? [said] : said;
+  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;
+  return groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes) ? `the token names more than ${maxGroups} groups, or a name is too long` : groups;
+}
+
+function scopesOf({ scope, scp }: JsonObject): string[] {
+  const said = scope ?? scp;
+  if (Array.isArray(said)) return said.filter((one) => typeof one === 'string');
+  return typeof said === 'string' ? said.split(' ').filter((one) => one !== '') : [];
+}
+
+/** The one that sent the request first (RFC 8693, 4.1). */
+function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
+  const actors: Subject[] = [];
+  for (let act = said; act !== undefined; act = (act as JsonObject)['act']) {
+    const subject = isObject(act) ? (textOf(act['sub']) ?? textOf(act['client_id'])) : undefined;
+    if (!isObject(act) || subject === undefined) return 'the token says that somebody acts for its subject, and not who (act)';
+    if (actors.length >= maxActors || Buffer.byteLength(subject) > maxSubjectBytes) return `more than ${maxActors} act for the subject of the token, or a name is too long`;
+    actors.push({ issuer: textOf(act['iss']) ?? issuer, subject });
+  }
+  return actors;
+}

@@ -1,0 +1,43 @@
+import { isObject, type JsonObject } from '@omnibus/protocol';
+
+/** Metadata and keys of an issuer, and what it says of a token, are small. */
+const maxBytes = 256 * 1024;
+const answerMs = 5_000;
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether what comes from an address can be trusted to come from there: over TLS, or from this machine. */
+export function isTrustworthy(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname, username, password } = new URL(address);
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname)));
+}
+
+/**
+ * Fetches a JSON object within bounds of time and size, from exactly there: nobody is followed elsewhere.
+ * @throws {Error} in words that name the address, and nothing of what was sent.
+ */
+export async function fetchJson(address: string, request: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {}): Promise<JsonObject> {
+  if (!isTrustworthy(address)) throw new Error(`${address} is neither https:// nor on this machine`);
+  let text = '';
+  try {
+    const response = await fetch(address, { ...request, headers: { accept: 'application/json', ...request.headers }, redirect: 'error', signal: AbortSignal.timeout(answerMs) });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`it answers ${response.status}`);
+    }
+    const decoder = new TextDecoder();
+    let bytes = 0;
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new Error(`its answer is larger than ${maxBytes} bytes`);
+      text += decoder.decode(chunk, { stream: true });
+    }
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+    throw new Error('its answer is no JSON object');
+  } catch (error) {
+    const { message, cause } = error as Error & { readonly cause?: { readonly code?: string } };
+    throw new Error(`${address}: ${cause?.code ?? message}`, { cause: error });
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * One authorization server whose tokens are believed: signed ones (RFC 9068, and what came before it) are verified here, opaque ones it is
+ * asked about (RFC 7662).
+ */
+import { errors, jwtVerify, type JWTPayload } from 'jose';
+import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import { proofOf, toleranceSeconds, type ClaimNames, type Proof } from './claims.ts';
+import { fetchJson } from './fetch-json.ts';
+import { KeySet, KeysUnavailable } from './key-set.ts';
+
+export interface IssuerOptions extends ClaimNames {
+  /** Exactly as its tokens say it. */
+  readonly issuer: string;
+  readonly jwksUri?: string | undefined;
+  /** Of signatures, none of them symmetric: whoever knows a public key could make those. */
+  readonly algorithms: readonly string[];
+  /** `at+jwt`: only what says that it is an access token. `auto`: also what does not say what it is, and looks like no other kind. */
+  readonly tokenType: 'auto' | 'at+jwt';
+  /** Whom opaque tokens are asked of. */
+  readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined;
+}
+
+export type Outcome = Proof | { readonly fault: GatewayFault };
+
+const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
+/** What only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
+const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
+
+export class Issuer {
+  readonly options: IssuerOptions;
+  readonly #keys: KeySet;
+
+  constructor(options: IssuerOptions, failed: (problem: string) => void) {
+    this.options = options;
+    this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed });
+  }
+
+  /** @throws {Error} in words. */
+  metadata(): Promise<JsonObject> {
+    return this.#keys.metadata();
+  }
+
+  /** @param token that says it is of this issuer. */
+  async verify(token: string): Promise<Outcome> {
+    const { issuer, algorithms, tokenType } = this.options;
+    try {
+      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#keys.find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp', 'aud'], clockTolerance: toleranceSeconds });
+      const problem = kindProblem(payload, typ?.toLowerCase(), tokenType);
+      return problem === undefined ? this.#proof(payload as JsonObject) : invalid(problem);
+    } catch (error) {
+      if (error instanceof KeysUnavailable) return { fault: fault('auth.unavailable', `the keys of ${issuer} cannot be had now`) };
+      if (error instanceof errors.JOSEError) return invalid(inWords(error, issuer));
+      // A key that does not fit its algorithm makes the platform throw what it likes.
+      return invalid('its signature cannot be verified');
+    }
+  }
+
+  /** Asks the issuer what a token is. */
+  async introspect(token: string): Promise<Outcome> {
+    const { issuer, introspection } = this.options;
+    if (introspection === undefined) return invalid('it is no signed token');
+    let claims: JsonObject;
+    try {
+      const credentials = [introspection.clientId, introspection.clientSecret].map(encodeURIComponent).join(':');
+      claims = await fetchJson(introspection.url, {
+        method: 'POST', body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
+      });
+    } catch (error) {
+      return { fault: fault('auth.unavailable', `${issuer} cannot be asked about tokens now: ${(error as Error).message}`) };
+    }
+    const { active, exp, nbf, iss } = claims;
+    if (active !== true) return invalid(`${issuer} does not know it, or it has expired`);
+    if (iss !== undefined && iss !== issuer) return invalid('it is of another issuer');
+    const now = Date.now() / 1_000;
+    if (typeof exp === 'number' && exp + toleranceSeconds <= now) return invalid('it has expired');
+    if (typeof nbf === 'number' && nbf - toleranceSeconds > now) return invalid('it is not valid yet');
+    return this.#proof(claims);
+  }
+
+  #proof(claims: JsonObject): Outcome {
+    const proof = proofOf(claims, this.options.issuer, this.options);
+    return typeof proof === 'string' ? { fault: fault('auth.invalid', proof) } : proof;
+  }
+}
+
+const invalid = (why: string): Outcome => ({ fault: fault('auth.invalid', `the token is not accepted: ${why}`) });
+
+/** An ID token says who signed in to a client; it is no permission to ask anything. */
+function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'auto' | 'at+jwt'): string | undefined {
+  if (typ !== undefined && accessTokenTypes.has(typ)) return undefined;
+  if (tokenType === 'at+jwt') return 'its header does not say that it is an access token (typ: at+jwt)';
+  if (typ !== undefined && typ !== 'jwt') return 'its header says that it is of another kind than an access token';
+  const client = payload['azp'] ?? payload['client_id'];
+  return idTokenClaims.some((claim) => payload[claim] !== undefined) || (client !== undefined && payload.aud === client) ? 'it is an ID token, not an access token' : undefined;
+}
+
+function inWords(error: errors.JOSEError, issuer: string): string {
+  if (error instanceof errors.JWTExpired) return 'it has expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'it is not valid yet' : `its claim "${printable(error.claim)}" is missing or wrong`;
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed here';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return `its signature is not of ${issuer}`;
+  if (error instanceof errors.JWKSNoMatchingKey) return `${issuer} has no such key`;
+  return 'it is malformed';
+}

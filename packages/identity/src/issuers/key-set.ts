@@ -1,0 +1,114 @@
+/**
+ * The public keys of one issuer: found by its metadata, fetched when first needed, and again when a token names a key that is not among
+ * them. An issuer that does not answer signs nobody out: the last good keys serve on for a day.
+ */
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { JsonObject } from '@omnibus/protocol';
+import { fetchJson, isTrustworthy } from './fetch-json.ts';
+
+/** Keys are looked at again after this time, while the old ones serve. */
+const freshMs = 600_000;
+/** And are none any more after this, whether or not the issuer answers. */
+const goodMs = 86_400_000;
+/** Tokens that name unknown keys make us ask once in this time. */
+const cooldownMs = 30_000;
+/** An issuer that did not answer is asked again after this. */
+const failureMs = 5_000;
+
+export interface KeySetOptions {
+  readonly issuer: string;
+  /** Default: what the issuer's metadata say. */
+  readonly jwksUri: string | undefined;
+  readonly failed: (problem: string) => void;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+}
+
+/** The keys cannot be had now; nothing is wrong with the token. */
+export class KeysUnavailable extends Error {}
+
+export class KeySet {
+  readonly #options: KeySetOptions;
+  readonly #now: () => number;
+  #keys: JWTVerifyGetKey | undefined;
+  #metadata: JsonObject | undefined;
+  #discovering: Promise<JsonObject> | undefined;
+  #undiscoveredAt = -Infinity;
+  #fetchedAt = -Infinity;
+  #failedAt = -Infinity;
+  #fetching: Promise<void> | undefined;
+
+  constructor(options: KeySetOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** @throws {KeysUnavailable} and what `jose` throws. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const ageMs = this.#now() - this.#fetchedAt;
+    if (ageMs > goodMs) await this.#refresh();
+    else if (ageMs > freshMs) this.#refresh().catch(() => undefined); // Which has been told, and the old ones serve.
+    try {
+      return await (this.#keys as JWTVerifyGetKey)(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || this.#now() - this.#fetchedAt < cooldownMs) throw error;
+      await this.#refresh();
+      return (this.#keys as JWTVerifyGetKey)(header, token);
+    }
+  };
+
+  /**
+   * The issuer's metadata (RFC 8414; OpenID Connect Discovery 1.0), which must say that they are of that issuer.
+   * @throws {Error} in words.
+   */
+  async metadata(): Promise<JsonObject> {
+    if (this.#metadata !== undefined) return this.#metadata;
+    if (this.#now() - this.#undiscoveredAt < failureMs) throw new KeysUnavailable(`${this.#options.issuer} did not say where its keys are a moment ago`);
+    this.#discovering ??= this.#discover().finally(() => {
+      this.#discovering = undefined;
+    });
+    return this.#discovering;
+  }
+
+  async #discover(): Promise<JsonObject> {
+    const { issuer } = this.#options;
+    const { origin, pathname } = new URL(issuer);
+    const path = pathname.replace(/\/$/, '');
+    const problems: string[] = [];
+    for (const address of [`${origin}/.well-known/oauth-authorization-server${path}`, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`]) {
+      try {
+        const document = await fetchJson(address);
+        if (document['issuer'] !== issuer) throw new Error(`${address} speaks for ${JSON.stringify(document['issuer'])}, not for ${issuer}`);
+        this.#metadata = document;
+        return document;
+      } catch (error) {
+        problems.push((error as Error).message);
+      }
+    }
+    this.#undiscoveredAt = this.#now();
+    throw new Error(problems.join('; '));
+  }
+
+  #refresh(): Promise<void> {
+    if (this.#now() - this.#failedAt < failureMs) return Promise.reject(new KeysUnavailable());
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      // What they said may be what has changed.
+      this.#metadata = undefined;
+      const { jwksUri = (await this.metadata())['jwks_uri'] } = this.#options;
+      if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri)) throw new Error('its metadata name no jwks_uri over https://');
+      this.#keys = createLocalJWKSet((await fetchJson(jwksUri)) as unknown as JSONWebKeySet);
+      this.#fetchedAt = this.#now();
+    } catch (error) {
+      this.#failedAt = this.#now();
+      this.#options.failed((error as Error).message);
+      throw new KeysUnavailable((error as Error).message, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Tokens that were looked at already, under a digest: never the token itself. What is not known is looked at once however often it comes,
+ * and refusals have a small table of their own, so that junk pushes nobody out.
+ */
+import { hash } from 'node:crypto';
+import { fault, type GatewayFault } from '@omnibus/protocol';
+import type { Proof } from './issuers/claims.ts';
+import type { Issuer, Outcome } from './issuers/issuer.ts';
+
+/** Of one issuer. */
+export interface Known extends Proof {
+  readonly issuer: Issuer;
+}
+
+type Looked = Known | { readonly fault: GatewayFault };
+
+interface Entry<Value> {
+  readonly value: Value;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
+/** Entries of about a kilobyte. */
+const maxKnown = 10_000;
+const knownMs = 300_000;
+/** What an issuer was asked about: it may say otherwise a minute later. */
+const askedMs = 60_000;
+const maxRefused = 2_000;
+const refusedMs = 5_000;
+/** Looked at in one moment, of all clients and of one address: each costs an issuer's answer or a tenth of a millisecond. */
+const maxLooking = 1_000;
+const maxLookingPerAddress = 100;
+
+export class KnownTokens {
+  /** The one that came first is first. */
+  readonly #known = new Map<string, Entry<Known>>();
+  readonly #refused = new Map<string, Entry<GatewayFault>>();
+  readonly #looking = new Map<string, Promise<Looked>>();
+  readonly #shares = new Map<string, number>();
+
+  digestOf(token: string): string {
+    return hash('sha256', token, 'base64url');
+  }
+
+  /** What is known of a token; undefined when it has to be looked at. */
+  find(digest: string): Looked | undefined {
+    const known = this.#known.get(digest);
+    if (known !== undefined && performance.now() < known.until) return known.value;
+    const refused = this.#refused.get(digest);
+    return refused !== undefined && performance.now() < refused.until ? { fault: refused.value } : undefined;
+  }
+
+  /** @param address of whoever sent it. */
+  look(digest: string, address: string, issuer: Issuer, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
+    const looking = this.#looking.get(digest);
+    if (looking !== undefined) return looking;
+    const share = this.#shares.get(address) ?? 0;
+    if (this.#looking.size >= maxLooking || share >= maxLookingPerAddress) return Promise.resolve({ fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once') });
+    this.#shares.set(address, share + 1);
+    const looked = this.#look(digest, issuer, isAsked, verify).finally(() => {
+      this.#looking.delete(digest);
+      const left = (this.#shares.get(address) ?? 1) - 1;
+      if (left === 0) this.#shares.delete(address);
+      else this.#shares.set(address, left);
+    });
+    this.#looking.set(digest, looked);
+    return looked;
+  }
+
+  async #look(digest: string, issuer: Issuer, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
+    const outcome = await verify();
+    if ('fault' in outcome) {
+      if (outcome.fault.reason === 'auth.invalid') put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
+      return outcome;
+    }
+    const value = { ...outcome, issuer };
+    put(this.#known, digest, { value, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
+    return value;
+  }
+}
+
+function put<Value>(table: Map<string, Entry<Value>>, digest: string, entry: Entry<Value>, max: number): void {
+  table.delete(digest);
+  if (table.size >= max) table.delete(table.keys().next().value as string);
+  table.set(digest, entry);
+}

@@ -1,0 +1,1 @@
+export { StandInIssuer } from './stand-in-issuer.ts';

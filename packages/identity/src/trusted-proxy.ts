@@ -1,0 +1,59 @@
+/** A proxy that has signed its users in and says who they are, believed only from addresses that were named. */
+import { BlockList, isIP } from 'node:net';
+import { fault } from '@omnibus/protocol';
+import type { Request } from './credential.ts';
+import { principalOf, type Verdict } from './facts.ts';
+
+export interface TrustedProxyOptions {
+  /** Addresses and networks (`10.0.0.0/8`) of the proxy: of the other end of the connection, whatever any header says. */
+  readonly addresses: readonly string[];
+  /** The header that names the user, in small letters. */
+  readonly userHeader: string;
+  /** The header that names groups, separated by commas. */
+  readonly groupsHeader?: string | undefined;
+}
+
+/** Who vouches for what a proxy says. */
+const proxyIssuer = 'omnibus:proxy';
+const maxUserBytes = 255;
+const maxGroups = 200;
+// oxlint-disable-next-line no-control-regex -- these characters are what it is about.
+const strange = /[\u0000-\u001F\u007F]/;
+
+export class TrustedProxy {
+  readonly #trusted = new BlockList();
+  readonly #options: TrustedProxyOptions;
+
+  constructor(options: TrustedProxyOptions) {
+    this.#options = options;
+    for (const entry of options.addresses) {
+      const [network = '', bits] = entry.split('/', 2);
+      const family = isIP(network) === 6 ? 'ipv6' : 'ipv4';
+      if (bits === undefined) this.#trusted.addAddress(network, family);
+      else this.#trusted.addSubnet(network, Number(bits), family);
+    }
+  }
+
+  /**
+   * Who a proxy says is asking; undefined where it says nothing, or is not one of ours.
+   * @param address of the other end of the connection.
+   */
+  verify({ headers, rawHeaders }: Request, address: string | undefined): Verdict | undefined {
+    const { userHeader, groupsHeader } = this.#options;
+    const user = headers[userHeader];
+    if (user === undefined || !this.#isTrusted(address)) return undefined;
+    // A header of the client's own beside the proxy's: nobody can tell which is whose.
+    const isTwice = [userHeader, groupsHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
+    if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
+    const said = groupsHeader === undefined ? undefined : headers[groupsHeader];
+    const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
+    if (groups.length > maxGroups) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups`) };
+    const name = { issuer: proxyIssuer, subject: user };
+    return { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+  }
+
+  #isTrusted(address: string | undefined): boolean {
+    const family = address === undefined ? 0 : isIP(address);
+    return family !== 0 && this.#trusted.check(address as string, family === 6 ? 'ipv6' : 'ipv4');
+  }
+}

@@ -1,0 +1,136 @@
+/** The edge as a resource server: tokens of an issuer, what strangers are told, and streams that end with their token. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { MemoryBus, subjects } from '@omnibus/bus';
+import { loadConfig } from '@omnibus/config';
+import { Authenticator } from '@omnibus/identity';
+import { StandInIssuer } from '@omnibus/identity/testing';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Edge } from './edge.ts';
+import { RequestMeter } from './request-meter.ts';
+
+const publicUrl = 'https://mcp.example.com';
+const wellKnown = '/.well-known/oauth-protected-resource';
+
+let issuer: StandInIssuer;
+let bus: MemoryBus;
+let edge: Edge;
+let authenticator: Authenticator;
+let url: string;
+
+beforeEach(async () => {
+  issuer = await StandInIssuer.start();
+  bus = new MemoryBus((fault) => expect.fail(String(fault.error)));
+  const loaded = loadConfig({
+    file: 'omnibus.json', env: {}, readFile: () => '',
+    text: JSON.stringify({ listen: '127.0.0.1:0', publicUrl, security: { allowedHosts: ['*'] }, auth: { issuers: [{ issuer: issuer.issuer }], scopes: ['mcp'] }, mcpServers: { a: { url: 'http://127.0.0.1:1' } } }),
+  });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const { config } = loaded;
+  const { auth } = config;
+  if (auth === undefined || auth === 'none') throw new Error('there is no auth');
+  const metrics = new Metrics({ processMetrics: false });
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  authenticator = await Authenticator.open({ keysFile: undefined, issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, proxy: undefined, warn: () => undefined });
+  edge = new Edge({ config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics, meter: new RequestMeter(metrics, undefined), authenticator });
+  url = (await edge.start()).replace(/\/mcp$/, '');
+  await bus.subscribe(subjects.modern(undefined), ({ request }, reply) => {
+    if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
+    else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
+  });
+});
+
+afterEach(async () => {
+  await edge.stop();
+  await authenticator.close();
+  await bus.drain();
+  await issuer[Symbol.asyncDispose]();
+});
+
+const token = (claims = {}): Promise<string> => issuer.token({ sub: 'ann', aud: `${publicUrl}/mcp`, scope: 'mcp', ...claims });
+/** Good for a second or two: clocks may differ by half a minute. */
+const nearlyExpired = (): Promise<string> => token({ exp: Math.floor(Date.now() / 1_000) - 28 });
+const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
+
+function post(headers: Record<string, string>, path = '/mcp', method = 'tools/list'): Promise<Response> {
+  return fetch(`${url}${path}`, {
+    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
+    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers },
+  });
+}
+
+it('a token is looked at once and then known; its request is served whole either way', async () => {
+  const authorization = `Bearer ${await token()}`;
+  for (let count = 0; count < 3; count += 1) expect((await post({ authorization })).status).toBe(200);
+  expect(issuer.asked.filter((path) => path === '/keys')).toHaveLength(1);
+});
+
+it.each([
+  ['/mcp', 'POST', '/mcp'],
+  ['/mcp/a', 'GET', '/mcp/a'],
+  ['/sse/a', 'GET', '/sse/a'],
+  ['/messages/a?sessionId=x', 'POST', '/sse/a'],
+])('a stranger at %s is told where its metadata are, which scopes it needs, and what is wrong', async (path, method, place) => {
+  const challenge = `Bearer resource_metadata="${publicUrl}${wellKnown}${place}", scope="mcp"`;
+  expect((await fetch(`${url}${path}`, { method })).headers.get('www-authenticate')).toBe(challenge);
+  const expired = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${await token({ exp: 1_000_000_000 })}` } });
+  expect([expired.status, expired.headers.get('www-authenticate')]).toEqual([401, `${challenge}, error="invalid_token", error_description="the token is not accepted: it has expired"`]);
+});
+
+it('a token that permits too little is answered 403 with all scopes it must have', async () => {
+  const answer = await post({ authorization: `Bearer ${await token({ scope: 'other' })}` });
+  expect(answer.status).toBe(403);
+  expect(answer.headers.get('www-authenticate')).toMatch(/scope="mcp", error="insufficient_scope"/);
+  expect(await answer.json()).toMatchObject({ error: { data: { reason: 'auth.scope', requiredScopes: ['mcp'] } } });
+});
+
+describe('the metadata', () => {
+  it.each([['', '/mcp'], ['/mcp', '/mcp'], ['/mcp/a', '/mcp/a'], ['/sse/a', '/sse/a'], ['/ws', '/ws']])('at %s are about that endpoint, for everybody, whatever Host is named', async (place, resource) => {
+    const document = { resource: `${publicUrl}${resource}`, authorization_servers: [issuer.issuer], bearer_methods_supported: ['header'], scopes_supported: ['mcp'] };
+    for (const headers of [{}, { host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }, { origin: 'http://localhost:1' }]) {
+      const answer = await fetch(`${url}${wellKnown}${place}`, { headers });
+      expect([answer.status, await answer.json()]).toEqual([200, document]);
+    }
+  });
+
+  it('can be read by pages that may connect', async () => {
+    const origin = { origin: 'http://localhost:5173' };
+    expect((await fetch(`${url}${wellKnown}/mcp`, { headers: origin })).headers.get('access-control-allow-origin')).toBe(origin.origin);
+    expect((await fetch(`${url}${wellKnown}/mcp`, { method: 'OPTIONS', headers: origin })).status).toBe(204);
+    expect((await fetch(`${url}${wellKnown}/mcp`, { method: 'POST', headers: origin })).status).toBe(405);
+  });
+
+  it('are there for endpoints that are there', async () => {
+    for (const place of ['/mcp/nowhere', '/messages', '/other', '/mcp/a/b', 'x']) expect((await fetch(`${url}${wellKnown}${place}`)).status, place).toBe(404);
+  });
+
+  it('of the authorization server are at the root too, as it says them, for clients that look nowhere else', async () => {
+    const answer = await fetch(`${url}/.well-known/oauth-authorization-server`);
+    expect([answer.status, await answer.json()]).toEqual([200, await (await fetch(`${issuer.issuer}/.well-known/oauth-authorization-server`)).json()]);
+  });
+
+  it('of an authorization server that does not say them are no fault of ours', async () => {
+    issuer.isBroken = true;
+    expect((await fetch(`${url}/.well-known/oauth-authorization-server`)).status).toBe(503);
+  });
+});
+
+describe('when its token expires', () => {
+  it('a subscription ends', async () => {
+    const answer = await post({ authorization: `Bearer ${await nearlyExpired()}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('acknowledged');
+  });
+
+  it('a stream of HTTP+SSE ends', async () => {
+    const answer = await fetch(`${url}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${await nearlyExpired()}` } });
+    expect(await answer.text()).toContain('event: endpoint');
+  });
+
+  it('a WebSocket closes', async () => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${await nearlyExpired()}` } });
+    expect((await once(socket, 'close'))[0]).toBe(1008);
+  });
+});
