@@ -26,6 +26,8 @@ export interface SayArguments extends JsonObject {
   readonly result?: JsonObject;
   /** It never answers. */
   readonly holds?: boolean;
+  /** It waits for the answer to what it asked under this id, and answers with it. */
+  readonly asks?: JsonRpcId;
 }
 
 export class Speaker {
@@ -109,7 +111,7 @@ export class Speaker {
   }
 
   async #say(id: JsonRpcId, { arguments: given, _meta }: JsonObject, response: ServerResponse): Promise<void> {
-    const { messages = [], everyMs, result = { content: [] }, holds = false } = (given ?? { holds: true }) as SayArguments;
+    const { messages = [], everyMs, result = { content: [] }, holds = false, asks } = (given ?? { holds: true }) as SayArguments;
     const token = JSON.stringify((_meta as JsonObject | undefined)?.['progressToken'] ?? null);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     response.once('close', () => {
@@ -120,7 +122,9 @@ export class Speaker {
       if (everyMs !== undefined) await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
     if (holds) return;
-    write(response, { id, result: this.#options.isModern === true ? { resultType: 'complete', ...result } : result });
+    const asked = asks === undefined ? undefined : await this.heard.untilSome((message) => message.id === asks && message.method === undefined);
+    const whole = asked === undefined ? result : { content: [], structuredContent: { result: asked.result, error: asked.error } };
+    write(response, { id, result: this.#options.isModern === true ? { resultType: 'complete', ...whole } : whole });
     response.end();
   }
 }

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Heard } from '@omnibus/bus/testing';
-import type { JsonObject, JsonRpcId, JsonRpcRequest } from '@omnibus/protocol';
+import { isCustomMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest } from '@omnibus/protocol';
 
 export interface Call {
   readonly name: string;
@@ -186,8 +186,9 @@ export class Upstream {
       'prompts/list': { prompts: this.#options.prompts ?? [] },
       'resources/read': { contents: [{ uri: message.params?.['uri'], text: `content of ${String(message.params?.['uri'])}` }] },
     };
-    const result = this.#options.onRequest?.(message) ?? usual[message.method] ?? {};
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }));
+    const result = this.#options.onRequest?.(message) ?? usual[message.method];
+    const answer = result === undefined && isCustomMethod(message.method) ? { error: { code: -32_601, message: 'no such method' } } : { result: result ?? {} };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer }));
   }
 
   #call({ id, params }: JsonRpcRequest, session: string, response: ServerResponse): void {

@@ -2,6 +2,7 @@
  * The canonical exchange: one client request and all that belongs to it until its final answer. Dialects of clients
  * turn what they hear into this, dialects of servers turn this into what they say; neither knows the other.
  */
+import type { CustomMethod } from './custom-methods.ts';
 import type { GatewayFault } from './errors.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonNumber } from './exact-numbers.ts';
@@ -17,7 +18,8 @@ export type ExchangeMethod =
   | 'resources/unsubscribe'
   | 'completion/complete'
   | SkillMethod
-  | TaskMethod;
+  | TaskMethod
+  | CustomMethod;
 
 /** Methods of the extension `io.modelcontextprotocol/skills`. */
 type SkillMethod = 'skills/list' | 'skills/get' | 'resources/directory/read';
@@ -65,7 +67,12 @@ export interface CallCommand {
   readonly context: ExchangeContext;
   /** The session knows that this adapter keeps something for it. */
   readonly isBound?: boolean;
+  /** It is said to the server, which does not answer. Only methods that no revision knows are carried so. */
+  readonly isNotification?: boolean;
 }
+
+/** What a server may ask through the gateway. */
+export type QuestionMethod = InputMethod | CustomMethod;
 
 /** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
 export type ControlCommand =
@@ -111,11 +118,13 @@ export type ExchangeEvent =
   /** What the session does with this server has a place: the server keeps state for it behind this worker's adapter. */
   | { readonly kind: 'bound'; readonly worker: WorkerId }
   | { readonly kind: 'log'; readonly params: JsonObject }
+  /** One that no revision knows. */
+  | { readonly kind: 'notification'; readonly method: string; readonly params?: JsonObject }
   /** The server needs something of the client before it can go on (sampling, elicitation, roots). */
   | {
       readonly kind: 'input';
       readonly input: InputKey;
-      readonly method: InputMethod;
+      readonly method: QuestionMethod;
       readonly params: JsonObject;
       /** The question was asked on behalf of this exchange, which ended; its answer is still waited for, by this one. */
       readonly movedFrom?: ExchangeId;
@@ -130,17 +139,20 @@ export type ExchangeEvent =
 export type ServerNotice =
   /** Its adapter has begun anew: what it is to know of a session has to be said again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
-  | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly sessions: readonly SessionKey[] }
+  /** `more`: what it says besides the URI. */
+  | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] }
   /** `sessions`: those it can concern, if they asked for logs. */
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
+  /** A notification that no revision knows, of no call, over a connection that only one session has used. */
+  | { readonly kind: 'notification'; readonly server: ServerName; readonly method: string; readonly params?: JsonObject; readonly sessions: readonly SessionKey[] }
   /** A question that belongs to no call, over a connection that is one session's own. */
-  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: InputMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
   /** `task` is the server's own task object, under the server's own id. */
   | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
   /** The call that created the task has been answered; its progress token lives as long as the task. */
   | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
-  | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly sessions: readonly SessionKey[] };
+  | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] };
 
 /** A backend worker's sign of life, every `presenceMs`. */
 export interface BackendPresence {

@@ -11,13 +11,15 @@ export type { ReadJson, Unreadable } from './read-json.ts';
 export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
+export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
+export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, ServerNotice, TaskMethod, TaskPlace } from './exchange.ts';
+export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace } from './exchange.ts';
 export type { AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,

@@ -85,6 +85,8 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
       }
       return undefined;
     }
+    default:
+      return undefined; // Its server knows.
   }
 }
 

@@ -13,8 +13,8 @@ export interface CallWordsOptions {
   readonly dropped: () => void;
 }
 
-/** Log messages of one call that pass each second: many for a person, few for the bus. */
-const logsPerSecond = 1_000;
+/** Log messages and notifications of one call that pass each second: many for a person, few for the bus. */
+const messagesPerSecond = 1_000;
 /** Signs of life pass no more often: far shorter than any time limit, and few for the bus however much a server reports. */
 const signsMs = 50;
 
@@ -23,7 +23,7 @@ export class CallWords {
   /** Greatest progress passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
   #reached = -Infinity;
   #signAt = -Infinity;
-  #logs: RateLimit | undefined;
+  #passed: RateLimit | undefined;
 
   constructor(options: CallWordsOptions) {
     this.#options = options;
@@ -48,8 +48,18 @@ export class CallWords {
   }
 
   log(params: JsonObject): void {
-    this.#logs ??= new RateLimit(logsPerSecond);
-    if (this.#logs.take()) this.#options.reply({ kind: 'log', params });
-    else this.#options.dropped();
+    if (this.#mayPass()) this.#options.reply({ kind: 'log', params });
+  }
+
+  /** Something that no revision knows. */
+  notification(method: string, params: JsonObject | undefined): void {
+    if (this.#mayPass()) this.#options.reply({ kind: 'notification', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  #mayPass(): boolean {
+    this.#passed ??= new RateLimit(messagesPerSecond);
+    const mayPass = this.#passed.take();
+    if (!mayPass) this.#options.dropped();
+    return mayPass;
   }
 }

@@ -221,6 +221,13 @@ export class Calls {
       this.#refuse(call, fault('task.unknown'));
       return;
     }
+    if (command.isNotification === true) {
+      const isSaid = connection.say(command.method, command.params);
+      end();
+      if (isSaid) this.#finish(call, { kind: 'result', result: {} });
+      else this.#refuse(call, fault('upstream.unavailable', `server "${server}" cannot be told anything but requests now`, { server }));
+      return;
+    }
     const isSubscription = command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe';
     const settled = isSubscription ? watching.settled(command, connection) : undefined;
     if (settled !== undefined) {
@@ -261,6 +268,7 @@ export class Calls {
       ...questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
       progress: (progress) => this.#wordsOf(call).progress(progress),
       log: (entry) => this.#wordsOf(call).log(entry),
+      notification: (method, entry) => this.#wordsOf(call).notification(method, entry),
       settle: (outcome, requestId) => {
         if (this.#goesOn(call, attempt, outcome)) return;
         end(); // A2

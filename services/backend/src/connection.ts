@@ -11,7 +11,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  classify, fault, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -37,6 +37,8 @@ import type { RequestFailure, Transport, TransportObserver } from './transport/t
 export interface Waiter extends Asked {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
+  /** A notification that no revision knows. */
+  notification(method: string, params: JsonObject | undefined): void;
   /** @param id of the request: it may settle before `request` has returned it. */
   settle(outcome: ExchangeOutcome, id: number): void;
 }
@@ -80,9 +82,11 @@ interface PendingRequest {
 }
 
 /** Waits for the gateway itself: what a server says meanwhile concerns no client. */
-const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
+const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, notification: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
 
 const retiredTransportMs = 30_000;
+/** Notifications that wait for a connection to open: as many as a client may well send meanwhile. */
+const maxHeld = 100;
 
 export class UpstreamConnection {
   readonly run: Run;
@@ -107,6 +111,8 @@ export class UpstreamConnection {
   #isModern = false;
   #listen: StandingListen | undefined;
   #requests = 0;
+  /** Notifications to be said when it is open. */
+  #held: { readonly method: string; readonly params: JsonObject }[] = [];
   /** Since the transport was opened. */
   readonly #user = new SoleUser();
   readonly #renewal = new SessionRenewal();
@@ -330,6 +336,8 @@ export class UpstreamConnection {
     this.#circuit.isWell();
     this.#settling?.cancel();
     this.#settling = this.#options.wheel.schedule(this.#options.backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
+    const held = this.#held.splice(0);
+    if (!this.#isModern) for (const { method, params } of held) this.#transport?.send({ jsonrpc: '2.0', method, params });
     for (const [id, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
@@ -375,6 +383,7 @@ export class UpstreamConnection {
 
   #announceLost(problem: string): void {
     this.#settling?.cancel();
+    this.#held = [];
     this.#settleAll(problem);
     this.#options.observer.lost(problem);
   }
@@ -466,8 +475,12 @@ export class UpstreamConnection {
       case 'notifications/subscriptions/acknowledged':
         this.#listen?.acknowledged(params);
         return;
-      default:
-        this.#options.observer.notification(method, params, this.#onlyUser);
+      default: {
+        const caller = isCustomNotification(method) ? this.#callerOf(origin) : undefined;
+        // The gateway's own requests have nobody to tell.
+        if (caller?.waiter.session !== undefined) caller.waiter.notification(method, params);
+        else this.#options.observer.notification(method, params, this.#onlyUser);
+      }
     }
   }
 
@@ -488,6 +501,19 @@ export class UpstreamConnection {
   /** Answers a request of the server. */
   respond(id: JsonRpcId, answer: InputAnswer): void {
     this.#questions.respond(id, answer);
+  }
+
+  /**
+   * Says something that no revision knows, as soon as the connection is open. A server of 2026-07-28 hears nothing outside of requests
+   * (2026-07-28 basic/transports).
+   * @returns false when it cannot be said.
+   */
+  say(method: string, params: JsonObject): boolean {
+    if (!this.isOpen || this.#held.length >= maxHeld) return false;
+    if (!this.isReady) this.#held.push({ method, params });
+    else if (this.#isModern) return false;
+    else this.notify(method, params);
+    return true;
   }
 
   notify(method: string, params?: JsonObject): void {

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, isObject, toErrorObject, urlElicitationRequired,
+  fault, isObject, toErrorObject, urlElicitationRequired, withoutHopMeta,
   type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
@@ -150,11 +150,11 @@ export class QuestionRelay {
 
   /** The server says that the user has done what a URL asked for. */
   announceCompletion(params: JsonObject | undefined): void {
-    const elicitationId = params?.['elicitationId'];
+    const { elicitationId, ...more } = withoutHopMeta(params ?? {});
     const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
     if (session === undefined || typeof elicitationId !== 'string') return;
     this.#elicitations.delete(elicitationId);
-    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, sessions: [session] });
+    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, ...(Object.keys(more).length === 0 ? {} : { more }), sessions: [session] });
   }
 
   #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {

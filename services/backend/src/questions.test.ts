@@ -72,7 +72,7 @@ async function connect() {
   const begin = (session: SessionKey, name: string): number => {
     const waiter: Waiter = {
       session, task: undefined,
-      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session),
+      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session), notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
     return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
@@ -126,6 +126,28 @@ describe('what a server asks in a message that is none', () => {
     expect([settled.length, transport.sent.length]).toEqual([2, 1]);
     for (let line = 0; line < 5_000; line += 1) transport.say({ id: 'u2', method_: 'ping' });
     expect(transport.sent.length).toBeLessThan(1_000);
+  });
+});
+
+describe('what no revision knows, from a server of one stream', () => {
+  const ask = { id: 'c', method: 'example/ask', params: {} };
+  const news = { method: 'notifications/example/news', params: {} };
+
+  it('goes to the one request of the one session that uses it', async () => {
+    const { transport, asked, begin } = await connect();
+    begin(newRequestKey(), 'call');
+    transport.say(ask);
+    transport.say(news);
+    expect(asked).toEqual(['call', 'notifications/example/news']);
+  });
+
+  it('goes to nobody once two sessions have used it; a question is answered -32601, and so is one that belongs to another direction', async () => {
+    const { connection, transport, asked, begin } = await connect();
+    connection.cancel(begin(newRequestKey(), 'one'), 'over');
+    begin(newRequestKey(), 'two');
+    for (const message of [ask, news, { id: 'd', method: 'tools/call', params: { name: 'x' } }]) transport.say(message);
+    expect(asked).toEqual([]);
+    expect(transport.sent.slice(2)).toMatchObject([{ id: 'c', error: { code: -32_601 } }, { id: 'd', error: { code: -32_601 } }]);
   });
 });
 

@@ -9,8 +9,8 @@
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
 import {
-  fault, idKey, inputCapabilities, isInputMethod, relatedTaskOf, toErrorObject,
-  type InputAnswer, type InputMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest, type ServerName, type SessionKey,
+  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, printable, relatedTaskOf, toErrorObject,
+  type InputAnswer, type JsonObject, type JsonRpcId, type JsonRpcRequest, type QuestionMethod, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
@@ -19,7 +19,7 @@ import { urlProblem } from './elicitation-url.ts';
 /** Something the server asks of the client; answered with `respond`. */
 export interface Question {
   readonly id: JsonRpcId;
-  readonly method: InputMethod;
+  readonly method: QuestionMethod;
   readonly params: JsonObject;
 }
 
@@ -82,8 +82,9 @@ export class Questions {
       this.respond(id, { result: {} });
       return;
     }
-    if (!isInputMethod(method) || !(inputCapabilities[method] in capabilities)) {
-      this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${method}: it declared no capability for it` } });
+    const isCustom = isCustomMethod(method);
+    if (!isCustom && (!isInputMethod(method) || !(inputCapabilities[method] in capabilities))) {
+      this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${printable(method, 200)}: it declared no capability for it` } });
       return;
     }
     const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
@@ -102,6 +103,8 @@ export class Questions {
     } else if (method === 'roots/list') {
       // Servers look around right after the handshake, and nothing tells whose roots are meant.
       this.respond(id, { result: { roots: [] } });
+    } else if (isCustom && asked === undefined) {
+      this.respond(id, { error: { code: methodNotFound, message: `nothing tells which client is to serve ${method}` } });
     } else {
       const refusal = fault('input.unattributed', asked === undefined
         ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it, or make the call again`

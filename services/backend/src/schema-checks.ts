@@ -8,7 +8,7 @@
  */
 import {
   fault, isObject,
-  type CallCommand, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type ServerName, type ToolEntry,
+  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type QuestionMethod, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
@@ -78,7 +78,7 @@ export class SchemaChecks {
   }
 
   /** What a client answered to a question, or what the server is told instead of an answer that does not fit it. */
-  answer(method: InputMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
+  answer(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
     if (this.#compile === undefined || 'error' in answer) return answer;
     const asked = answerCheck(method, params, answer.result);
     const problem = asked === undefined ? undefined : this.#problem('answer', method, asked.schema, asked.value);
@@ -117,7 +117,7 @@ export class SchemaChecks {
   }
 }
 
-function answerCheck(method: InputMethod, params: JsonObject, result: JsonObject): { readonly schema: JsonObject; readonly value: unknown } | undefined {
+function answerCheck(method: QuestionMethod, params: JsonObject, result: JsonObject): { readonly schema: JsonObject; readonly value: unknown } | undefined {
   switch (method) {
     case 'sampling/createMessage': return { schema: samplingResult, value: result };
     case 'roots/list': return { schema: rootsResult, value: result };
@@ -126,5 +126,6 @@ function answerCheck(method: InputMethod, params: JsonObject, result: JsonObject
       // Only what the user has accepted has content.
       return isObject(requestedSchema) && result['action'] === 'accept' ? { schema: requestedSchema, value: result['content'] ?? {} } : undefined;
     }
+    default: return undefined; // Nobody but the server knows.
   }
 }

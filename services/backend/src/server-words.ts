@@ -4,7 +4,7 @@
  * into it may be one caller's.
  */
 import { subjects, type Bus } from '@omnibus/bus';
-import { changeKinds, changeNotifications, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
+import { changeKinds, changeNotifications, isCustomNotification, withoutHopMeta, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogKeeper } from './catalog-keeper.ts';
 import type { UpstreamConnection } from './connection.ts';
@@ -28,15 +28,15 @@ export interface ServerWordsOptions {
 
 /** Lines of the operator's log about one server each second: enough to see what it is about, too few to fill a disk. */
 const linesPerSecond = 5;
-/** Log messages outside calls that one session is told of each second: many for a person, few for a client. */
-const logsPerSecond = 100;
+/** Log messages and notifications outside calls that one session is told of each second: many for a person, few for a client. */
+const messagesPerSecond = 100;
 /** Characters of one such line. */
 const maxLineLength = 2_000;
 
 export class ServerWords {
   readonly #options: ServerWordsOptions;
   readonly #lines = new RateLimit(linesPerSecond);
-  readonly #logs = new WeakMap<UpstreamConnection, RateLimit>();
+  readonly #told = new WeakMap<UpstreamConnection, RateLimit>();
 
   constructor(options: ServerWordsOptions) {
     this.#options = options;
@@ -50,13 +50,16 @@ export class ServerWords {
       if (connection === base()) catalog.announced(kind);
       else catalog.announcedMore(connection);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
-      watching.updated(connection, params['uri']);
+      const { uri: _uri, ...more } = withoutHopMeta(params);
+      watching.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
     } else if (method === 'notifications/message' && params !== undefined) {
       this.#passLog(connection, params, session);
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
       this.announceTask(connection, params);
     } else if (method === 'notifications/elicitation/complete') {
       questions.announceCompletion(params);
+    } else if (isCustomNotification(method) && session !== undefined) {
+      if (this.#mayTell(connection)) this.#options.bus.publish(subjects.notices, { kind: 'notification', server: this.#options.server, method, ...(params === undefined ? {} : { params }), sessions: [session] });
     } else {
       metrics.dropped('notification_unknown');
     }
@@ -77,13 +80,18 @@ export class ServerWords {
     return true;
   }
 
+  #mayTell(connection: UpstreamConnection): boolean {
+    const told = this.#told.get(connection) ?? new RateLimit(messagesPerSecond);
+    this.#told.set(connection, told);
+    const mayTell = told.take();
+    if (!mayTell) this.#options.metrics.dropped('log_storm');
+    return mayTell;
+  }
+
   #passLog(connection: UpstreamConnection, params: JsonObject, session: SessionKey | undefined): void {
-    const { bus, server, log, metrics } = this.#options;
+    const { bus, server, log } = this.#options;
     if (session !== undefined) {
-      const logs = this.#logs.get(connection) ?? new RateLimit(logsPerSecond);
-      this.#logs.set(connection, logs);
-      if (!logs.take()) metrics.dropped('log_storm');
-      else bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+      if (this.#mayTell(connection)) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
     } else if (this.#lines.take()) {
       const left = this.#lines.takeRefused();
       log.info({ words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) }, 'the server said something of no request');

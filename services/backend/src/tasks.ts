@@ -61,14 +61,7 @@ export class Tasks {
         const isIdentified = context.principal !== anonymous;
         return { kind: 'result', place: connection.run.place, result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
       }
-      case 'prompts/get':
-      case 'resources/read':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-      case 'completion/complete':
-      case 'skills/list':
-      case 'skills/get':
-      case 'resources/directory/read':
+      default:
         return outcome;
     }
   }

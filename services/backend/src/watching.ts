@@ -26,8 +26,11 @@ const maxPaused = 1_000;
 
 /** An update that was told a moment ago. */
 interface Pause {
-  changedAgain: boolean;
+  /** With what it said then. */
+  changedAgain: { readonly more: JsonObject } | undefined;
 }
+
+const nothing: JsonObject = {};
 
 /** Others wait for the same answer. `given up`: whoever waits for it is to tell the server once more. */
 type Telling = PromiseWithResolvers<ExchangeOutcome | undefined> | 'given up';
@@ -93,14 +96,15 @@ export class Watching {
     else if (uris.length > 0) void connection.watch(uris);
   }
 
-  updated(connection: UpstreamConnection, uri: string): void {
+  /** @param more what the server said besides. */
+  updated(connection: UpstreamConnection, uri: string, more = nothing): void {
     const sessions = this.#of(connection).listeners(uri);
     if (sessions.length === 0) return;
     const paused = this.#paused.get(connection) ?? new Map<string, Pause>();
     this.#paused.set(connection, paused);
     const pause = paused.get(uri);
     if (pause !== undefined) {
-      pause.changedAgain = true;
+      pause.changedAgain = { more };
       return;
     }
     const { bus, server, wheel, dropped } = this.#options;
@@ -108,12 +112,12 @@ export class Watching {
       dropped();
       return;
     }
-    bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, sessions });
-    const begun: Pause = { changedAgain: false };
+    bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, ...(more === nothing ? {} : { more }), sessions });
+    const begun: Pause = { changedAgain: undefined };
     paused.set(uri, begun);
     wheel.schedule(updatePauseMs, () => {
       paused.delete(uri);
-      if (begun.changedAgain) this.updated(connection, uri);
+      if (begun.changedAgain !== undefined) this.updated(connection, uri, begun.changedAgain.more);
     });
   }
 

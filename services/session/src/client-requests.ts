@@ -9,7 +9,7 @@
  *      for nothing. One that was meant for a worker that held the session before is for that one to use.
  *  R4  When a call ends, its open questions are taken back with `notifications/cancelled`.
  */
-import { fault, isObject, notificationText, toErrorObject, type Asker, type ExchangeId, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse, type QuestionId, type ServerName } from '@omnibus/protocol';
+import { fault, isObject, notificationText, toErrorObject, type Asker, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type JsonRpcResponse, type QuestionId, type QuestionMethod, type ServerName } from '@omnibus/protocol';
 
 /** The call that waits for answers, or the session itself. */
 export interface Asking {
@@ -48,7 +48,7 @@ export class ClientRequests {
     this.#originalMention = originalMention;
   }
 
-  ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
+  ask(question: OpenQuestion, method: QuestionMethod, params: JsonObject): void {
     if (this.#open.size >= maxOpen) {
       question.asker.answerInput(question.input, { error: toErrorObject(fault('session.busy', `the client has ${maxOpen} questions to answer`)) });
       return;

@@ -8,14 +8,15 @@
  */
 import type { Route, View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, ownLimitKey, paramsProblem, printable, readOwnLimit, skillsExtension, withRelatedTask,
-  type Caller, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
+  createdTask, fault, isJsonRpcId, isObject, notificationText, ownLimitKey, paramsProblem, printable, readOwnLimit, serverKey, skillsExtension, withRelatedTask,
+  type Caller, type CustomMethod, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { Exchange, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
+import { customRoute } from './routing/custom-route.ts';
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
 import { neverReached, unknownEntry, unknownResource } from './routing/unknown-entry.ts';
@@ -140,6 +141,8 @@ export class Forwarding<Stream extends CallStream> {
   /** Resources the party is told of, by server and the server's own URI. */
   subscriptions: readonly (readonly [server: ServerName, uri: string])[] = [];
   readonly #hooks: ForwardingHooks;
+  /** Notifications that no adapter has taken yet. */
+  #notified = 0;
   /** Adapters that keep something for the party. */
   readonly #bound = new Map<ServerName, WorkerId>();
 
@@ -188,6 +191,11 @@ export class Forwarding<Stream extends CallStream> {
   /** A task of a server as the client knows it. */
   publicTask({ server, task, place }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
     return this.#tasks.of({ place }).publicTask(server, task);
+  }
+
+  /** What a server says, with the task it mentions as the client knows it. */
+  publicMention(server: ServerName, params: JsonObject): JsonObject {
+    return this.#tasks.publicMention(server, params);
   }
 
   /** What a server asks, with the ids in it as the client may see them. @param about what is known of the task it is about. */
@@ -270,8 +278,32 @@ export class Forwarding<Stream extends CallStream> {
         const route = resourceRoute(view, this.#handedOut, uri);
         const owner = route === undefined || 'rivals' in route || !servers.includes(route.server) ? undefined : route.server;
         this.#probe(call, { servers: owner === undefined ? servers : [owner], uri, params: sent, subject: ['resource', uri] });
+        return;
+      }
+      default: {
+        const route = customRoute(view, method, given, this.#party.standsAlone ? 'method.removed' : 'method.unknown');
+        if ('refused' in route) this.#answerFault(stream, id, route.refused);
+        else this.#start(call, { server: route.server, params: sent, subject: ['request', method] });
       }
     }
+  }
+
+  /** Tells a server what no revision knows; whether it hears it concerns nobody. */
+  notify(method: CustomMethod, params: JsonObject | undefined, view: View | undefined): void {
+    const route = view === undefined ? undefined : customRoute(view, method, params, 'method.unknown');
+    if (route === undefined || 'refused' in route || this.#notified >= this.#host.limits.maxInFlightPerSession) {
+      this.#host.metrics.dropped('notification_unknown');
+      return;
+    }
+    const { server } = route;
+    this.#notified += 1;
+    Exchange.start(this.#host, {
+      exchange: this.#host.nextExchangeId(), server, method, params: withoutOwnMeta(params ?? {}), subject: ['notification', method], limits: this.#host.timeLimits(server, undefined), context: this.#context(false),
+      bound: this.#bound.get(server), isNotification: true,
+    }, (outcome) => {
+      this.#notified -= 1;
+      if (outcome.kind !== 'result') this.#host.metrics.dropped('notification_unknown');
+    });
   }
 
   #refuse(stream: Stream, id: JsonRpcId, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {
@@ -478,6 +510,7 @@ export class Forwarding<Stream extends CallStream> {
         const text = this.#party.logText(this.#tasks.of(task).publicMention(server, entry), view, server);
         if (text !== undefined) stream.send(text);
       },
+      notification: (method, said) => stream.send(notificationText(method, said === undefined ? undefined : this.#tasks.of(task).publicMention(server, said))),
       input: (event) => this.#party.ask(running, call, server, { ...event, params: this.publicQuestion(server, event.params, task) }),
       inputWithdrawn: (input, reason) => this.#party.inputWithdrawn(running, input, reason),
       settled: (outcome) => {
@@ -565,8 +598,8 @@ function withoutNullArguments(params: JsonObject): JsonObject {
 /** The parameters without what is said to the gateway: each hop has its own progress token, and limits are kept here. */
 function withoutOwnMeta(params: JsonObject): JsonObject {
   const meta = params['_meta'];
-  if (!isObject(meta) || !('progressToken' in meta || ownLimitKey in meta)) return params;
-  const { progressToken: _token, [ownLimitKey]: _limit, ...rest } = meta;
+  if (!isObject(meta) || !('progressToken' in meta || ownLimitKey in meta || serverKey in meta)) return params;
+  const { progressToken: _token, [ownLimitKey]: _limit, [serverKey]: _server, ...rest } = meta;
   return { ...params, _meta: rest };
 }
 

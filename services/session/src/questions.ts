@@ -1,8 +1,8 @@
 /** What servers ask of the client of one session, in words of its revision, and what it says to that. */
 import { subjects } from '@omnibus/bus';
 import {
-  askerOf, inputCapabilities,
-  type ControlCommand, type ExchangeEvent, type InputKey, type InputMethod, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type Revision, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
+  askerOf, inputCapabilities, isInputMethod,
+  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type QuestionMethod, type Revision, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import { ClientRequests, type Asking, type OpenQuestion, type StandingQuestion } from './client-requests.ts';
 import { downLevelQuestion } from './dialect/legacy/down-level.ts';
@@ -84,8 +84,12 @@ export class Questions {
     this.#requests.withdrawAll(asker, reason);
   }
 
-  #ask(question: OpenQuestion, method: InputMethod, params: JsonObject): void {
+  #ask(question: OpenQuestion, method: QuestionMethod, params: JsonObject): void {
     const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
+    if (!isInputMethod(method)) {
+      this.#requests.ask(question, method, params); // No revision knows it; the client may.
+      return;
+    }
     if (!(inputCapabilities[method] in this.#options.capabilities())) {
       refuse(-32_601, `the client declared no capability for ${method}`);
       return;

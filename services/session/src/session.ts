@@ -10,7 +10,7 @@ import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
+  changeKinds, fault, featuresOf, isCustomMethod, isCustomNotification, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
   type Caller, type ChangeKind, type ErrorReason, type ExchangeMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
   type JsonRpcNotification, type JsonRpcRequest, type LateReply, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
@@ -195,7 +195,7 @@ export class Session {
         return;
       case 'resource-updated':
         if (notice.sessions.includes(this.key)) {
-          this.#push.push(notificationText('notifications/resources/updated', { uri: view.resources.publicUri(notice.server, notice.uri) }));
+          this.#push.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
         }
         return;
       case 'log':
@@ -203,8 +203,11 @@ export class Session {
         if (!notice.sessions.includes(this.key)) return;
         if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
         return;
+      case 'notification':
+        if (notice.sessions.includes(this.key)) this.#push.push(notificationText(notice.method, notice.params === undefined ? undefined : this.#forwarding.publicMention(notice.server, notice.params)));
+        return;
       case 'elicitation-complete':
-        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { elicitationId: notice.elicitationId })));
+        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
     }
   }
 
@@ -397,7 +400,8 @@ export class Session {
         if (!this.#questions.takeProgress(params)) void this.#questions.passOn(posted, params?.['progressToken']);
         return;
       default:
-        this.#host.metrics.dropped('notification_unknown');
+        if (isCustomNotification(method)) this.#forwarding.notify(method, params, this.#host.view(this.caller));
+        else this.#host.metrics.dropped('notification_unknown');
     }
   }
 
@@ -451,7 +455,8 @@ export class Session {
         this.#refuse(stream, id, 'session.initialized');
         return;
       default:
-        this.#refuse(stream, id, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
+        if (isCustomMethod(method)) this.#forwarding.forward(stream, id, method, params, view);
+        else this.#refuse(stream, id, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
   }
 

@@ -98,16 +98,7 @@ export class TaskIds {
         return this.publicTask(server, result);
       case 'tasks/list':
         return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task) => this.publicTask(server, task)) : [] };
-      case 'tasks/result':
-      case 'tasks/update':
-      case 'skills/list':
-      case 'skills/get':
-      case 'resources/directory/read':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-      case 'completion/complete':
+      default:
         return this.publicMention(server, result);
     }
   }

@@ -1,5 +1,5 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace } from '@omnibus/protocol';
 import { gatewayFault, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
@@ -8,18 +8,19 @@ const context = fields<ExchangeContext>({
   principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
 });
 /** A method that this version does not know is refused by the adapter, in words. */
-export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag) } });
+export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
 
 const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });
 const progress = { progress: number, total: optional(number), message: optional(text), more: optional(object) };
-const inputMethod: Predicate = (value) => typeof value === 'string' && isInputMethod(value);
+const questionMethod: Predicate = (value) => typeof value === 'string' && (isInputMethod(value) || isCustomMethod(value));
 
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   progress,
   alive: {},
   bound: { worker: token },
   log: { params: object },
-  input: { input: count, method: inputMethod, params: object, movedFrom: optional(token) },
+  notification: { method: text, params: optional(object) },
+  input: { input: count, method: questionMethod, params: object, movedFrom: optional(token) },
   'input-answered': { input: count },
   'input-withdrawn': { input: count, reason: text },
   result: { result: object, place },
@@ -46,13 +47,14 @@ const progressEvent = whole(variants<ProgressEvent, 'kind'>('kind', { progress }
 
 export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'adapter-changed': { server: token },
-  'resource-updated': { server: token, uri: text, sessions },
+  'resource-updated': { server: token, uri: text, more: optional(object), sessions },
   log: { server: token, params: object, sessions },
-  question: { server: token, input: count, method: inputMethod, params: object, place, sessions },
+  notification: { server: token, method: text, params: optional(object), sessions },
+  question: { server: token, input: count, method: questionMethod, params: object, place, sessions },
   'question-withdrawn': { server: token, input: count, reason: text, sessions },
   'task-status': { server: token, task: object, place, sessions },
   'task-progress': { server: token, taskId: text, place, progress: progressEvent, sessions },
-  'elicitation-complete': { server: token, elicitationId: text, sessions },
+  'elicitation-complete': { server: token, elicitationId: text, more: optional(object), sessions },
 });
 
 export const backendPresence = shape<BackendPresence>(fields<BackendPresence>({ worker: token, servers: list(token), isLeaving: flag, reconnects: count }));

@@ -23,6 +23,8 @@ import type { ExchangeWatch, Way } from './exchange-watch.ts';
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
   log(params: JsonObject): void;
+  /** One that no revision knows. */
+  notification?(method: string, params: JsonObject | undefined): void;
   /** The adapter that keeps something for the session; undefined when it is gone. */
   bound(worker: WorkerId | undefined): void;
   /** Its adapter is gone. */
@@ -67,6 +69,8 @@ export interface ExchangeRequest {
   readonly bound?: WorkerId | undefined;
   /** Doing it twice does no more than doing it once; follows from the method when left out. */
   readonly isRepeatable?: boolean;
+  /** The server is told, and answers nothing. */
+  readonly isNotification?: boolean;
 }
 
 /** The part of the host that an exchange needs. */
@@ -137,14 +141,14 @@ export class Exchange extends Link {
   }
 
   #sendTo({ to, worker, isBound }: Way): void {
-    const { exchange, method, params, context, limits } = this.#request;
+    const { exchange, method, params, context, limits, isNotification } = this.#request;
     this.attempts += 1;
     this.isSure = false;
     this.sentTo = worker;
     try {
       this.#pending = this.#bus.request(
         to,
-        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}) },
+        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}), ...(isNotification === true ? { isNotification } : {}) },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
     } catch (error) {
@@ -294,6 +298,9 @@ export class Exchange extends Link {
         return;
       case 'log':
         this.#observer.log(event.params);
+        return;
+      case 'notification':
+        this.#observer.notification?.(event.method, event.params);
         return;
       case 'input':
         this.#ask(event);

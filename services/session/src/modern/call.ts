@@ -18,7 +18,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
 import {
-  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isObject, logLevels, modernCodes, numberOf, isLogLevel, tasksExtension,
+  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isCustomMethod, isInputMethod, isObject, logLevels, modernCodes, numberOf, isLogLevel, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -67,6 +67,7 @@ interface OpenQuestion {
   readonly entry: JsonObject;
 }
 
+const methodNotFound = -32_601;
 /** Questions that a server asks together are asked together. */
 const collectMs = 20;
 /** Requests that wait for the answer to one call: a client that repeats itself does so a few times. */
@@ -158,7 +159,8 @@ export class ModernCall implements CallStream, Party<ModernCall>, Kept {
 
   ask(asker: Exchange, _call: unknown, _server: ServerName, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
     if (movedFrom !== undefined && [...this.#questions.values()].some((question) => question.input === input)) return;
-    if (!this.#canBeAsked(method, params)) {
+    // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
+    if (!isInputMethod(method) || !this.#canBeAsked(method, params)) {
       asker.answerInput(input, { error: { code: -32_601, message: `the client declared no capability for ${method}` } });
       return;
     }
@@ -195,6 +197,7 @@ export class ModernCall implements CallStream, Party<ModernCall>, Kept {
     if (required !== undefined) return { kind: 'result', result: required };
     const error = modernError(plainError(outcome.error));
     if (error.code === modernCodes.capabilityMissing) this.#httpStatus = 400;
+    else if (error.code === methodNotFound && isCustomMethod(method)) this.#httpStatus = 404;
     return { kind: 'error', error };
   }
 

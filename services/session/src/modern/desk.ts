@@ -5,7 +5,7 @@
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  declaresExtension, fault, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta,
+  declaresExtension, fault, isCustomMethod, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -13,6 +13,7 @@ import { discovery, inputRequired, modernList } from '../dialect/modern/encode.t
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
 import { HandedOut } from '../routing/handed-out.ts';
+import { customRoute } from '../routing/custom-route.ts';
 import { missingCapability } from '../routing/needed-capability.ts';
 import { resourceRoute } from '../routing/resource-route.ts';
 import { TaskIds, type TaskAddress } from '../task-ids.ts';
@@ -135,7 +136,7 @@ export class ModernDesk {
     for (const key of notice.sessions) {
       const listener = this.#listeners.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view !== undefined) listener?.resourceUpdated(view.resources.publicUri(notice.server, notice.uri));
+      if (view !== undefined) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }
 
@@ -226,7 +227,8 @@ export class ModernDesk {
         else this.#refuse(waiter, 'capability.missing', `${method} needs the extension ${tasksExtension}`, needsTasks);
         return;
       default:
-        this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
+        if (isCustomMethod(method)) this.#call(waiter, view, method, params);
+        else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
   }
 
@@ -318,6 +320,10 @@ export class ModernDesk {
     if (method === 'tools/call') return typeof name === 'string' ? view.toolRoute(name)?.server : undefined;
     if (method.startsWith('tasks/')) return this.#taskOf(command, params)?.server;
     if (method === 'prompts/get') return typeof name === 'string' ? view.promptRoute(name)?.server : undefined;
+    if (isCustomMethod(method)) {
+      const route = customRoute(view, method, params, 'method.removed');
+      return 'server' in route ? route.server : undefined;
+    }
     const route = typeof uri === 'string' ? resourceRoute(view, this.#handedOutTo(command.caller), uri) : undefined;
     return route === undefined || 'rivals' in route ? undefined : route.server;
   }

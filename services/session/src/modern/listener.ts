@@ -47,8 +47,8 @@ export class Listener {
     for (const kind of kinds) if (this.#kinds.has(kind)) this.#tell(changeNotifications[kind], {});
   }
 
-  resourceUpdated(uri: string): void {
-    this.#tell('notifications/resources/updated', { uri });
+  resourceUpdated(params: JsonObject): void {
+    this.#tell('notifications/resources/updated', params);
   }
 
   /** An adapter came or went, and those that are there may know of no subscription. */

@@ -8,7 +8,7 @@
  * task, and the worker to which the answers belong, and nobody can make one.
  */
 import {
-  carriedExtensions, fault, isObject, printable, withRelatedTask,
+  carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
   type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -120,7 +120,7 @@ export class TaskFacade {
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
-    return new Exchange(this.#host, {
+    const exchange: Exchange = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
       context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
@@ -128,12 +128,13 @@ export class TaskFacade {
       progress: () => undefined, bound: () => undefined,
       log: () => undefined,
       lost: (outcome) => this.#host.metrics.lost(server, outcome),
-      input: (event) => asked?.add(event),
+      input: (event) => (isInputMethod(event.method) ? asked?.add(event) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
       inputWithdrawn: (withdrawn) => {
         for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
       },
       settled,
     });
+    return exchange;
   }
 
   #answerState(asking: Asking, outcome: ExchangeOutcome): void {

@@ -15,16 +15,7 @@ export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri
         : result;
     case 'resources/read':
       return Array.isArray(result['contents']) ? { ...result, contents: result['contents'].map((content) => mapUriField(content, mapUri)) } : result;
-    case 'resources/subscribe':
-    case 'resources/unsubscribe':
-    case 'completion/complete':
-    case 'tasks/get':
-    case 'tasks/cancel':
-    case 'tasks/list':
-    case 'tasks/update':
-    case 'skills/list':
-    case 'skills/get':
-    case 'resources/directory/read':
+    default:
       return result;
   }
 }

@@ -29,12 +29,13 @@ export function modernParams(params: JsonObject, { capabilities, logLevel }: Req
 
 /** What an older client declared once, as this revision declares it with each request. */
 function modernCapabilities(capabilities: JsonObject): JsonObject {
-  const { sampling, elicitation, extensions } = capabilities;
+  const { sampling, elicitation, extensions, experimental } = capabilities;
   return {
     ...(isObject(sampling) ? { sampling } : {}),
     ...(isObject(elicitation) ? { elicitation: Object.keys(elicitation).length === 0 ? { form: {} } : elicitation } : {}),
     ...(inputCapabilities['roots/list'] in capabilities ? { roots: {} } : {}),
     ...(isObject(extensions) ? { extensions } : {}),
+    ...(isObject(experimental) ? { experimental } : {}),
   };
 }
 

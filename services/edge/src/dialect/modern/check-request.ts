@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
-  claimedRevision, decodeHeaderValue, fault, isModernRevision, modernMethods, modernRevisions, namedBy, readModernContext,
+  claimedRevision, decodeHeaderValue, fault, isCustomMethod, isModernRevision, modernMethods, modernRevisions, namedBy, readModernContext,
   type GatewayFault, type JsonRpcRequest, type ModernContext, type PostedMessage,
 } from '@omnibus/protocol';
 
@@ -28,7 +28,7 @@ export function checkModernRequest(request: JsonRpcRequest, headers: IncomingHtt
   }
   const mismatch = headers === undefined ? undefined : headerProblem(request, headers);
   if (mismatch !== undefined) return { fault: fault('header.mismatch', mismatch) };
-  if (!modernMethods.has(request.method)) return { fault: fault('method.removed', `unknown method ${JSON.stringify(request.method.slice(0, 100))}`) };
+  if (!modernMethods.has(request.method) && !isCustomMethod(request.method)) return { fault: fault('method.removed', `unknown method ${JSON.stringify(request.method.slice(0, 100))}`) };
   return context;
 }
 

@@ -25,17 +25,7 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
     case 'prompts/get':
       if (!Array.isArray(result['messages'])) return result;
       return { ...result, messages: result['messages'].map((message) => (isObject(message) ? { ...message, content: downLevelBlock(message['content'], revision) } : (message as unknown))) };
-    case 'resources/read':
-    case 'resources/subscribe':
-    case 'resources/unsubscribe':
-    case 'completion/complete':
-    case 'tasks/get':
-    case 'tasks/cancel':
-    case 'tasks/list':
-    case 'tasks/update':
-    case 'skills/list':
-    case 'skills/get':
-    case 'resources/directory/read':
+    default:
       return result;
   }
 }

@@ -1,6 +1,7 @@
 /** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
 import { featuresOf, isObject, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
+import { offeredExperiments } from '../capabilities.ts';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
@@ -21,6 +22,7 @@ function capabilities(view: View, revision: Revision): JsonObject {
     ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
     ...(featuresOf(revision).completionCapability && view.offers('completions') ? { completions: {} } : {}),
     ...(view.offers('logging') ? { logging: {} } : {}),
+    ...offeredExperiments(view),
     ...(extensions.length === 0 ? {} : { extensions: Object.fromEntries(extensions) as JsonObject }),
     ...(featuresOf(revision).tasks && view.taskServers().length > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
   };

@@ -4,6 +4,7 @@ import {
   carriedExtensions, isObject, metaKeys, modernRevisions, tasksExtension, version,
   type ExchangeMethod, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ListKind,
 } from '@omnibus/protocol';
+import { offeredExperiments } from '../capabilities.ts';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
@@ -39,6 +40,7 @@ export function discovery(view: View): JsonObject {
       ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
       ...(view.offers('completions') ? { completions: {} } : {}),
       ...(view.offers('logging') ? { logging: {} } : {}),
+      ...offeredExperiments(view),
       ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
     },
     ...(instructions === undefined ? {} : { instructions }),
