@@ -15,7 +15,7 @@ import {
 import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
 import { CallWords } from './call-words.ts';
 import type { CatalogKeeper } from './catalog-keeper.ts';
-import type { UpstreamConnection, Waiter } from './connection.ts';
+import type { UpstreamConnection } from './connection.ts';
 import { driveTask, needsTaskExtension, withTaskExtension } from './dialect/modern/task-drive.ts';
 import { startRound } from './dialect/modern/rounds.ts';
 import { outcomeUrlProblem } from './elicitation-url.ts';
@@ -24,6 +24,7 @@ import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
+import type { Waiter } from './waiter.ts';
 import type { Watching } from './watching.ts';
 
 export interface CallsOptions {

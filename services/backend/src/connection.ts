@@ -16,7 +16,7 @@ import {
 import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
-import { callParams, cancelledParams, readProgress, type Progress } from './dialect/legacy/messages.ts';
+import { callParams, cancelledParams, readProgress } from './dialect/legacy/messages.ts';
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
 import type { Era } from './dialect/modern/discovery.ts';
 import { Circuit, isAboutRequest } from './circuit.ts';
@@ -24,6 +24,7 @@ import { describeFailure, subjectOf } from './request-failure.ts';
 import { Complaints } from './complaints.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
+import { HeldNotifications } from './held-notifications.ts';
 import { letLookAround, meet, sayInitialized } from './meeting.ts';
 import { Questions, type Asked } from './questions.ts';
 import { Run, type RunOptions } from './run.ts';
@@ -31,17 +32,8 @@ import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
 import { StandingListen } from './standing-listen.ts';
 import { saysSessionGone } from './transport/server-words.ts';
+import { gatewayWaiter, type Waiter } from './waiter.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
-
-/** Whoever waits for an answer of the server. */
-export interface Waiter extends Asked {
-  progress(progress: Progress): void;
-  log(params: JsonObject): void;
-  /** A notification that no revision knows. */
-  notification(method: string, params: JsonObject | undefined): void;
-  /** @param id of the request: it may settle before `request` has returned it. */
-  settle(outcome: ExchangeOutcome, id: number): void;
-}
 
 export interface ConnectionOptions extends RunOptions {
   readonly server: ServerName;
@@ -81,12 +73,7 @@ interface PendingRequest {
   state: 'sent' | 'held' | 'resent';
 }
 
-/** Waits for the gateway itself: what a server says meanwhile concerns no client. */
-const gatewayWaiter = { session: undefined, task: undefined, progress: () => undefined, log: () => undefined, notification: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined };
-
 const retiredTransportMs = 30_000;
-/** Notifications that wait for a connection to open: as many as a client may well send meanwhile. */
-const maxHeld = 100;
 
 export class UpstreamConnection {
   readonly run: Run;
@@ -111,8 +98,7 @@ export class UpstreamConnection {
   #isModern = false;
   #listen: StandingListen | undefined;
   #requests = 0;
-  /** Notifications to be said when it is open. */
-  #held: { readonly method: string; readonly params: JsonObject }[] = [];
+  readonly #held = new HeldNotifications();
   /** Since the transport was opened. */
   readonly #user = new SoleUser();
   readonly #renewal = new SessionRenewal();
@@ -336,8 +322,7 @@ export class UpstreamConnection {
     this.#circuit.isWell();
     this.#settling?.cancel();
     this.#settling = this.#options.wheel.schedule(this.#options.backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
-    const held = this.#held.splice(0);
-    if (!this.#isModern) for (const { method, params } of held) this.#transport?.send({ jsonrpc: '2.0', method, params });
+    for (const { method, params } of this.#held.take()) if (!this.#isModern) this.#transport?.send({ jsonrpc: '2.0', method, params });
     for (const [id, pending] of this.#pending.toArray()) {
       if (pending.state !== 'held') continue;
       pending.state = 'resent'; // C3
@@ -383,7 +368,7 @@ export class UpstreamConnection {
 
   #announceLost(problem: string): void {
     this.#settling?.cancel();
-    this.#held = [];
+    this.#held.take();
     this.#settleAll(problem);
     this.#options.observer.lost(problem);
   }
@@ -509,11 +494,9 @@ export class UpstreamConnection {
    * @returns false when it cannot be said.
    */
   say(method: string, params: JsonObject): boolean {
-    if (!this.isOpen || this.#held.length >= maxHeld) return false;
-    if (!this.isReady) this.#held.push({ method, params });
-    else if (this.#isModern) return false;
-    else this.notify(method, params);
-    return true;
+    if (!this.isReady) return this.isOpen && this.#held.add(method, params);
+    if (!this.#isModern) this.notify(method, params);
+    return !this.#isModern;
   }
 
   notify(method: string, params?: JsonObject): void {

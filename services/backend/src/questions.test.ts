@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { UpstreamConnection, type Waiter } from './connection.ts';
+import { UpstreamConnection } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
 import type { Transport, TransportObserver } from './transport/transport.ts';
+import type { Waiter } from './waiter.ts';
 
 /** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
 class OneStream implements Transport {

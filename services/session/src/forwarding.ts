@@ -6,9 +6,9 @@
  *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  */
-import type { Route, View } from '@omnibus/catalog';
+import type { View } from '@omnibus/catalog';
 import {
-  createdTask, fault, isJsonRpcId, isObject, notificationText, ownLimitKey, paramsProblem, printable, readOwnLimit, serverKey, skillsExtension, withRelatedTask,
+  createdTask, fault, isJsonRpcId, isObject, notificationText, paramsProblem, printable, readOwnLimit, skillsExtension, withRelatedTask,
   type Caller, type CustomMethod, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type JsonRpcId,
   type LogLevel, type ProgressEvent, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -16,6 +16,8 @@ import { Exchange, type Topic, type TimeLimits } from './exchange/exchange.ts';
 import { ExchangeTable, OpenRequest } from './exchange/table.ts';
 import type { SessionHost } from './host.ts';
 import { publicElicitation, publicElicitations } from './routing/elicitation-ids.ts';
+import { errorOf, traceOf } from './call-span.ts';
+import { toolParams, withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routing/custom-route.ts';
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
@@ -570,40 +572,4 @@ export class Forwarding<Stream extends CallStream> {
     const published = tasks.publicResult(method, server, result);
     return mapUri === undefined ? published : mapResultUris(method, published, mapUri);
   }
-}
-
-function traceOf(trace: string | undefined): { readonly trace?: string } {
-  return trace === undefined ? {} : { trace };
-}
-
-/** What went wrong, in a word of a closed set (semantic conventions, MCP: `error.type`). */
-function errorOf(outcome: ExchangeOutcome): string | undefined {
-  switch (outcome.kind) {
-    case 'result':
-      return outcome.result['isError'] === true ? 'tool_error' : undefined;
-    case 'error':
-      return String(outcome.error.code);
-    case 'fault':
-      return outcome.fault.reason;
-  }
-}
-
-/** `null` is how several SDKs write that a tool or prompt is given no arguments; servers take it for none as rarely as schemas do. */
-function withoutNullArguments(params: JsonObject): JsonObject {
-  if (params['arguments'] !== null) return params;
-  const { arguments: _none, ...rest } = params;
-  return rest;
-}
-
-/** The parameters without what is said to the gateway: each hop has its own progress token, and limits are kept here. */
-function withoutOwnMeta(params: JsonObject): JsonObject {
-  const meta = params['_meta'];
-  if (!isObject(meta) || !('progressToken' in meta || ownLimitKey in meta || serverKey in meta)) return params;
-  const { progressToken: _token, [ownLimitKey]: _limit, [serverKey]: _server, ...rest } = meta;
-  return { ...params, _meta: rest };
-}
-
-function toolParams(params: JsonObject, { original, pinned }: Route): JsonObject {
-  const named = { ...params, name: original };
-  return pinned === undefined ? named : { ...named, arguments: { ...(params['arguments'] as JsonObject | undefined), ...pinned } };
 }
