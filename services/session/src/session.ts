@@ -177,37 +177,34 @@ export class Session {
 
   hear(notice: Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>): void {
     const view = this.#host.view(this.caller);
-    if (view?.definition.servers.includes(notice.server) !== true) return;
+    if (view?.definition.servers.includes(notice.server) !== true || !notice.sessions.includes(this.key)) return;
     switch (notice.kind) {
       case 'question':
-        if (notice.sessions.includes(this.key)) this.#questions.outsideCalls(notice);
+        this.#questions.outsideCalls(notice);
         return;
       case 'question-withdrawn':
-        if (notice.sessions.includes(this.key)) this.#questions.withdrawOutsideCalls(notice);
+        this.#questions.withdrawOutsideCalls(notice);
         return;
       case 'task-status':
-        if (notice.sessions.includes(this.key) && featuresOf(this.#revision).tasks) {
+        if (featuresOf(this.#revision).tasks) {
           this.#push.push(notificationText('notifications/tasks/status', this.#forwarding.publicTask(notice)));
         }
         return;
       case 'task-progress':
-        if (notice.sessions.includes(this.key)) this.#forwarding.taskProgressed(notice);
+        this.#forwarding.taskProgressed(notice);
         return;
       case 'resource-updated':
-        if (notice.sessions.includes(this.key)) {
-          this.#push.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
-        }
+        this.#push.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
         return;
       case 'log':
         // What belongs to no call is only for those who asked for logs.
-        if (!notice.sessions.includes(this.key)) return;
         if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
         return;
       case 'notification':
-        if (notice.sessions.includes(this.key)) this.#push.push(notificationText(notice.method, notice.params === undefined ? undefined : this.#forwarding.publicMention(notice.server, notice.params)));
+        this.#push.push(notificationText(notice.method, notice.params === undefined ? undefined : this.#forwarding.publicMention(notice.server, notice.params)));
         return;
       case 'elicitation-complete':
-        if (notice.sessions.includes(this.key)) this.#push.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
+        this.#push.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
     }
   }
 
