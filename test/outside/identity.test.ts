@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { subjects } from '@omnibus/bus';
+import { Outsider } from '@omnibus/bus/testing';
+import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
 import { root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -94,4 +96,47 @@ it('a revoked key ends what it opened, and opens nothing more', async () => {
   expect((await client.request('ping')).status).toBe(401);
   expect((await keys('list')).output).toMatch(new RegExp(`${id} +carol +revoked`));
   expect(await keys('revoke', 'nobody')).toMatchObject({ status: 78 });
+});
+
+it('over NATS, nobody else there can say who asks: neither for a session, nor without one', async () => {
+  await using several = await startGateway('nats', { auth: { keys: { file } }, mcpServers: { up: { url: upstream.url } } });
+  const prefix = subjects.presence.name.replace(/presence$/, '');
+  // Session workers may answer edges alone.
+  await using outsider = await Outsider.connect(several.bus as string, `${prefix}inbox.edge.outsider`);
+  const commands: { readonly key: string; readonly command: { readonly caller: { readonly principal: string; readonly proof: string } } }[] = [];
+  const stop = outsider.subscribe(`${prefix}session.>`, (_subject, payload) => {
+    const message = JSON.parse(payload) as (typeof commands)[number];
+    if ('caller' in message.command) commands.push(message);
+  });
+  await outsider.flush();
+  using mine = await RawClient.open(several.url, '2025-11-25', ann);
+  await mine.untilTools((names) => names.length === 1);
+  using hers = await RawClient.open(several.url, '2025-11-25', bob);
+  await expect.poll(() => new Set(commands.map(({ command: { caller } }) => caller.principal)).size).toBe(2);
+  stop();
+  const [victim] = commands as [(typeof commands)[number]];
+  const other = commands.find(({ command: { caller } }) => caller.principal !== victim.command.caller.principal) as (typeof commands)[number];
+  const { principal } = victim.command.caller;
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
+  const context = { capabilities: {}, logLevel: undefined };
+  for (const caller of [{ principal, endpoint: '' }, { principal, endpoint: '', proof: other.command.caller.proof }, { principal: 'anonymous', endpoint: '' }]) {
+    for (const [subject, payload] of [
+      [subjects.sessionOpen(undefined).name, { kind: 'open', caller, request: initialize }],
+      [subjects.modern(undefined).name, { kind: 'request', key: 'some-key', caller, request: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }, context }],
+    ] as const) expect((await outsider.request(subject, JSON.stringify(payload), 5_000)).text).toContain('caller.unproven');
+  }
+  const records = (await outsider.buckets()).get('omnibus-sessions') as ReadonlyMap<string, string>;
+  expect(records.size).toBe(2);
+  for (const record of records.values()) expect(record).not.toContain('proof');
+  expect(await mine.toolNames()).toEqual(['echo']);
+  expect((await hers.request('ping')).status).toBe(200);
+});
+
+it('over NATS, edges that know their callers need the sealing key', async () => {
+  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', await writeConfig({ auth: { keys: { file } } }), '--role', 'edge', '--bus', 'nats://127.0.0.1:1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']);
+  const status = await new Promise((resolve) => {
+    running.child.once('close', resolve);
+  });
+  expect(status).toBe(78);
+  expect(running.output()).toContain('edges that know their callers (`auth`) sign who they are');
 });

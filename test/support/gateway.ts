@@ -71,7 +71,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {
-    const running = stack.use(startProcess('node', [...args, ...more], more.includes('session') ? { ...sealing, ...environment } : environment));
+    const running = stack.use(startProcess('node', [...args, ...more], more.includes('session') || more.includes('edge') ? { ...sealing, ...environment } : environment));
     processes.push(running);
     return running;
   };

@@ -126,7 +126,7 @@ const shape = z.strictObject({
     allowedOrigins: z.array(z.string()).default([])
       .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
     sealingKeyFile: z.string().min(1).optional()
-      .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
+      .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers, and with `auth` for edges, which sign who a caller is; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
     trustedProxies: z.array(network).default([])
       .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway: a client\'s address is then what they say in `X-Forwarded-For` or `Forwarded`. Without, everybody behind a proxy shares its address.'),
   }).prefault({}),

@@ -1,4 +1,5 @@
 export { Authenticator } from './authenticator.ts';
+export { Proofs } from './proofs.ts';
 export type { Facts, Verdict } from './facts.ts';
 export { formatKeys, newKey, parseKeys } from './key-file.ts';
 export type { KeyRecord } from './key-file.ts';

@@ -62,6 +62,7 @@ export const errorTable = {
   'auth.endpoint': row(-32600, 403, 'never', 'The caller is known, but its API key is not for this endpoint.'),
   'auth.scope': row(-32600, 403, 'never', 'The token is good but does not permit enough; data.requiredScopes names all that it must.'),
   'auth.unavailable': row(-32603, 503, 'same', 'Who asks cannot be found out now: an issuer does not answer, or too many unknown tokens are being looked at.'),
+  'caller.unproven': row(-32603, 500, 'never', 'A part of the gateway was told who asks, and not shown that an edge has found it out. All edges and session workers need the same sealing key and the same `auth`.'),
   'auth.query': row(-32600, 400, 'never', 'The address holds a token or an API key. Send it in the Authorization header, and make a new one: addresses are written down in many places.'),
   'http.path_unknown': row(-32600, 404, 'never', 'There is no endpoint at this path.'),
   'http.method_not_allowed': row(-32600, 405, 'never', 'The endpoint takes POST, GET and DELETE.'),

@@ -9,6 +9,8 @@ export interface Caller {
   readonly endpoint: EndpointName;
   /** The client's address, where the edge knows it: those who cannot be told apart otherwise have their shares by it. */
   readonly origin?: string;
+  /** What shows on the bus between processes that an edge has found this out (`identity/proofs.ts`). */
+  readonly proof?: string;
 }
 
 /** Opens a session: the client's `initialize`. Any session worker may take it. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import type { Authenticator } from '@omnibus/identity';
+import type { Authenticator, Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
@@ -35,6 +35,8 @@ export interface EdgeOptions {
   readonly meter: RequestMeter;
   /** Undefined where callers need not be known. */
   readonly authenticator?: Authenticator | undefined;
+  /** Undefined in one process. */
+  readonly proofs?: Proofs | undefined;
 }
 
 export class Edge {
@@ -142,7 +144,7 @@ function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
   return new ResourceMetadata({ publicUrl, issuers: auth.issuers.map(({ issuer }) => issuer), scopes: auth.scopes });
 }
 
-function gateOf({ config: { limits, security }, wheel, log, metrics, authenticator }: EdgeOptions): Gate {
+function gateOf({ config: { limits, security }, wheel, log, metrics, authenticator, proofs }: EdgeOptions): Gate {
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
     addresses: new ClientAddresses(security.trustedProxies),
@@ -150,6 +152,7 @@ function gateOf({ config: { limits, security }, wheel, log, metrics, authenticat
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
     tenures: new Tenures(wheel, (facts) => authenticator?.holds(facts) ?? true),
+    proofs: authenticator === undefined ? undefined : proofs,
     metrics,
     limits,
   };

@@ -4,10 +4,12 @@ import { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import { Edge, RequestMeter } from '@omnibus/edge';
 import { openAuthenticator } from './identity.ts';
+import type { SealingKeys } from './sealing-key.ts';
 import { openBus } from './open-bus.ts';
+import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
-import { SessionWorker, type Sealer } from '@omnibus/session';
+import { Sealer, SessionWorker } from '@omnibus/session';
 import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -20,8 +22,8 @@ export interface GatewayOptions {
   /** False for a gateway without ports of its own, whose one client is served by other means. */
   readonly isServing: boolean;
   readonly log: Logger;
-  /** Of all session workers; left out, this process is the only one. */
-  readonly sealer?: Sealer | undefined;
+  /** Of all edges and session workers; left out, this process is the only one. */
+  readonly sealingKeys?: SealingKeys | undefined;
 }
 
 export interface Gateway {
@@ -74,7 +76,7 @@ const measureMs = 5_000;
 const flushMs = 5_000;
 
 /** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealer }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -119,13 +121,15 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing };
   const meter = new RequestMeter(metrics, tracing);
+  const sealer = sealingKeys === undefined ? undefined : new Sealer(sealingKeys);
+  const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   let edge: Edge | undefined;
   let authenticator: Awaited<ReturnType<typeof openAuthenticator>>;
   try {
     if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
-    if (has('session')) sessions = await SessionWorker.create({ ...parts, sealer, log: log.child({ role: 'session' }) });
+    if (has('session')) sessions = await SessionWorker.create({ ...parts, sealer, proofs, log: log.child({ role: 'session' }) });
     if (has('edge') && isServing) authenticator = await openAuthenticator({ config, baseFolder, log });
-    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, authenticator, log: log.child({ role: 'edge' }) });
+    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, authenticator, proofs, log: log.child({ role: 'edge' }) });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
-import { parseSealingKeys, Sealer, sealingKeyRecipe } from '@omnibus/session';
+import { parseSealingKeys, sealingKeyRecipe } from '@omnibus/session';
 import type { Role } from './compose.ts';
 
 const variable = 'OMNIBUS_SEALING_KEY';
@@ -15,13 +15,17 @@ interface SealerSources {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** What one gateway of several processes shares, the newest first. */
+export type SealingKeys = readonly [Buffer, ...Buffer[]];
+
 /**
- * The sealer of this process.
- * @returns undefined for a role that seals nothing, and for a gateway of one process without a key, which makes its own.
+ * The sealing keys of this process.
+ * @returns undefined for a role that seals and signs nothing, and for a gateway of one process without a key, which makes its own.
  * @throws {Error} in words for the operator when the key is missing or wrong.
  */
-export function findSealer(role: Role, { config, baseFolder, env }: SealerSources): Sealer | undefined {
-  if (role !== 'all' && role !== 'session') return undefined;
+export function findSealingKeys(role: Role, { config, baseFolder, env }: SealerSources): SealingKeys | undefined {
+  const signs = role === 'edge' && config.auth !== undefined && config.auth !== 'none';
+  if (role !== 'all' && role !== 'session' && !signs) return undefined;
   const given = env[variable];
   if (given !== undefined && given !== '') return read(variable, given);
   const file = env[fileVariable] ?? config.security.sealingKeyFile;
@@ -30,7 +34,8 @@ export function findSealer(role: Role, { config, baseFolder, env }: SealerSource
     return read(`the sealing key file ${path}`, readText(path));
   }
   if (config.bus === 'memory') return undefined;
-  throw new Error(`session workers over NATS need one sealing key, the same for all of them: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
+  const who = signs ? 'edges that know their callers (`auth`) sign who they are, and' : 'session workers over NATS';
+  throw new Error(`${who} need one sealing key, the same for all of them: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
 }
 
 function readText(path: string): string {
@@ -41,9 +46,9 @@ function readText(path: string): string {
   }
 }
 
-function read(where: string, text: string): Sealer {
+function read(where: string, text: string): SealingKeys {
   try {
-    return new Sealer(parseSealingKeys(text));
+    return parseSealingKeys(text);
   } catch (error) {
     throw new Error(`${where}: ${(error as Error).message}`, { cause: error });
   }

@@ -2,7 +2,7 @@
 import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, EndpointName, ExchangeId, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
+import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -22,6 +22,8 @@ export interface SessionHost {
   /** Undefined where nobody traces. */
   readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;
+  /** Why a caller is not believed to be who a command says. */
+  readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** Milliseconds a worker that leaves goes on with what it has begun. */
   readonly drainMs: () => number;
   /** Looks after what is on its way to servers. */

@@ -1,6 +1,7 @@
 /** The sessions of one process: opens them, owns their subjects, ends those nobody uses. */
 import { catalogBucket, Heart, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
@@ -33,6 +34,8 @@ export interface SessionWorkerOptions {
   readonly tracing: Tracing | undefined;
   /** Of all workers of this gateway; left out, this is the only one, with a key of its own. */
   readonly sealer?: Sealer | undefined;
+  /** Undefined in one process, where nobody else is on the bus. */
+  readonly proofs?: Proofs | undefined;
 }
 
 /** Workers that were not heard of yet, right after the start, have this long to say that they hold a session. */
@@ -74,6 +77,7 @@ export class SessionWorker {
 
   private constructor(options: SessionWorkerOptions, sealer: Sealer, records: KeyValue<SessionRecord>, streams: Journal<StreamEntry> | undefined) {
     const { config, bus, wheel, log, metrics, tracing } = options;
+    const mustBeKnown = config.auth !== undefined && config.auth !== 'none';
     this.#options = options;
     this.#config = config;
     this.#views = new Views(endpointDefinitions(config), {
@@ -103,6 +107,7 @@ export class SessionWorker {
     this.#host = {
       watch: this.#watch,
       bus, wheel, log, metrics, tracing, sealer, streams,
+      callerProblem: (caller) => options.proofs?.problemOf(caller, mustBeKnown),
       frames: this.#frames,
       isEdgeThere: this.#edges.isThere,
       drainMs: () => this.#config.timeouts.drain,
@@ -236,7 +241,9 @@ export class SessionWorker {
   #receive({ key, command, edge }: SessionMessage, answer: Reply): void {
     // What it still works on is asked of the worker that works on it.
     const session = command.kind === 'probe' || command.kind === 'detach' ? this.#sessions.get(key)?.session : this.#held(key);
-    if (session === undefined) answer({ kind: 'moved' });
+    const problem = 'caller' in command ? this.#host.callerProblem(command.caller) : undefined;
+    if (problem !== undefined) answer({ kind: 'refused', fault: problem });
+    else if (session === undefined) answer({ kind: 'moved' });
     else session.receive(command, answer, edge);
   }
 
@@ -337,7 +344,7 @@ export class SessionWorker {
   #open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
     const declared = request.params?.['capabilities'];
     const bytes = declared === undefined ? 0 : JSON.stringify(declared).length;
-    const problem = this.#openProblem(caller, bytes);
+    const problem = this.#host.callerProblem(caller) ?? this.#openProblem(caller, bytes);
     if (problem !== undefined) {
       this.#options.metrics.refused(problem.reason);
       reply({ kind: 'refused', fault: problem });
@@ -355,7 +362,8 @@ export class SessionWorker {
       return;
     }
     const id = newSessionId();
-    const session = this.#hold(sessionKey(id), caller);
+    const { proof: _proof, ...kept } = caller;
+    const session = this.#hold(sessionKey(id), kept);
     let text: string;
     try {
       text = session.open(request, view);

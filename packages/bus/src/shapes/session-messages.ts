@@ -6,7 +6,7 @@ import {
 } from '@omnibus/protocol';
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
-export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text) });
+export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
 

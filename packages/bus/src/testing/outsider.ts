@@ -11,8 +11,9 @@ export class Outsider {
     this.#connection = connection;
   }
 
-  static async connect(url: string): Promise<Outsider> {
-    return new Outsider(await connect({ servers: url }));
+  /** @param inboxPrefix where answers to it come in; default: as NATS has it. */
+  static async connect(url: string, inboxPrefix?: string): Promise<Outsider> {
+    return new Outsider(await connect({ servers: url, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) }));
   }
 
   publish(subject: string, payload: Bytes, header?: readonly [name: string, value: string]): void {

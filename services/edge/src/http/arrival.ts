@@ -1,7 +1,7 @@
 /** One HTTP request on its way through, with everything that is done the same way for each: refusals, throws, its body, its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
-import type { Facts } from '@omnibus/identity';
+import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
+import type { Facts, Proofs } from '@omnibus/identity';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Boundary } from '../boundary.ts';
 import type { ByteBudget } from '../byte-budget.ts';
@@ -20,6 +20,8 @@ export interface Gate {
   readonly bodies: ByteBudget;
   readonly unread: Unread;
   readonly tenures: Tenures;
+  /** Undefined where nobody need be known, and in one process, where nobody else is on the bus. */
+  readonly proofs: Proofs | undefined;
   readonly metrics: Metrics;
   readonly limits: Limits;
 }
@@ -55,7 +57,7 @@ export class Arrival {
   /** It has been proven who sends it. */
   identify(facts: Facts): void {
     this.#facts = facts;
-    this.#caller = { principal: facts.principal, endpoint: this.#caller.endpoint };
+    this.#caller = knownCaller(facts, this.#caller.endpoint, this.#gate.proofs);
   }
 
   /** @param end is called when it is not proven any more who reads the answer. */
@@ -137,6 +139,11 @@ export class Arrival {
       if (!isRefused) this.run(() => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     });
   }
+}
+
+export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs | undefined): Caller {
+  const { principal } = facts;
+  return proofs === undefined ? { principal, endpoint } : { principal, endpoint, proof: proofs.of(facts) };
 }
 
 /**

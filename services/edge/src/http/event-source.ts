@@ -55,7 +55,7 @@ export class EventSourceEndpoint {
       void client.end();
     });
     bus.subscribe(subjects.edgeInbox(sessionKey(key)), (post, reply) => {
-      if (client === undefined || post.caller.principal !== caller.principal || post.caller.endpoint !== caller.endpoint) {
+      if (client === undefined || post.caller.principal !== caller.principal || post.caller.endpoint !== caller.endpoint || gate.proofs?.problemOf(post.caller, true) !== undefined) {
         reply({ kind: 'refused', fault: fault('session.unknown') });
         return;
       }

@@ -5,10 +5,10 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
 import type { Facts } from '@omnibus/identity';
-import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type Principal } from '@omnibus/protocol';
+import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
 import { DuplexClient } from '../duplex-client.ts';
 import type { Endpoints } from '../endpoints.ts';
-import type { Gate } from '../http/arrival.ts';
+import { knownCaller, type Gate } from '../http/arrival.ts';
 import type { Gatekeeper } from '../http/gatekeeper.ts';
 import { answerRaw } from '../http/raw-answer.ts';
 import type { Target } from '../http/steps/read-target.ts';
@@ -53,7 +53,7 @@ export class WebSocketIngress {
 
   /** @param socket has a listener for its errors: nobody else looks after it any more. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { gate: { boundary, metrics }, gatekeeper, endpoints, targetOf } = this.#options;
+    const { gate: { boundary, metrics, proofs }, gatekeeper, endpoints, targetOf } = this.#options;
     const refuse = (gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
       metrics.refused(gatewayFault.reason);
       answerRaw(socket, gatewayFault, headers);
@@ -62,15 +62,15 @@ export class WebSocketIngress {
       const target = targetOf(request);
       const match = 'fault' in target ? null : path.exec(target.path);
       const endpoint = (match?.[1] ?? '') as EndpointName;
-      const serve = (principal: Principal, facts?: Facts): void => this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, { principal, endpoint }, facts));
+      const serve = (caller: Caller, facts?: Facts): void => this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
       if ('fault' in target) refuse(target.fault);
       else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
-      else if (gatekeeper === undefined) serve(anonymous);
+      else if (gatekeeper === undefined) serve({ principal: anonymous, endpoint });
       else gatekeeper.ask({
         request, endpoint,
         path: target.path,
         run: (work) => boundary.run(refuse, work),
-        admit: (facts) => serve(facts.principal, facts),
+        admit: (facts) => serve(knownCaller(facts, endpoint, proofs), facts),
         refuse: (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]),
       });
     });

@@ -6,7 +6,7 @@ import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { busAddress, openBus } from '../open-bus.ts';
-import { findSealer } from '../sealing-key.ts';
+import { findSealingKeys } from '../sealing-key.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { exitConfig, findSettings, type Overrides } from './settings.ts';
 
@@ -96,7 +96,7 @@ async function busFindings(config: Config, baseFolder: string): Promise<Finding[
 function sealingFindings(config: Config, baseFolder: string): Finding[] {
   if (config.bus === 'memory') return [];
   try {
-    findSealer('session', { config, baseFolder, env: process.env });
+    findSealingKeys('session', { config, baseFolder, env: process.env });
     return [{ about: 'sealing key', state: 'good', text: 'it is there' }];
   } catch (error) {
     return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Only processes with the role session need it, all of them the same.' }];

@@ -1,13 +1,12 @@
 import { formatProblem, restartOptions, watchConfigFile, type Config } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
-import type { Sealer } from '@omnibus/session';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
 import { sharingWarning } from '../sharing.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
-import { findSealer } from '../sealing-key.ts';
+import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
 import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
 
@@ -32,9 +31,9 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail([problemOfBus]);
     return;
   }
-  let sealer: Sealer | undefined;
+  let sealingKeys: SealingKeys | undefined;
   try {
-    sealer = findSealer(options.role, { config, baseFolder, env: process.env });
+    sealingKeys = findSealingKeys(options.role, { config, baseFolder, env: process.env });
   } catch (error) {
     fail([(error as Error).message]);
     return;
@@ -56,7 +55,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealer });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

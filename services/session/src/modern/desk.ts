@@ -179,6 +179,11 @@ export class ModernDesk {
     }
     if (this.#gone.delete(waiter.command.key)) return; // Nobody waits for it, and nothing was done.
     const { request, caller } = waiter.command;
+    const unproven = this.#host.callerProblem(caller);
+    if (unproven !== undefined) {
+      refuse(waiter, unproven);
+      return;
+    }
     const view = this.#host.view(caller);
     // What continues a call that is open here is let in to the last.
     if (this.#isStopping && typeof request.params?.['requestState'] !== 'string') {

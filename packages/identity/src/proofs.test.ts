@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { anonymous, rootEndpoint, type Caller, type Principal } from '@omnibus/protocol';
+import { expect, it } from 'vitest';
+import { principalOf, type Facts } from './facts.ts';
+import { Proofs } from './proofs.ts';
+
+const secret = randomBytes(32);
+const older = randomBytes(32);
+
+function factsOf(subject: string): Facts {
+  const name = { issuer: 'https://login.example', subject };
+  return { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups: ['staff'], scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+}
+
+const callerOf = (principal: Principal, proof?: string): Caller => ({ principal, endpoint: rootEndpoint, ...(proof === undefined ? {} : { proof }) });
+const problemOf = (receiver: Proofs, caller: Caller, mustBeKnown = true): string | undefined => receiver.problemOf(caller, mustBeKnown)?.reason;
+
+it('what one process signs, every process with the same key believes, and facts are signed once', () => {
+  const [edge, session] = [new Proofs([secret]), new Proofs([randomBytes(32), secret])];
+  const ann = factsOf('ann');
+  expect(edge.of(ann)).toBe(edge.of(ann));
+  for (let count = 0; count < 2; count += 1) expect(problemOf(session, callerOf(ann.principal, edge.of(ann)))).toBeUndefined();
+  expect(problemOf(new Proofs([older]), callerOf(ann.principal, edge.of(ann)))).toBe('caller.unproven');
+});
+
+it('nobody can say that somebody else asks', () => {
+  const proofs = new Proofs([secret]);
+  const [ann, bob] = [factsOf('ann'), factsOf('bob')];
+  const proof = proofs.of(ann);
+  const [body = '', signature = ''] = proof.split('.');
+  const forged = Buffer.from(JSON.stringify({ ...bob, until: Date.now() + 1_000 })).toString('base64url');
+  expect(problemOf(proofs, callerOf(ann.principal, proof))).toBeUndefined();
+  for (const wrong of [`${forged}.${signature}`, `${body}.`, body, '', '.', `${proof}.`, `${forged}.${new Proofs([older]).of(bob).split('.')[1] as string}`, `${body}A.${signature}`]) {
+    expect(problemOf(proofs, callerOf(ann.principal, wrong)), wrong).toBe('caller.unproven');
+    expect(problemOf(proofs, callerOf(bob.principal, wrong)), wrong).toBe('caller.unproven');
+  }
+  expect(problemOf(proofs, callerOf(bob.principal, proof))).toBe('caller.unproven');
+  expect(problemOf(proofs, callerOf(bob.principal))).toBe('caller.unproven');
+  expect(problemOf(proofs, callerOf(anonymous, proof))).toBe('caller.unproven');
+});
+
+it('nobody is anonymous where callers must be known, and nobody else is where they need not be', () => {
+  const proofs = new Proofs([secret]);
+  expect(problemOf(proofs, callerOf(anonymous))).toBe('caller.unproven');
+  expect(problemOf(proofs, callerOf(anonymous), false)).toBeUndefined();
+  expect(problemOf(proofs, callerOf(factsOf('ann').principal), false)).toBe('caller.unproven');
+});

@@ -1,0 +1,81 @@
+/**
+ * What an edge says of a caller on the bus, signed, so that nobody else who is there can say it. A caller's facts are signed once, travel with
+ * each command, and are checked once by each process that hears them. A proof says who somebody is; whether his token lives is for the edge
+ * to judge, with each request.
+ */
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { anonymous, fault, isObject, type Caller, type GatewayFault } from '@omnibus/protocol';
+import type { Facts } from './facts.ts';
+
+/** Streams last a day, and what was sent for one may be sent again to another worker. */
+const lifeMs = 2 * 86_400_000;
+const renewMs = lifeMs / 2;
+/** Proofs that are remembered as good; each is about half a kilobyte. */
+const maxKnown = 10_000;
+/** A longer one is checked each time. */
+const maxKnownCharacters = 4_096;
+
+interface Signed {
+  readonly text: string;
+  readonly until: number;
+}
+
+export class Proofs {
+  readonly #signing: Buffer;
+  readonly #checking: readonly Buffer[];
+  /** Of facts that somebody still holds. */
+  readonly #signed = new WeakMap<Facts, Signed>();
+  /** What a proof says: for whom, and until when. The one that came first is first. */
+  readonly #known = new Map<string, { readonly principal: string; readonly until: number }>();
+
+  /** @param secrets the same in every process of one gateway; the first signs. */
+  constructor(secrets: readonly [Buffer, ...Buffer[]]) {
+    const derived = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'omnibus caller', 32)));
+    this.#signing = derived[0] as Buffer;
+    this.#checking = derived;
+  }
+
+  of(facts: Facts): string {
+    const now = Date.now();
+    const signed = this.#signed.get(facts);
+    if (signed !== undefined && signed.until - now > renewMs) return signed.text;
+    const until = now + lifeMs;
+    const body = Buffer.from(JSON.stringify({ ...facts, until })).toString('base64url');
+    const text = `${body}.${mac(this.#signing, body).toString('base64url')}`;
+    this.#signed.set(facts, { text, until });
+    return text;
+  }
+
+  /**
+   * Why a caller is not believed to be who a command says.
+   * @param mustBeKnown where `auth` asks for it, nobody is anonymous.
+   */
+  problemOf({ principal, proof }: Caller, mustBeKnown: boolean): GatewayFault | undefined {
+    const isProven = proof === undefined ? !mustBeKnown && principal === anonymous : this.#isProven(principal, proof);
+    return isProven ? undefined : fault('caller.unproven');
+  }
+
+  #isProven(principal: string, proof: string): boolean {
+    const known = this.#known.get(proof) ?? this.#open(proof);
+    return known !== undefined && known.principal === principal && Date.now() < known.until;
+  }
+
+  #open(proof: string): { readonly principal: string; readonly until: number } | undefined {
+    const [body = '', said = '', ...more] = proof.split('.');
+    const given = Buffer.from(said, 'base64url');
+    if (more.length > 0 || !this.#checking.some((key) => isEqual(mac(key, body), given))) return undefined;
+    const facts: unknown = JSON.parse(Buffer.from(body, 'base64url').toString());
+    if (!isObject(facts)) return undefined;
+    const opened = { principal: String(facts['principal']), until: Number(facts['until']) };
+    if (proof.length > maxKnownCharacters) return opened;
+    if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
+    this.#known.set(proof, opened);
+    return opened;
+  }
+}
+
+function mac(key: Buffer, body: string): Buffer {
+  return createHmac('sha256', key).update(body).digest();
+}
+
+const isEqual = (one: Buffer, other: Buffer): boolean => one.length === other.length && timingSafeEqual(one, other);
