@@ -23,7 +23,7 @@ export interface Rendered {
 }
 
 /** What the committed manifests were rendered with: a key is no part of them. */
-export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key'] as const;
+export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key', 'apiKeys.existingSecret=omnibus-api-keys'] as const;
 
 /** @param settings as after `--set`. */
 export function render(helm: string, ...settings: readonly string[]): Rendered {

@@ -35,6 +35,8 @@ if (canBuild) describe('the image', () => {
     const name = `omnibus-test-${process.pid}`;
     const running = startProcess('docker', ['run', '--rm', '--name', name, '--read-only', '--cap-drop', 'ALL', '-v', `${file}:/etc/omnibus/omnibus.yaml:ro`, image]);
     await running.line(/"msg":"ready"/);
+    // The image knows its callers from the start: the first key is shown once.
+    expect(running.output()).toMatch(/^omk_\S+$/m);
     expect(docker('exec', name, 'node', '-e', 'fetch("http://127.0.0.1:7301/readyz").then(async (answer) => console.log(await answer.text(), process.getuid()))').output).toContain('ready\n 1000');
     expect(docker('exec', name, 'node', '-e', 'require("fs").writeFileSync("/app/x", "")').output).toContain('EROFS');
     const packages = docker('exec', name, 'node', '-p', 'require("fs").readdirSync("/app/node_modules").join(" ")').output;
@@ -74,9 +76,10 @@ it('every file that compose mounts is there, and the configuration is one that O
   expect('problems' in loadConfig({ file, text: await readFile(file, 'utf8'), env: {}, readFile: () => '' })).toBe(false);
 });
 
-it('compose makes a sealing key once, which only session workers see', async () => {
+it('compose makes a sealing key once, which only edges and session workers see', async () => {
   const { services } = parse(await readFile(join(root, 'deploy/docker/compose.yaml'), 'utf8'), { merge: true }) as Compose;
-  expect(Object.keys(services).filter((name) => services[name]?.volumes?.some((volume) => volume.startsWith('keys:')) === true)).toEqual(['sealing-key', 'session']);
+  expect(Object.keys(services).filter((name) => services[name]?.volumes?.some((volume) => volume.startsWith('keys:')) === true)).toEqual(['edge', 'sealing-key', 'session']);
+  expect(services['edge']?.volumes).toContain('identity:/var/lib/omnibus');
   const keys = await mkdtemp(join(tmpdir(), 'omnibus-keys-'));
   const file = services['session']?.environment?.['OMNIBUS_SEALING_KEY_FILE']?.replace('/keys', keys) as string;
   const [script] = services['sealing-key']?.command as [string];

@@ -1,4 +1,5 @@
 /** Every manifest is one that Kubernetes takes, and the plain manifests are what the chart says. */
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -91,12 +92,15 @@ it('the plain manifests are ones that Kubernetes takes, and their configuration 
   expect('problems' in loadConfig({ file: 'omnibus.yaml', text: configuration, env: {}, readFile: () => '' })).toBe(false);
 });
 
-it('only session workers are given the sealing key, and no manifest holds one', async () => {
+it('only edges and session workers are given the sealing key, only edges the digests of API keys, and no manifest holds any', async () => {
   const manifests = read(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
   expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
   const given = manifests.filter(({ kind, spec }) => kind === 'Deployment' && JSON.stringify(spec).includes('OMNIBUS_SEALING_KEY'));
-  expect(given.map(({ metadata }) => metadata.name)).toEqual(['omnibus-session']);
-  expect(JSON.stringify(given[0]?.spec)).toContain('{"name":"OMNIBUS_SEALING_KEY","valueFrom":{"secretKeyRef":{"name":"omnibus-sealing-key","key":"key"}}}');
+  expect(given.map(({ metadata }) => metadata.name)).toEqual(['omnibus-edge', 'omnibus-session']);
+  const mounting = manifests.filter(({ spec }) => JSON.stringify(spec ?? {}).includes('"secretName":"omnibus-api-keys","items":[{"key":"keys.yaml","path":"keys.yaml"}]'));
+  expect(mounting.map(({ metadata }) => metadata.name)).toEqual(['omnibus-edge']);
+  for (const { spec } of given) expect(JSON.stringify(spec)).toContain('{"name":"OMNIBUS_KEYS_FILE","value":"/etc/omnibus-keys/keys.yaml"}');
+  for (const { spec } of given) expect(JSON.stringify(spec)).toContain('{"name":"OMNIBUS_SEALING_KEY","valueFrom":{"secretKeyRef":{"name":"omnibus-sealing-key","key":"key"}}}');
 });
 
 it('the resource definition is one that Kubernetes takes, and asks for what the gateway reads', async () => {
@@ -127,7 +131,7 @@ if (helm !== undefined) describe('the chart', () => {
     return read(output);
   };
 
-  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus --set sealingKey.existingSecret=omnibus-sealing-key > deploy/kubernetes/omnibus.yaml)', async () => {
+  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus --set sealingKey.existingSecret=omnibus-sealing-key --set apiKeys.existingSecret=omnibus-api-keys > deploy/kubernetes/omnibus.yaml)', async () => {
     expect(render(helm as string, ...plainSettings).output).toBe(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
   });
 
@@ -148,9 +152,18 @@ if (helm !== undefined) describe('the chart', () => {
   });
 
   it('makes a sealing key of 32 random bytes, another one for each installation', () => {
-    const keys = [chart(), chart()].map((manifests) => manifests.find(({ kind }) => kind === 'Secret')?.data?.['key'] as string);
+    const keys = [chart(), chart()].map((manifests) => manifests.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === 'omnibus-sealing-key')?.data?.['key'] as string);
     for (const key of keys) expect(Buffer.from(Buffer.from(key, 'base64').toString(), 'base64').length).toBe(32);
     expect(keys[0]).not.toBe(keys[1]);
+  });
+
+  it('makes a first API key, which its edges know by its digest, and none where the configuration says how callers are known', () => {
+    const { data } = chart().find(({ metadata }) => metadata.name === 'omnibus-api-keys') as Manifest;
+    const [key, file] = ['key', 'keys.yaml'].map((name) => Buffer.from(data?.[name] as string, 'base64').toString()) as [string, string];
+    const [, id] = key.split('_');
+    expect(key).toMatch(/^omk_[A-Za-z0-9]{12}_[A-Za-z0-9]{43}$/);
+    expect(parse(file)).toMatchObject({ keys: [{ id, hash: hash('sha256', key), subject: 'first' }] });
+    expect(chart('config.auth=none').filter(({ kind, spec }) => kind === 'Secret' || JSON.stringify(spec ?? {}).includes('KEYS_FILE')).map(({ metadata }) => metadata.name)).toEqual(['omnibus-sealing-key']);
   });
 
   it.each([

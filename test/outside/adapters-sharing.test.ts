@@ -11,7 +11,7 @@ const warning = /pipe, everybody are one program each for everybody who connects
 
 it('programs that people from elsewhere share are named by check, and where only this machine is listened on nothing is', async () => {
   for (const [listen, isWarned] of [['0.0.0.0:7300', true], ['[::]:7300', true], ['192.168.1.5:7300', true], ['127.0.0.1.example:1', true], ['127.0.0.1:7300', false], ['localhost:7300', false], ['[::1]:7300', false]] as const) {
-    await using checked = startProcess('node', [main, 'check', await writeConfig({ listen, mcpServers })]);
+    await using checked = startProcess('node', [main, 'check', await writeConfig({ listen, auth: 'none', mcpServers })]);
     await checked.line(/is good/);
     if (isWarned) await checked.line(warning);
     else await expect(checked.line(warning)).rejects.toThrow();
@@ -19,7 +19,7 @@ it('programs that people from elsewhere share are named by check, and where only
 });
 
 it('programs that people from elsewhere share are named when the gateway starts, in its log and in what a person sees', async () => {
-  await using gateway = startProcess('node', [main, 'serve', '--config', await writeConfig({ mcpServers: { pipe: program, everybody: { ...program, isolation: 'shared' } } }), '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0']);
+  await using gateway = startProcess('node', [main, 'serve', '--config', await writeConfig({ auth: 'none', mcpServers: { pipe: program, everybody: { ...program, isolation: 'shared' } } }), '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0']);
   await gateway.line(/"msg":"pipe, everybody are one program each/);
   await gateway.line(/^ {2}warning {3}pipe, everybody are one program each/);
 });

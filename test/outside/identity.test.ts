@@ -140,3 +140,37 @@ it('over NATS, edges that know their callers need the sealing key', async () => 
   expect(status).toBe(78);
   expect(running.output()).toContain('edges that know their callers (`auth`) sign who they are');
 });
+
+const serving = ['serve', '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0', '--config'];
+const main = join(root, 'services/gateway/bin/omnibus.js');
+
+it('where others can reach it, a gateway that knows nobody is not started, unless that was said', async () => {
+  const said = /nothing says how they are known.*"auth: none" lets everybody in, on purpose/;
+  for (const args of [[...serving, await writeConfig({ mcpServers: {} })], ['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })]]) {
+    const running = startProcess('node', [main, ...args]);
+    expect(await new Promise((resolve) => {
+      running.child.once('close', resolve);
+    })).toBe(78);
+    expect(running.output()).toMatch(said);
+  }
+  await using open = startProcess('node', [main, ...serving, await writeConfig({ auth: 'none', mcpServers: {} })]);
+  await open.line(/"msg":"whoever reaches 0\.0\.0\.0:0 may use every server/);
+  await open.line(/^ {2}warning {3}whoever reaches/);
+  await using checked = startProcess('node', [main, 'check', await writeConfig({ listen: '0.0.0.0:7300', auth: 'none', mcpServers: {} })]);
+  await checked.line(/warning: whoever reaches 0\.0\.0\.0:7300/);
+});
+
+it('where the environment asks for keys, a first one is made once and shown once', async () => {
+  const environment = { OMNIBUS_KEYS_FILE: join(folder, 'made', 'keys.yaml') };
+  const config = await writeConfig({ mcpServers: {} });
+  const start = async (): Promise<string> => {
+    await using running = startProcess('node', [main, ...serving, config], environment);
+    const [, port] = await running.line(/"endpoint":"http:\/\/0\.0\.0\.0:(\d+)\/mcp"/);
+    const key = /^omk_\S+$/m.exec(running.output())?.[0];
+    const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    expect((await new RawClient(`http://127.0.0.1:${port as string}/mcp`, headers).initialize('2025-11-25')).status).toBe(key === undefined ? 401 : 200);
+    return key ?? 'none';
+  };
+  expect(await start()).toMatch(/^omk_/);
+  expect(await start()).toBe('none');
+});

@@ -3,7 +3,7 @@ import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 
-export function banner(endpoint: string, adminAddress: string | undefined, records: readonly CatalogRecord[], warning: string | undefined): string {
+export function banner(endpoint: string, adminAddress: string | undefined, records: readonly CatalogRecord[], warnings: readonly string[]): string {
   const width = Math.max(0, ...records.map(({ server }) => server.length));
   const rows = records.map((record) => `    ${record.status === 'up' ? '✓' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`);
   const vscode = JSON.stringify({ name: clientName, type: 'http', url: endpoint });
@@ -14,7 +14,7 @@ export function banner(endpoint: string, adminAddress: string | undefined, recor
     '',
     `  servers   ${records.filter(({ status }) => status === 'up').length} of ${records.length} up`,
     ...rows,
-    ...(warning === undefined ? [] : ['', `  warning   ${warning}`]),
+    ...warnings.flatMap((warning) => ['', `  warning   ${warning}`]),
     '',
     '  connect',
     `    Claude Code   claude mcp add --transport http ${clientName} ${endpoint}`,

@@ -3,8 +3,7 @@
  * person's machine, and not where other people connect, since what one of them leaves in the program another may find.
  */
 import { enabledServers, type Config } from '@omnibus/config';
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+import { listensHere } from './exposure.ts';
 
 /** Servers whose one program people share who connect from elsewhere; none while only this machine is listened on. */
 function sharedPrograms(config: Config): readonly string[] {
@@ -21,7 +20,8 @@ export function sharingWarning(config: Config): string | undefined {
 }
 
 /** Behind proxies that are trusted, others connect although only this machine is listened on. */
-function isOnlyThisMachine({ listen, security }: Config): boolean {
+function isOnlyThisMachine(config: Config): boolean {
+  const { security } = config;
   const proxies: unknown = 'trustedProxies' in security ? security.trustedProxies : undefined;
-  return loopback.test(listen.slice(0, listen.lastIndexOf(':'))) && !(Array.isArray(proxies) && proxies.length > 0);
+  return listensHere(config) && !(Array.isArray(proxies) && proxies.length > 0);
 }

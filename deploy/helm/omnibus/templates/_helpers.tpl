@@ -23,6 +23,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}nats://{{ .Release.Name }}-nats:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
 {{- end }}
 
+{{/* Not empty where the configuration leaves it to the chart how callers are known. */}}
+{{- define "omnibus.usesKeys" -}}
+{{- if not (hasKey .Values.config "auth") }}yes{{ end }}
+{{- end }}
+
+{{- define "omnibus.apiKeysSecret" -}}
+{{- .Values.apiKeys.existingSecret | default (printf "%s-api-keys" (include "omnibus.name" .)) }}
+{{- end }}
+
 {{- define "omnibus.sealingSecret" -}}
 {{- .Values.sealingKey.existingSecret | default (printf "%s-sealing-key" (include "omnibus.name" .)) }}
 {{- end }}

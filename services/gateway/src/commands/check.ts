@@ -1,5 +1,6 @@
 import { enabledServers } from '@omnibus/config';
 import { busProblem } from '../open-bus.ts';
+import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { sharingWarning } from '../sharing.ts';
 import { exitConfig, readSettings } from './settings.ts';
 
@@ -11,7 +12,7 @@ export function check(file: string): void {
     process.exitCode = exitConfig;
     return;
   }
-  const problem = busProblem(settings.config, settings.baseFolder);
+  const problem = busProblem(settings.config, settings.baseFolder) ?? exposureProblem(settings.config);
   if (problem !== undefined) {
     process.stderr.write(`${file}: ${problem}\n`);
     process.exitCode = exitConfig;
@@ -20,6 +21,5 @@ export function check(file: string): void {
   const servers = [...enabledServers(settings.config).keys()];
   const profiles = Object.keys(settings.config.profiles);
   process.stdout.write(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
-  const warning = sharingWarning(settings.config);
-  if (warning !== undefined) process.stdout.write(`warning: ${warning}\n`);
+  for (const warning of [exposureWarning(settings.config), sharingWarning(settings.config)]) if (warning !== undefined) process.stdout.write(`warning: ${warning}\n`);
 }

@@ -5,6 +5,7 @@ import { enabledServers, type Config } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
+import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { busAddress, openBus } from '../open-bus.ts';
 import { findSealingKeys } from '../sealing-key.ts';
 import { hideEnvironment } from '../hide-environment.ts';
@@ -43,6 +44,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
   found(nodeFinding());
   for (const finding of await addressFindings(config)) found(finding);
+  for (const finding of exposureFindings(config)) found(finding);
   for (const finding of await busFindings(config, baseFolder)) found(finding);
   for (const finding of sealingFindings(config, baseFolder)) found(finding);
   for (const finding of await serverFindings(config, baseFolder)) found(finding);
@@ -53,6 +55,13 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 function nodeFinding(): Finding {
   const major = Number(process.versions.node.split('.')[0]);
   return major >= oldestNode ? { about: 'Node', state: 'good', text: process.versions.node } : { about: 'Node', state: 'bad', text: process.versions.node, advice: `Node ${oldestNode} or later is needed.` };
+}
+
+/** Whether others can reach it without being known. */
+function exposureFindings(config: Config): Finding[] {
+  const [problem, warning] = [exposureProblem(config), exposureWarning(config)];
+  if (problem !== undefined) return [{ about: 'auth', state: 'bad', text: problem, advice: 'Where callers need not be known, say so: auth: none.' }];
+  return warning === undefined ? [] : [{ about: 'auth', state: 'warning', text: warning, advice: 'Say how callers are known: docs/identity.md.' }];
 }
 
 /** Whether the ports can be listened on. */

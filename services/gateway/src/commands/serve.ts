@@ -2,13 +2,15 @@ import { formatProblem, restartOptions, watchConfigFile, type Config } from '@om
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { banner } from '../banner.ts';
+import { exposureProblem, exposureWarning } from '../exposure.ts';
+import { makeFirstKey } from '../first-key.ts';
 import { sharingWarning } from '../sharing.ts';
 import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
-import { applyOverrides, fail, findSettings, type Overrides } from './settings.ts';
+import { applyOverrides, fail, findSettings, keysFileOf, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
   readonly config?: string;
@@ -31,8 +33,15 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail([problemOfBus]);
     return;
   }
+  const isReached = options.role === 'all' || options.role === 'edge';
+  const exposure = isReached ? exposureProblem(config) : undefined;
+  if (exposure !== undefined) {
+    fail([exposure]);
+    return;
+  }
   let sealingKeys: SealingKeys | undefined;
   try {
+    if (isReached) showFirstKey(config);
     sealingKeys = findSealingKeys(options.role, { config, baseFolder, env: process.env });
   } catch (error) {
     fail([(error as Error).message]);
@@ -67,9 +76,17 @@ export async function serve(options: ServeOptions): Promise<void> {
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   await gateway.settled();
   log.info({ part: options.role }, 'ready');
-  const warning = sharingWarning(config);
-  if (warning !== undefined) log.warn(warning);
-  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records(), warning)}\n`);
+  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config)].filter((warning) => warning !== undefined);
+  for (const warning of warnings) log.warn(warning);
+  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records(), warnings)}\n`);
+}
+
+/** Where keys were asked for by the environment (the image does) and nobody has made one yet, there is one from now on. */
+function showFirstKey({ auth }: Config): void {
+  const file = keysFileOf(process.env);
+  if (file === undefined || auth === undefined || auth === 'none' || auth.keys?.file !== file) return;
+  const key = makeFirstKey(file);
+  if (key !== undefined) process.stdout.write(`omnibus: a first API key was made, and is shown this once; clients send it as "Authorization: Bearer ...":\n${key}\n`);
 }
 
 /** Keeps the gateway in step with its file, and with what is discovered besides. */

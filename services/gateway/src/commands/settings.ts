@@ -53,13 +53,21 @@ export function fail(problems: readonly string[]): void {
   process.exitCode = exitConfig;
 }
 
+/** The file of API keys that the environment names, for a configuration that says nothing of how callers are known. */
+export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: NodeJS.ProcessEnv): string | undefined {
+  return file === undefined || file === '' ? undefined : resolve(file);
+}
+
 /** Options and environment variables are checked by the rules of the file. */
 export function applyOverrides(config: Config, overrides: Overrides): { readonly config: Config } | { readonly problems: readonly string[] } {
   const { env } = process;
-  const given = { listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'] };
+  const keysFile = keysFileOf(env);
+  const given = {
+    ...(keysFile === undefined || config.auth !== undefined ? {} : { auth: { keys: { file: keysFile } } }),
+    listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'] };
   const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const checked = loadConfig({ file: 'options', text: JSON.stringify(present), env: {}, readFile: () => '' });
   if ('problems' in checked) return { problems: checked.problems.map(({ path, message }) => `--${path}: ${message}`) };
-  const { listen, admin, bus } = checked.config;
-  return { config: { ...config, ...('listen' in present ? { listen } : {}), ...('admin' in present ? { admin } : {}), ...('bus' in present ? { bus } : {}) } };
+  const { listen, admin, bus, auth } = checked.config;
+  return { config: { ...config, ...('listen' in present ? { listen } : {}), ...('admin' in present ? { admin } : {}), ...('bus' in present ? { bus } : {}), ...('auth' in present ? { auth } : {}) } };
 }

@@ -1,0 +1,20 @@
+/** Who can reach the gateway, and whether it knows them. */
+import type { Config } from '@omnibus/config';
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether only programs of this machine can connect. */
+export function listensHere({ listen }: Config): boolean {
+  return loopback.test(listen.slice(0, listen.lastIndexOf(':')));
+}
+
+/** Why a gateway is not started as it is configured: that everybody may come in has to be said. */
+export function exposureProblem(config: Config): string | undefined {
+  if (listensHere(config) || config.auth !== undefined) return undefined;
+  return `others can reach ${config.listen}, and nothing says how they are known: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or another way (docs/identity.md); "auth: none" lets everybody in, on purpose`;
+}
+
+/** What is said again and again where everybody may come in. */
+export function exposureWarning(config: Config): string | undefined {
+  return config.auth === 'none' && !listensHere(config) ? `whoever reaches ${config.listen} may use every server: "auth: none"` : undefined;
+}
