@@ -8,7 +8,8 @@ const required: Record<ListKind, readonly (readonly [field: string, kind: 'strin
   resourceTemplates: [['uriTemplate', 'string'], ['name', 'string']],
 };
 
-const identity: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
+/** The member by which entries of a list are told apart. */
+export const identity: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
 
 /** Globs of profiles are tried on names, and people and models read them. */
 const maxNameLength = 1_024;

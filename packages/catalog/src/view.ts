@@ -10,9 +10,10 @@
  */
 import {
   changeKinds, featuresOf, isModernRevision, isObject, listKinds, servesTasks,
-  type CatalogRecord, type ChangeKind, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
+  type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
 } from '@omnibus/protocol';
 import { entryText, hasIdentities } from './entry.ts';
+import { offerFor, offeredTo } from './offers.ts';
 import { needsWrapping, wrapSchema } from './output-schema.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
 import { ListPages, withMembers } from './list-pages.ts';
@@ -73,6 +74,8 @@ export class View {
   /** Made when the first client of 2026-07-28 asks. */
   #modernTools: ListPages | undefined;
   readonly #problems: ViewProblem[] = [];
+  /** Some clients are offered something else than others, by what they declared. */
+  readonly dependsOnCaller: boolean;
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
 
@@ -80,6 +83,7 @@ export class View {
     this.definition = definition;
     this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
     this.isPrefixed = isPrefixed(definition);
+    this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
     const isShown = toolFilter(definition.tools);
     const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
       record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up', isModern: isModernRevision(record.revision) })));
@@ -108,6 +112,16 @@ export class View {
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
 
+  /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */
+  differing(declared: Declared): { readonly name: string; readonly make: () => View } | undefined {
+    const offers = this.records.flatMap((record) => {
+      const offer = offerFor(record, declared);
+      return offer === undefined || Object.keys(offer.lists).length === 0 ? [] : [`${record.server} ${offer.key}`];
+    });
+    if (offers.length === 0) return undefined;
+    return { name: offers.join('\n'), make: () => new View(this.definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))) };
+  }
+
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined): string | undefined {
     const page = this.#pages[kind].page(cursor);
@@ -121,7 +135,7 @@ export class View {
 
   /** @param now milliseconds since 1970. */
   freshness(kind: ListKind, now: number): Freshness {
-    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), true, now);
+    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined)), now);
   }
 
   /** What could not be shown, for whoever runs the gateway. The first hundred. */

@@ -30,6 +30,22 @@ export interface ListNotes {
   readonly isPublic?: boolean;
 }
 
+/** How a list for some clients differs from what everybody is offered. */
+export interface OfferedList {
+  /** Entries that are not in the other, or read differently there. */
+  readonly entries: readonly JsonObject[];
+  /** Names or URIs of entries that are missing. */
+  readonly without: readonly string[];
+}
+
+/** What a server offers to clients that declared certain capabilities. */
+export interface CallerOffer {
+  /** `offerKey`. */
+  readonly key: string;
+  /** Lists that differ; none, where such clients are offered what everybody is. */
+  readonly lists: Readonly<Partial<Record<ListKind, OfferedList>>>;
+}
+
 export interface CatalogRecord {
   readonly server: ServerName;
   /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */
@@ -40,6 +56,8 @@ export interface CatalogRecord {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
   readonly lists: CatalogLists;
+  /** For clients that declared capabilities, as far as such clients came. */
+  readonly offers?: readonly CallerOffer[];
   readonly notes?: Readonly<Partial<Record<ListKind, ListNotes>>>;
   /** Lists that could not be read, or not to their end. */
   readonly unread?: readonly ListKind[];

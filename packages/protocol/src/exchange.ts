@@ -84,8 +84,11 @@ export type ControlCommand =
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
   | { readonly kind: 'session-ended'; readonly session: SessionKey }
-  /** Somebody uses the server. */
-  | { readonly kind: 'wanted' };
+  /** Somebody uses the server. With `caller`, what a client that declared these capabilities is offered is not known. */
+  | { readonly kind: 'wanted'; readonly caller?: OfferCaller };
+
+/** A client of which it is to be found out what it is offered. */
+export type OfferCaller = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'capabilities'>;
 
 /** On whose behalf a server asks: a call, or the session whose own connection it is. */
 export type Asker = ExchangeId | SessionKey;

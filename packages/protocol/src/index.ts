@@ -19,14 +19,16 @@ export { version } from './version.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace } from './exchange.ts';
+export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller } from './exchange.ts';
 export type { AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
+export { declaredBy, offerKey } from './declared.ts';
+export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
-export type { CatalogLists, ListNotes, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export type { CallerOffer, CatalogLists, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';

@@ -2,7 +2,7 @@
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
+  declaredBy, offerKey, type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -71,7 +71,7 @@ export class Adapter {
     this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
-    this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection });
+    this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#instances });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
     this.#levels = new LogLevels({
       connections: () => [this.#connection, ...this.#instances.all()],
@@ -144,7 +144,7 @@ export class Adapter {
               this.#levels.send(connection);
               this.#watching.again(connection);
               this.#watching.missed(connection);
-              this.#catalog.announcedMore(connection);
+              this.#catalog.offers.opened(connection);
               changed(true);
             },
             lost: (problem) => {
@@ -155,11 +155,12 @@ export class Adapter {
             askedUnnamed: () => this.#instances.asksUnnamed(),
             strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
             missed: () => {
-              this.#catalog.announcedMore(connection);
+              this.#catalog.announcedTo(connection);
               this.#watching.missed(connection);
             },
           },
         });
+        this.#catalog.offers.join(connection, offerKey(declaredBy(capabilities, isOlder), isOlder));
         return connection;
       },
     });
@@ -259,6 +260,7 @@ export class Adapter {
         return;
       case 'wanted':
         this.#catalog.wanted();
+        if (command.caller !== undefined) this.#catalog.offers.want(command.caller);
     }
   }
 

@@ -6,20 +6,22 @@
 import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import {
   catalogKey, changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogLists, type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
+  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
 } from '@omnibus/protocol';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { BaseLists } from './base-lists.ts';
-import { readList } from './catalog-reader.ts';
+import { CallerOffers } from './caller-offers.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
+import type { Instances } from './instances.ts';
 import { RereadTimes } from './reread-times.ts';
 
 export interface CatalogKeeperOptions {
   readonly server: ServerName;
   readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;
+  readonly connections: () => Instances;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;
@@ -45,8 +47,6 @@ export class CatalogKeeper {
   #record: CatalogRecord;
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
-  /** Connections of callers to read again, the latest of those that declared the same. */
-  readonly #staleMore = new Map<string, UpstreamConnection>();
   /** The reading that runs: one at a time. */
   #reading: Promise<void> | undefined;
   #readAt = -Infinity;
@@ -63,9 +63,8 @@ export class CatalogKeeper {
   #rewriting: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
   readonly #common: BaseLists;
-  /** What it offers besides to clients that can do more: some servers have tools only for clients they may ask something. */
-  #more: CatalogLists = noLists;
-
+  /** What it offers to clients that declared something. */
+  readonly offers: CallerOffers;
   /** What stands in the store, as far as is known. */
   #written: CatalogRecord | undefined;
   /** Who waits for the next reading to end. */
@@ -74,6 +73,12 @@ export class CatalogKeeper {
   constructor(options: CatalogKeeperOptions) {
     this.#options = options;
     this.#common = new BaseLists(options);
+    this.offers = new CallerOffers({
+      ...options, base: options.connection,
+      common: () => this.#common.lists,
+      capabilities: () => this.#record.capabilities,
+      changed: () => void (this.#record.status === 'up' ? this.#publishBase() : undefined),
+    });
     this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
     this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
   }
@@ -87,6 +92,7 @@ export class CatalogKeeper {
     if (before !== undefined) {
       this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
       this.#common.begin(before.lists);
+      this.offers.begin(before.offers ?? []);
       this.#tools = new Map(before.lists.tools.map((tool) => [tool.name, tool]));
     }
     this.#catalog = await bus.keyValue(catalogBucket);
@@ -107,10 +113,9 @@ export class CatalogKeeper {
     void this.#readStale();
   }
 
-  /** The same over a connection with capabilities of its own, or one that has just been opened: what the base is not offered is added. */
-  announcedMore(connection: UpstreamConnection): void {
-    this.#staleMore.set(connection.declared, connection);
-    void this.#readStale();
+  /** The same over a connection of some callers' own, or it may have been missed there. */
+  announcedTo(connection: UpstreamConnection): void {
+    if (!this.offers.heard(connection)) this.missed();
   }
 
   /** Changes may have been missed. */
@@ -135,7 +140,7 @@ export class CatalogKeeper {
   }
 
   tool(name: string): ToolEntry | undefined {
-    return this.#tools.get(name);
+    return this.#tools.get(name) ?? this.offers.tool(name);
   }
 
   async lost(problem: string): Promise<void> {
@@ -146,6 +151,7 @@ export class CatalogKeeper {
   /** Writes nothing more: another adapter does from now on. */
   retire(): void {
     this.#isRetired = true;
+    this.offers.stop();
     this.#rewriting?.cancel();
     this.#times.stop();
     this.#retrying?.cancel();
@@ -191,8 +197,7 @@ export class CatalogKeeper {
   async #readRounds(): Promise<void> {
     const { connection, wheel } = this.#options;
     while (!this.#isRetired) {
-      const isStale = this.#stale.size > 0 && connection().isReady;
-      if (!isStale && this.#staleMore.size === 0) return;
+      if (this.#stale.size === 0 || !connection().isReady) return;
       const pauseMs = this.#readAt + readPauseMs - performance.now();
       if (pauseMs > 0) {
         await new Promise<void>((resolve) => {
@@ -200,8 +205,7 @@ export class CatalogKeeper {
         });
       }
       // A reading that takes long is followed by a pause too.
-      if (isStale) await this.#readBase();
-      else await this.#readMore();
+      await this.#readBase();
       this.#readAt = performance.now();
     }
   }
@@ -222,6 +226,7 @@ export class CatalogKeeper {
     if (base.isReady) {
       this.#retryFailed();
       await this.#publishBase(); // A3
+      this.offers.baseRead();
       if (this.#stale.size === 0) this.#times.wasRead(this.#common.ttlMs);
     }
     for (const resolve of awaited) resolve();
@@ -239,11 +244,12 @@ export class CatalogKeeper {
 
   /** Writes what the base connection offers, unless that is known already. */
   async #publishBase(): Promise<void> {
-    const { problem: _problem, notes: _notes, unread: _unread, ...record } = this.#record;
+    const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, ...record } = this.#record;
+    const offers = this.offers.all;
     const { problem, notes, unread } = this.#common;
     const read: CatalogRecord = {
-      ...record, status: 'up', lists: this.#merged(),
-      ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }),
+      ...record, status: 'up', lists: this.#common.lists,
+      ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
     };
     await this.#publish(read);
   }
@@ -261,45 +267,6 @@ export class CatalogKeeper {
       void this.#readStale();
     });
     this.#failures += 1;
-  }
-
-  /** Reads what a connection with capabilities of its own is offered. */
-  async #readMore(): Promise<void> {
-    const [declared, connection] = this.#staleMore.entries().next().value as [string, UpstreamConnection];
-    this.#staleMore.delete(declared);
-    if (!connection.isReady) return;
-    const lists = await this.#readLists(listKinds, connection);
-    const before = JSON.stringify(this.#more);
-    this.#more = { ...this.#more, ...lists };
-    if (this.#record.status === 'up' && JSON.stringify(this.#more) !== before) await this.#publish({ ...this.#record, lists: this.#merged() });
-  }
-
-  #merged(): CatalogLists {
-    const [common, more] = [this.#common.lists, this.#more];
-    if (more === noLists) return common;
-    return {
-      tools: merge(common.tools, more.tools, ({ name }) => name),
-      prompts: merge(common.prompts, more.prompts, ({ name }) => name),
-      resources: merge(common.resources, more.resources, ({ uri }) => uri),
-      resourceTemplates: merge(common.resourceTemplates, more.resourceTemplates, ({ uriTemplate }) => uriTemplate),
-    };
-  }
-
-  async #readLists(kinds: readonly ListKind[], connection: UpstreamConnection): Promise<Partial<CatalogLists>> {
-    const { log, limits } = this.#options;
-    const { capabilities } = this.#record;
-    const readings = await Promise.all(kinds.map(async (kind) => {
-      const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
-      if (capability === undefined) return [kind, []] as const;
-      const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
-      if ('failed' in reading) {
-        if (connection.isReady) log.warn({ problem: reading.failed }, 'a list of the server could not be read');
-        return undefined;
-      }
-      if (reading.problems.length > 0) log.warn({ problems: reading.problems, leftOut: reading.leftOut }, 'entries of a list were left out');
-      return [kind, reading.entries] as const;
-    }));
-    return Object.fromEntries(readings.filter((reading) => reading !== undefined));
   }
 
   /** Resolves when it is written, or cannot be. */
@@ -336,11 +303,4 @@ function isSame(record: CatalogRecord, known: CatalogRecord, written: CatalogRec
   if (known !== written || record.lists !== known.lists || record.announcements !== known.announcements || record.status !== known.status) return false;
   const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string => JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return rest(record) === rest(known);
-}
-
-/** The common entries, then those only the other list has. */
-function merge<Entry>(common: readonly Entry[], more: readonly Entry[], identityOf: (entry: Entry) => string): readonly Entry[] {
-  const known = new Set(common.map(identityOf));
-  const added = more.filter((entry) => !known.has(identityOf(entry)));
-  return added.length === 0 ? common : [...common, ...added];
 }

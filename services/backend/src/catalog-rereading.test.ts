@@ -1,7 +1,7 @@
 /** Changes of a server's lists that it never announced, or announced while nobody heard it. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { latestModernRevision } from '@omnibus/protocol';
+import { latestModernRevision, legacyRevisions } from '@omnibus/protocol';
 import { AdapterUnderTest, toolNamed } from './adapter-under-test.ts';
 
 const announcing = { tools: { listChanged: true } };
@@ -40,6 +40,28 @@ it('what a server announced before its stream could be opened is found when it c
   tools = [...tools, toolNamed('late')];
   isOpen = true;
   await expect.poll(() => it.tools, { timeout: 8_000 }).toEqual(['act', 'late']);
+});
+
+it('over HTTP+SSE, what was announced while the one stream was gone is found over the next', async () => {
+  const streams: ServerResponse[] = [];
+  let tools = [toolNamed('act')];
+  await using it = await AdapterUnderTest.start({
+    get: (response) => {
+      streams.push(stream(response));
+      response.write('event: endpoint\ndata: /messages\n\n');
+    },
+    says: ({ id, method }, response) => {
+      const result = method === 'initialize' ? { protocolVersion: legacyRevisions.at(-1), capabilities: announcing, serverInfo: { name: 'old', version: '1' } } : { tools };
+      response.writeHead(202).end();
+      if (id !== undefined) streams.at(-1)?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      return 'silence';
+    },
+  }, { type: 'sse' });
+  await it.adapter.firstAttempt;
+  expect(it.tools).toEqual(['act']);
+  tools = [...tools, toolNamed('late')];
+  streams[0]?.end();
+  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['act', 'late']);
 });
 
 it('a stream that ends as soon as it stands makes no storm of lists', async () => {

@@ -48,7 +48,7 @@ export class ServerWords {
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
       if (connection === base()) catalog.announced(kind);
-      else catalog.announcedMore(connection);
+      else catalog.announcedTo(connection);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
       const { uri: _uri, ...more } = withoutHopMeta(params);
       watching.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));

@@ -2,11 +2,12 @@
 import type { Bus, Journal } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId } from '@omnibus/protocol';
+import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId, Declared, JsonObject } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import type { FrameBudget } from './kept-frames.ts';
+import type { Offers } from './routing/offers.ts';
 import type { Sealer } from './sealer.ts';
 
 export interface SessionHost {
@@ -41,7 +42,10 @@ export interface SessionHost {
   /** Whether the process may keep so many bytes more of what clients want kept. */
   readonly hasRoomFor: (bytes: number) => boolean;
   /** Undefined when the endpoint has left the configuration. */
-  readonly view: (caller: Caller) => View | undefined;
+  readonly view: (caller: Caller, declared?: Declared) => View | undefined;
+  /** The same for a request that stands alone. */
+  readonly viewAlone: (caller: Caller, capabilities: JsonObject) => View | undefined;
+  readonly offers: Offers;
   /** A client without a session asks something at an endpoint that exists. */
   readonly used: (endpoint: EndpointName) => void;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;

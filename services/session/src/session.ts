@@ -10,9 +10,9 @@ import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, isCustomMethod, isCustomNotification, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions,
-  type Caller, type ChangeKind, type ErrorReason, type ExchangeMethod, type JsonObject, type JsonRpcId, type LegacyRevision,
-  type JsonRpcNotification, type JsonRpcRequest, type LateReply, type ListKind, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
+  changeKinds, fault, featuresOf, isCustomMethod, isCustomNotification, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions, declaredBy,
+  type Caller, type ChangeKind, type ErrorReason, type ExchangeMethod, type JsonObject, type JsonRpcId, type LegacyRevision, type Declared,
+  type JsonRpcNotification, type JsonRpcRequest, type LateReply, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -25,19 +25,20 @@ import { logText, plainError, progressText } from './dialect/messages.ts';
 import { Forwarding, type Party, type ServerAnswer } from './forwarding.ts';
 import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
+import { OfferWait } from './offer-wait.ts';
 import { PushStreams } from './push-streams.ts';
 import { Questions } from './questions.ts';
 import type { SentEvent } from './kept-frames.ts';
 import type { Reply, ResumableStream, StreamHome } from './resumable-stream.ts';
 import { Returning } from './returning.ts';
 import { HandedOut } from './routing/handed-out.ts';
+import { listPage } from './routing/list-page.ts';
 import { capabilities as capabilityNames, missingCapability, offeredBy } from './routing/needed-capability.ts';
 import { publicElicitation } from './routing/elicitation-ids.ts';
 import { StreamTable } from './stream-table.ts';
 
 /** What is still on its way when a worker has to go. */
 const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
-const invalidCursor = Symbol('invalid cursor');
 
 export class Session {
   readonly key: SessionKey;
@@ -55,6 +56,9 @@ export class Session {
   readonly #hooks: SessionHooks;
   /** What the client declared, as it did. */
   #declared: JsonObject = {};
+  /** As far as what it is offered depends on it. */
+  declared: Declared = declaredBy({}, true);
+  readonly #offerWait: OfferWait;
   #declaredBytes = 0;
   #isReady = false;
   /** What it was told that there is. Lists of what it was not told of are not announced to it. */
@@ -70,6 +74,7 @@ export class Session {
     this.#host = host;
     this.#hooks = hooks;
     this.#forwarding = new Forwarding(host, this.#party(), new HandedOut(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
+    this.#offerWait = new OfferWait({ key, caller, offers: host.offers, capabilities: () => this.#capabilities, declared: () => this.declared, told: (server) => this.#forwarding.touched.add(server) });
     const { streams } = host;
     const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     const home: StreamHome = { share: host.frames.share(), keeper };
@@ -118,10 +123,11 @@ export class Session {
   open(request: JsonRpcRequest, view: View): string {
     const { protocolVersion, capabilities } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
-    const declared = isObject(capabilities) ? capabilities : {};
-    this.#declare(declared);
+    this.#declare(isObject(capabilities) ? capabilities : {});
     this.#offered = new Set(offeredBy(view));
-    this.#actor.send({ type: 'client.initialize', revision, capabilities: declared });
+    // Its first list is not far.
+    void this.#offerWait.begin();
+    this.#actor.send({ type: 'client.initialize', revision, capabilities: this.#declared });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
 
@@ -129,6 +135,7 @@ export class Session {
     this.#declared = capabilities;
     this.#declaredBytes = JSON.stringify(capabilities).length;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
+    this.declared = declaredBy(this.#capabilities, true);
   }
 
   /** Of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */
@@ -176,7 +183,7 @@ export class Session {
   }
 
   hear(notice: Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>): void {
-    const view = this.#host.view(this.caller);
+    const view = this.#host.view(this.caller, this.declared);
     if (view?.definition.servers.includes(notice.server) !== true || !notice.sessions.includes(this.key)) return;
     switch (notice.kind) {
       case 'question':
@@ -209,8 +216,7 @@ export class Session {
   }
 
   listsChanged(kinds: readonly ChangeKind[]): void {
-    const told = kinds.filter((kind) => this.#offered.has(kind));
-    if (told.length > 0) this.#push.listsChanged(told);
+    this.#push.listsChanged(kinds.filter((kind) => this.#offered.has(kind)));
   }
 
   expire(): void {
@@ -375,6 +381,7 @@ export class Session {
   #cancel(params: JsonObject | undefined): ReturnType<Forwarding<PostStream>['cancel']> {
     const id = params?.['requestId'];
     const reason = params?.['reason'];
+    if (isJsonRpcId(id) && this.#offerWait.cancel(id)) return 'cancelled';
     return isJsonRpcId(id) ? this.#forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
   }
 
@@ -397,7 +404,7 @@ export class Session {
         if (!this.#questions.takeProgress(params)) void this.#questions.passOn(posted, params?.['progressToken']);
         return;
       default:
-        if (isCustomNotification(method)) this.#forwarding.notify(method, params, this.#host.view(this.caller));
+        if (isCustomNotification(method)) this.#forwarding.notify(method, params, this.#host.view(this.caller, this.declared));
         else this.#host.metrics.dropped('notification_unknown');
     }
   }
@@ -405,7 +412,7 @@ export class Session {
   #serve(request: JsonRpcRequest, stream: PostStream): void {
     const { id, method, params } = request;
     this.isUsed = true;
-    const view = this.#host.view(this.caller);
+    const view = this.#host.view(this.caller, this.declared);
     if (view === undefined) {
       this.#refuse(stream, id, 'session.unknown', 'this endpoint has left the configuration');
       return;
@@ -417,7 +424,10 @@ export class Session {
     }
     const kind = listKindOf(method);
     if (kind !== undefined) {
-      this.#answerList(stream, id, kind, params, view);
+      if (this.#isHeld(request, stream)) return;
+      const json = listPage(view, kind, params);
+      if (json === undefined) this.#refuse(stream, id, 'cursor.invalid');
+      else stream.answer(resultText(id, json));
       return;
     }
     switch (method) {
@@ -433,6 +443,8 @@ export class Session {
       case 'skills/list':
       case 'skills/get':
       case 'resources/directory/read':
+        // Of a client that has kept a list, and asks for none.
+        if (method === 'tools/call' && typeof params?.['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#isHeld(request, stream)) return;
         this.#forwarding.forward(stream, id, method, params, view);
         return;
       case 'tasks/get':
@@ -457,6 +469,10 @@ export class Session {
     }
   }
 
+  #isHeld(request: JsonRpcRequest, stream: PostStream): boolean {
+    return this.#offerWait.holds(request.id, () => this.#serve(request, stream), () => stream.leaveUnanswered()); // S2
+  }
+
   #hasRoomFor(uri: unknown): boolean {
     if (typeof uri !== 'string') return true; // Which is refused for that.
     return this.keptBytes + uri.length <= this.#host.limits.maxSessionBytesPerSession && this.#host.hasRoomFor(uri.length);
@@ -465,13 +481,6 @@ export class Session {
   #refuse(stream: PostStream, id: JsonRpcId, reason: ErrorReason, message?: string, data?: Readonly<Record<string, unknown>>): void {
     this.#host.metrics.refused(reason);
     stream.refuse(id, fault(reason, message, data));
-  }
-
-  #answerList(stream: PostStream, id: JsonRpcId, kind: ListKind, params: JsonObject | undefined, view: View): void {
-    const cursor = readCursor(params);
-    const json = cursor === invalidCursor ? undefined : view.list(kind, cursor);
-    if (json === undefined) this.#refuse(stream, id, 'cursor.invalid');
-    else stream.answer(resultText(id, json));
   }
 
   #setLogLevel(stream: PostStream, id: JsonRpcId, level: unknown, view: View): void {
@@ -531,11 +540,4 @@ export interface SessionHooks {
   released(session: Session): void;
   /** Its record is old. */
   changed(session: Session): void;
-}
-
-/** A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours. */
-function readCursor(params: JsonObject | undefined): string | undefined | typeof invalidCursor {
-  const cursor = params?.['cursor'];
-  if (cursor === undefined || cursor === null) return undefined;
-  return typeof cursor === 'string' ? cursor : invalidCursor;
 }

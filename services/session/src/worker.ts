@@ -5,13 +5,14 @@ import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   errorText, fault, idSequence, newSessionId, newWorkerId, sessionKey, toErrorObject,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ExchangeId, type GatewayFault, type JsonObject, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type GatewayFault, type JsonObject, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
 import { endpointDefinitions } from './routing/endpoints.ts';
 import { Interest } from './routing/interest.ts';
+import { Offers } from './routing/offers.ts';
 import { Views } from './routing/views.ts';
 import { HeldSessions, type HeldSession } from './held-sessions.ts';
 import type { SessionHost } from './host.ts';
@@ -67,6 +68,7 @@ export class SessionWorker {
   readonly #peers: Peers;
   readonly #edges: Edges;
   readonly #interest: Interest;
+  readonly #offers: Offers;
   readonly #frames: FrameBudget;
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
@@ -82,14 +84,15 @@ export class SessionWorker {
     this.#config = config;
     this.#views = new Views(endpointDefinitions(config), {
       wheel,
-      announce: (endpoint, changes) => {
-        for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changes);
-        this.#desk.listsChanged(endpoint, changes);
+      announce: (endpoint, changesFor) => {
+        for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changesFor(session.declared));
+        this.#desk.listsChanged(endpoint, changesFor);
       },
       tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
       isLost: (backend) => this.#watch.isLost(backend),
       remove: (key) => void this.#catalog?.delete(key).catch((error: unknown) => log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed')),
     });
+    this.#offers = new Offers({ bus, wheel, recordsOf: (endpoint) => this.#views.get(endpoint)?.records ?? [] });
     const worker = newWorkerId('session');
     this.#worker = worker;
     this.#records = new SessionRecords({ records, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#lose(key) });
@@ -116,7 +119,9 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.bytes + bytes <= config.limits.maxSessionBytes,
-      view: ({ endpoint }: Caller) => this.#views.get(endpoint),
+      view: ({ endpoint }: Caller, declared?: Declared) => this.#views.get(endpoint, declared),
+      viewAlone: ({ endpoint }, capabilities) => this.#views.getAlone(endpoint, capabilities),
+      offers: this.#offers,
       used: (endpoint) => this.#interest.use(endpoint),
       timeLimits: (server, tool) => this.#timeLimits(server, tool),
     };
@@ -140,6 +145,7 @@ export class SessionWorker {
     this.#news = [
       await this.#catalog.watch((change) => {
         this.#views.catalogChanged(change);
+        this.#offers.changed();
         this.#watch.catalogChanged();
       }),
       await bus.subscribe(subjects.notices, (notice) => {

@@ -1,5 +1,5 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
 import { gatewayFault, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
@@ -7,6 +7,7 @@ const place = optional(fields<TaskPlace>({ worker: token, connection: token, isP
 const context = fields<ExchangeContext>({
   principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
 });
+const offerCaller = fields<OfferCaller>({ principal: text, session: token, capabilities: object, standsAlone: flag });
 /** A method that this version does not know is refused by the adapter, in words. */
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
 
@@ -39,7 +40,7 @@ export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
   'roots-changed': { session: token },
   'log-level': { session: token, level: logLevel },
   'session-ended': { session: token },
-  wanted: {},
+  wanted: { caller: optional(offerCaller) },
 });
 
 const sessions = list(token);

@@ -1,5 +1,5 @@
 /** Shapes of what is kept in buckets. */
-import { changeKinds, isLegacyRevision, isObject, listKinds, type CatalogLists, type CatalogRecord, type ListNotes, type SessionRecord } from '@omnibus/protocol';
+import { changeKinds, isLegacyRevision, isObject, listKinds, type CallerOffer, type CatalogLists, type CatalogRecord, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
 import { caller, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';
 
@@ -8,9 +8,11 @@ const lists = fields<CatalogLists>({ tools: entries('name'), prompts: entries('n
 const announcements: Predicate = (value) => isObject(value) && changeKinds.every((kind) => count(value[kind]));
 const listNotes = fields<ListNotes>({ meta: optional(object), more: optional(object), ttlMs: optional(number), readAt: optional(number), isPublic: optional(flag) });
 const notes: Predicate = (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || listNotes(value[kind]));
+const offeredList = fields<OfferedList>({ entries: list(object), without: list(text) });
+const offer = fields<CallerOffer>({ key: text, lists: (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || offeredList(value[kind])) });
 
 export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
-  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), hasLeft: optional(flag), announcements,
+  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), hasLeft: optional(flag), announcements,
 }));
 
 const question: Predicate = (value) => Array.isArray(value) && value.length === 3 && text(value[0]) && token(value[1]) && count(value[2]);

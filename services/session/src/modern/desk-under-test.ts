@@ -9,6 +9,7 @@ import {
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../exchange/exchange-watch.ts';
 import type { SessionHost } from '../host.ts';
+import { Offers } from '../routing/offers.ts';
 import { Sealer } from '../sealer.ts';
 import { FrameBudget } from '../kept-frames.ts';
 import { ModernDesk } from './desk.ts';
@@ -80,6 +81,8 @@ export class DeskUnderTest {
       isEdgeThere: () => true,
       hasRoomFor: () => true,
       view: () => view,
+      viewAlone: () => view,
+      offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };

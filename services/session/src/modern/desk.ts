@@ -5,10 +5,11 @@
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  declaresExtension, fault, isCustomMethod, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta,
-  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice,
+  declaresExtension, fault, isCustomMethod, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta, carriedExtensions, declaredBy,
+  type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice, type Declared,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { discovery, inputRequired, modernList } from '../dialect/modern/encode.ts';
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import type { SessionHost } from '../host.ts';
@@ -123,8 +124,8 @@ export class ModernDesk {
     return [...this.#listeners.values()].map(({ waiter }) => waiter.command.caller.endpoint);
   }
 
-  listsChanged(endpoint: EndpointName, kinds: readonly ChangeKind[]): void {
-    for (const listener of this.#listeners.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(kinds);
+  listsChanged(endpoint: EndpointName, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
+    for (const listener of this.#listeners.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(changesFor(listener.declared));
   }
 
   adaptersChanged(server: ServerName): void {
@@ -178,13 +179,13 @@ export class ModernDesk {
       return;
     }
     if (this.#gone.delete(waiter.command.key)) return; // Nobody waits for it, and nothing was done.
-    const { request, caller } = waiter.command;
+    const { request, caller, context } = waiter.command;
     const unproven = this.#host.callerProblem(caller);
     if (unproven !== undefined) {
       refuse(waiter, unproven);
       return;
     }
-    const view = this.#host.view(caller);
+    const view = this.#host.viewAlone(caller, context.capabilities);
     // What continues a call that is open here is let in to the last.
     if (this.#isStopping && typeof request.params?.['requestState'] !== 'string') {
       refuse(waiter, draining);
@@ -203,6 +204,7 @@ export class ModernDesk {
     }
     const kind = listKindOf(method);
     if (kind !== undefined) {
+      if (this.#receiveLater(waiter)) return;
       const { cursor } = params;
       const json = cursor === undefined || cursor === null || typeof cursor === 'string' ? view.modernList(kind, cursor ?? undefined) : undefined;
       if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
@@ -217,6 +219,9 @@ export class ModernDesk {
         this.#listen(waiter, view, params['notifications']);
         return;
       case 'tools/call':
+        if (typeof params['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#receiveLater(waiter)) return;
+        this.#call(waiter, view, method, params);
+        return;
       case 'prompts/get':
       case 'resources/read':
       case 'completion/complete':
@@ -235,6 +240,16 @@ export class ModernDesk {
         if (isCustomMethod(method)) this.#call(waiter, view, method, params);
         else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
+  }
+
+  /** Serves a request when it is known what its client is offered. @returns false when that is known. */
+  #receiveLater(waiter: Waiter): boolean {
+    const { key, caller: { endpoint, principal }, context: { capabilities: declared } } = waiter.command;
+    const capabilities = offeredCapabilities(declared, carriedExtensions);
+    const settling = this.#host.offers.settling({ endpoint, declared: declaredBy(capabilities, false), caller: { principal, session: key, standsAlone: true, capabilities } });
+    if (settling === undefined) return false;
+    void settling.then(() => this.#receive(waiter));
+    return true;
   }
 
   #serveTask(waiter: Waiter, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {

@@ -5,7 +5,7 @@
  */
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { carriedExtensions, changeNotifications, isObject, notificationText, readOwnLimit, type ChangeKind, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { Exchange } from '../exchange/exchange.ts';
@@ -22,6 +22,8 @@ export const maxResourceSubscriptions = 1_000;
 
 export class Listener {
   readonly waiter: Waiter;
+  /** What it is told of may depend on it. */
+  readonly declared: Declared;
   readonly #host: SessionHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #touched = new Set<ServerName>();
@@ -36,6 +38,9 @@ export class Listener {
   constructor(host: SessionHost, waiter: Waiter, asked: JsonObject, view: View, handedOut: HandedOut) {
     this.#host = host;
     this.waiter = waiter;
+    this.declared = declaredBy(waiter.command.context.capabilities, false);
+    // From now on changes of what it sees are its own.
+    host.view(waiter.command.caller, this.declared);
     this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
     const { resourceSubscriptions } = asked;
     const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions.filter((uri): uri is string => typeof uri === 'string') : undefined;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type WorkerId } from '@omnibus/protocol';
@@ -20,7 +20,7 @@ function setUp() {
   const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
   const removed: string[] = [];
-  const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: (_endpoint, changes) => told.push(changes), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key), tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)) });
+  const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key), tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)) });
   const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
   return {
     told, leftOut, views, lost, removed, put,
@@ -134,5 +134,31 @@ describe('a server of which several workers have adapters', () => {
     const { views, toolsOf } = setUp();
     views.catalogChanged({ kind: 'put', key: server, value: record('up'), revision: 1 });
     expect(toolsOf()).toBe(0);
+  });
+});
+
+describe('what a worker wrote that is gone', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is removed from the store after a while, of one that was lost and of one that left, and of no other', async () => {
+    const lost = new Set<WorkerId>([worker]);
+    const removed: string[] = [];
+    const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
+    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
+    const [left, there] = [newWorkerId('backend'), newWorkerId('backend')];
+    for (const [at, more] of [[worker, {}], [other, {}], [left, { hasLeft: true }], [there, {}]] as const) {
+      views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record('up'), ...more }, revision: 1 });
+    }
+    lost.add(other);
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    lost.delete(other);
+    expect(removed).toEqual([]);
+    await vi.advanceTimersByTimeAsync(8 * 60_000);
+    expect(new Set(removed)).toEqual(new Set([catalogKey(server, worker), catalogKey(server, left)]));
   });
 });

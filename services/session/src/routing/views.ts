@@ -2,7 +2,7 @@
 import { View, type EndpointDefinition, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, parseCatalogKey, type CatalogRecord, type ChangeKind, type EndpointName, type ServerName, type WorkerId } from '@omnibus/protocol';
+import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type ServerName, type WorkerId } from '@omnibus/protocol';
 import { Replicas } from './replicas.ts';
 
 /** Changes that come together, as at a start, are told together. */
@@ -13,14 +13,28 @@ const sweepMs = 60_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
-  /** Clients of an endpoint are to be told that lists changed. */
-  readonly announce: (endpoint: EndpointName, changes: readonly ChangeKind[]) => void;
+  /** Clients of an endpoint are to be told that lists changed. @param changesFor which, for those that declared certain capabilities. */
+  readonly announce: (endpoint: EndpointName, changesFor: (declared?: Declared) => readonly ChangeKind[]) => void;
   /** Whether it is proven that a backend worker is not there. */
   readonly isLost: (worker: WorkerId) => boolean;
   /** Hears what servers offer and clients cannot be shown, when that changes. */
   readonly tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
   /** Removes a record from the catalogue. */
   readonly remove: (key: string) => void;
+}
+
+/** What one endpoint offers now. */
+interface EndpointViews {
+  readonly common: View;
+  /** For clients that are offered something else, by what differs. */
+  readonly special: Map<string, View>;
+  /** Which of them clients see, by what they declared. */
+  readonly shown: Map<string, View>;
+}
+
+interface Seen {
+  readonly declared: Declared | undefined;
+  readonly views: Set<View>;
 }
 
 export class Views {
@@ -31,12 +45,13 @@ export class Views {
   /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
-  readonly #views = new Map<EndpointName, View>();
+  /** What is computed of each endpoint; nothing, when a change has put an end to it. */
+  readonly #views = new Map<EndpointName, EndpointViews>();
   /**
-   * What clients may have seen: the view that was announced last, and those that were asked for since, also when a further change has
-   * put an end to them. An endpoint is here once it was asked for.
+   * What clients may have seen, by what they declared: the view that was announced last, and those that were asked for since, also when a
+   * further change has put an end to them. An endpoint is here once it was asked for.
    */
-  readonly #seen = new Map<EndpointName, Set<View>>();
+  readonly #seen = new Map<EndpointName, Map<string, Seen>>();
   #definitions: ReadonlyMap<EndpointName, EndpointDefinition>;
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
@@ -49,25 +64,53 @@ export class Views {
 
   /** What clients cannot be shown now, in words: of those endpoints that were asked for. */
   get leftOut(): readonly string[] {
-    const all = [...this.#views.values()].flatMap(({ problems }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
+    const all = [...this.#views.values()].flatMap(({ common: { problems } }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
     return [...new Set(all)];
   }
 
-  /** Undefined when there is no such endpoint. */
-  get(endpoint: EndpointName): View | undefined {
+  /**
+   * @param declared what the client did, where what it is offered may depend on it; it is told of changes then.
+   * @returns undefined when there is no such endpoint.
+   */
+  get(endpoint: EndpointName, declared?: Declared): View | undefined {
+    const key = declared?.key ?? '';
+    const present = this.#views.get(endpoint)?.shown.get(key);
+    if (present !== undefined) return present;
+    const views = this.#compute(endpoint);
+    if (views === undefined) return undefined;
+    const differing = declared === undefined ? undefined : views.common.differing(declared);
+    let view = views.common;
+    if (differing !== undefined) {
+      view = views.special.get(differing.name) ?? differing.make();
+      views.special.set(differing.name, view);
+    }
+    views.shown.set(key, view);
+    const seen = this.#seen.get(endpoint) ?? new Map<string, Seen>();
+    this.#seen.set(endpoint, seen);
+    const before = seen.get(key);
+    if (before === undefined) seen.set(key, { declared, views: new Set([view]) });
+    else before.views.add(view);
+    return view;
+  }
+
+  /** The same for a request that stands alone and hears of no changes. @param capabilities as its client declares them. */
+  getAlone(endpoint: EndpointName, capabilities: JsonObject): View | undefined {
+    const common = this.get(endpoint);
+    return common?.dependsOnCaller === true ? this.get(endpoint, declaredBy(capabilities, false)) : common;
+  }
+
+  #compute(endpoint: EndpointName): EndpointViews | undefined {
     const present = this.#views.get(endpoint);
     if (present !== undefined) return present;
     const definition = this.#definitions.get(endpoint);
     if (definition === undefined) return undefined;
     const view = new View(definition, this.#records);
-    this.#views.set(endpoint, view);
+    const views: EndpointViews = { common: view, special: new Map(), shown: new Map() };
+    this.#views.set(endpoint, views);
     const words = JSON.stringify(view.problems);
     if (words !== (this.#told.get(endpoint) ?? '[]')) this.#options.tell(endpoint, view.problems);
     this.#told.set(endpoint, words);
-    const seen = this.#seen.get(endpoint);
-    if (seen === undefined) this.#seen.set(endpoint, new Set([view]));
-    else seen.add(view);
-    return view;
+    return views;
   }
 
   catalogChanged(change: KeyValueChange<CatalogRecord>): void {
@@ -128,15 +171,19 @@ export class Views {
     this.#announcement = this.#options.wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
       for (const [endpoint, seen] of [...this.#seen]) {
-        const view = this.get(endpoint);
-        if (view === undefined) {
-          this.#seen.delete(endpoint);
-          continue;
+        const changes = new Map<string, readonly ChangeKind[]>();
+        for (const [key, { declared, views }] of [...seen]) {
+          const view = this.get(endpoint, declared);
+          if (view === undefined) {
+            this.#seen.delete(endpoint);
+            break;
+          }
+          seen.set(key, { declared, views: new Set([view]) });
+          views.delete(view);
+          const kinds = new Set([...views].flatMap((before) => view.changesSince(before)));
+          if (kinds.size > 0) changes.set(key, [...kinds]);
         }
-        this.#seen.set(endpoint, new Set([view]));
-        seen.delete(view);
-        const changes = new Set([...seen].flatMap((before) => view.changesSince(before)));
-        if (changes.size > 0) this.#options.announce(endpoint, [...changes]);
+        if (changes.size > 0) this.#options.announce(endpoint, (declared) => changes.get(declared?.key ?? '') ?? []);
       }
     });
   }

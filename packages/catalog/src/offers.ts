@@ -1,0 +1,59 @@
+/** How what a server offers to some clients differs from what it offers to everybody, and what such clients are offered then. */
+import { isModernRevision, listKinds, offerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type Declared, type JsonObject, type ListKind, type OfferedList } from '@omnibus/protocol';
+import { identity } from './entry.ts';
+
+/**
+ * @param common what everybody is offered.
+ * @param lists what some are, as far as it could be read.
+ * @returns the lists that differ.
+ */
+export function differences(common: CatalogLists, lists: Partial<CatalogLists>): CallerOffer['lists'] {
+  return Object.fromEntries(listKinds.flatMap((kind) => {
+    const list = lists[kind];
+    const difference = list === undefined ? undefined : differenceOf(kind, common[kind], list);
+    return difference === undefined ? [] : [[kind, difference]];
+  }));
+}
+
+/** What a client is offered by a server, as far as it is known: a record as if the server offered it to everybody. */
+export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRecord {
+  const offer = offerFor(record, declared);
+  if (offer === undefined || Object.keys(offer.lists).length === 0) return record;
+  const lists = Object.fromEntries(listKinds.map((kind) => [kind, withDifference(kind, record.lists[kind], offer.lists[kind])])) as unknown as CatalogLists;
+  return { ...record, lists };
+}
+
+/** Undefined where it is what everybody is offered, or is not known. */
+export function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
+  const key = offerKey(declared, isModernRevision(record.revision));
+  return key === '' ? undefined : record.offers?.find((offer) => offer.key === key);
+}
+
+/** Whether it is known what such clients are offered. */
+export function isOfferKnown(record: CatalogRecord, declared: Declared): boolean {
+  return offerKey(declared, isModernRevision(record.revision)) === '' || offerFor(record, declared) !== undefined;
+}
+
+function differenceOf(kind: ListKind, common: readonly JsonObject[], list: readonly JsonObject[]): OfferedList | undefined {
+  const nameOf = (entry: JsonObject): string => entry[identity[kind]] as string;
+  const known = new Map(common.map((entry) => [nameOf(entry), JSON.stringify(entry)]));
+  const names = new Set(list.map(nameOf));
+  const entries = list.filter((entry) => known.get(nameOf(entry)) !== JSON.stringify(entry));
+  const without = [...known.keys()].filter((name) => !names.has(name));
+  return entries.length === 0 && without.length === 0 ? undefined : { entries, without };
+}
+
+/** Entries keep their place; those that only such clients are offered come last. */
+function withDifference(kind: ListKind, common: readonly JsonObject[], difference: OfferedList | undefined): readonly JsonObject[] {
+  if (difference === undefined) return common;
+  const nameOf = (entry: JsonObject): string => entry[identity[kind]] as string;
+  const without = new Set(difference.without);
+  const other = new Map(difference.entries.map((entry) => [nameOf(entry), entry]));
+  const kept = common.flatMap((entry) => {
+    const name = nameOf(entry);
+    const replaced = other.get(name);
+    other.delete(name);
+    return without.has(name) && replaced === undefined ? [] : [replaced ?? entry];
+  });
+  return [...kept, ...other.values()];
+}

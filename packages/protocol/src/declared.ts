@@ -1,0 +1,44 @@
+/**
+ * A client as far as what servers offer depends on it. Some have tools only for clients they may ask something, so what is offered is
+ * known for each set of declared capabilities. A set is named by the members that revisions give a meaning, not by what stands in them:
+ * whatever clients declare, there are a few hundred of them.
+ */
+import { isObject, type JsonObject } from './json-rpc.ts';
+import { carriedExtensions } from './modern.ts';
+
+export interface Declared {
+  /** All of it in one word. */
+  readonly key: string;
+  /** It speaks the older era. */
+  readonly hasSession: boolean;
+  /** What it may be asked, with the details of each: "elicitation(form,url) roots". */
+  readonly asks: string;
+  /** Of those that are carried, separated by spaces. */
+  readonly extensions: string;
+}
+
+const details: Readonly<Record<string, readonly string[]>> = { elicitation: ['form', 'url'], roots: ['listChanged'], sampling: ['context', 'tools'] };
+
+/** @param capabilities as a client declares them. */
+export function declaredBy(capabilities: JsonObject, hasSession: boolean): Declared {
+  const asks = Object.entries(details).flatMap(([name, parts]) => {
+    const declared = capabilities[name];
+    if (!isObject(declared)) return [];
+    const given = parts.filter((part) => (declared[part] ?? false) !== false);
+    return given.length === 0 ? [name] : [`${name}(${given.join(',')})`];
+  });
+  const { extensions: given } = capabilities;
+  const extensions = isObject(given) ? carriedExtensions.filter((name) => isObject(given[name])).join(' ') : '';
+  return { key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`, hasSession, asks: asks.join(' '), extensions };
+}
+
+/**
+ * Under which name a server's record keeps what such clients are offered. A server of 2026-07-28 hears the capabilities with each request,
+ * and may have an older leg besides, which is the one of clients with sessions; extensions go to such servers only.
+ * @returns '' for what everybody is offered.
+ */
+export function offerKey({ hasSession, asks, extensions }: Declared, isModern: boolean): string {
+  if (!isModern) return asks;
+  if (hasSession) return `session ${asks}`;
+  return asks === '' && extensions === '' ? '' : `alone ${asks} ${extensions}`;
+}

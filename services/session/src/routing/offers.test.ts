@@ -1,0 +1,86 @@
+/** Lists by what a client declared, and that they are known before its first call. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { latestLegacyRevision, latestModernRevision, noLists, type CatalogRecord } from '@omnibus/protocol';
+import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
+
+const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
+const lists = { ...noLists, tools: [tool('act'), tool('plain')] };
+const known = (key: string, name: string): Partial<CatalogRecord> => ({ revision: latestLegacyRevision, lists, offers: [{ key, lists: { tools: { entries: [tool(name)], without: ['plain'] } } }] });
+const namesOf = async (client: ClientUnderTest): Promise<string[]> => ((await client.ask('tools/list')).result?.['tools'] as { name: string }[]).map(({ name }) => name);
+
+let test: WorkerUnderTest;
+afterEach(() => test.stop());
+
+describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (revision) => {
+  it('is offered what is for its capabilities, and others are not', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', known('sampling', 'ask'));
+    expect(await namesOf(await test.open(revision, { sampling: {} }))).toEqual(['act', 'ask']);
+    expect(await namesOf(await test.open(revision))).toEqual(['act', 'plain']);
+    expect(test.faults).toEqual([]);
+  });
+
+  it('waits for its first list until it is known what it is offered, and adapters are told of it once', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', { revision: latestLegacyRevision, lists });
+    const client = await test.open(revision, { sampling: {} });
+    const answers = [namesOf(client), namesOf(client)];
+    await test.controls.untilSome((command) => command.kind === 'wanted' && command.caller !== undefined);
+    await test.put('a', known('sampling', 'ask'));
+    expect(await Promise.all(answers)).toEqual([['act', 'ask'], ['act', 'ask']]);
+    expect(await namesOf(await test.open(revision, { sampling: {} }))).toEqual(['act', 'ask']);
+    expect(test.controls.values.filter((command) => command.kind === 'wanted' && command.caller !== undefined)).toHaveLength(1);
+  });
+
+  it('calls a tool that only it is offered, also when it asks for no list first', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', { revision: latestLegacyRevision, lists });
+    const client = await test.open(revision, { sampling: {} });
+    const answer = client.ask('tools/call', { name: 'ask' });
+    await test.controls.untilSome((command) => command.kind === 'wanted' && command.caller !== undefined);
+    await test.put('a', known('sampling', 'ask'));
+    expect((await answer).result).toBeDefined();
+    expect((await (await test.open(revision)).ask('tools/call', { name: 'ask' })).error).toMatchObject({ data: { reason: 'tool.unknown' } });
+  });
+
+  it('is shown what everybody is when nobody says in time what it is offered', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', { revision: latestLegacyRevision, lists });
+    const client = await test.open(revision, { sampling: {} });
+    const before = performance.now();
+    expect(await namesOf(client)).toEqual(['act', 'plain']);
+    expect(await namesOf(client)).toEqual(['act', 'plain']);
+    expect(performance.now() - before).toBeLessThan(6_000);
+  });
+});
+
+it('only those clients are told of a change that concerns them', async () => {
+  test = await WorkerUnderTest.start(['a']);
+  await test.put('a', known('sampling', 'ask'));
+  const [samples, plain] = [await test.open(latestLegacyRevision, { sampling: {} }), await test.open(latestLegacyRevision)];
+  expect([await namesOf(samples), await namesOf(plain)]).toEqual([['act', 'ask'], ['act', 'plain']]);
+  await test.put('a', known('sampling', 'ask_more'));
+  await samples.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
+  expect(await namesOf(samples)).toEqual(['act', 'ask_more']);
+  expect(plain.pushed.values).toEqual([]);
+  await test.put('a', { ...known('sampling', 'ask_more'), lists: { ...lists, tools: [tool('act'), tool('plain'), tool('new')] } });
+  await plain.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
+  expect([await namesOf(samples), await namesOf(plain)]).toEqual([['act', 'new', 'ask_more'], ['act', 'plain', 'new']]);
+});
+
+it('a list that depends on what a client declared is nobody else\'s', async () => {
+  test = await WorkerUnderTest.start(['a']);
+  const notes = { tools: { ttlMs: 60_000, isPublic: true } };
+  await test.put('a', { ...known('sampling', 'ask'), notes });
+  for (const capabilities of [{}, { sampling: {} }]) expect((await (await test.open(latestModernRevision, capabilities)).ask('tools/list')).result).toMatchObject({ cacheScope: 'private', ttlMs: 60_000 });
+  await test.put('a', { revision: latestLegacyRevision, lists, offers: [{ key: 'sampling', lists: {} }], notes });
+  expect((await (await test.open(latestModernRevision, { sampling: {} })).ask('tools/list')).result).toMatchObject({ cacheScope: 'public' });
+});
+
+it('an endpoint is said to be used, once for many clients and again while they are there', async () => {
+  test = await WorkerUnderTest.start(['a', 'b']);
+  const wanted = () => test.controls.values.filter((command) => command.kind === 'wanted' && command.caller === undefined).length;
+  for (let each = 0; each < 5; each += 1) await test.open(latestLegacyRevision);
+  await test.open(latestModernRevision);
+  await expect.poll(wanted).toBe(2);
+});
