@@ -26,7 +26,7 @@ describe.each(shapes)('a call, %s', (shape) => {
 
   beforeAll(async () => {
     const tools = ['echo', 'slow', 'impatient', 'stubborn', 'large', 'refuse', 'chatty', 'vanish'].map(tool);
-    a = await Upstream.start({ tools, onCall });
+    a = await Upstream.start({ tools, onCall, capabilities: { logging: {} } });
     b = await Upstream.start({ tools, onCall });
     gateway = await startGateway(shape, {
       limits: { maxInFlightPerSession: 50 },

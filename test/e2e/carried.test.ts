@@ -70,6 +70,35 @@ describe('what a message carries', () => {
     expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 60 } });
   });
 
+  describe.each(servers)('log messages of the %s server', (server) => {
+    const messages = ['debug', 'error'].map((level) => ({ method: 'notifications/message', params: { level, data: 'x' } }));
+    const levelsOf = (answer: Answer): unknown[] => saidBy('notifications/message', answer).map((params) => params?.['level']);
+    const asked = (): unknown => metaOf(speaker(server).latest('tools/call'))['io.modelcontextprotocol/logLevel'];
+
+    it('reach a client of 2025 that set no level, and one that did by its level', async () => {
+      expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(['debug', 'error']);
+      expect(asked()).toBe(server === 'new' ? 'debug' : undefined);
+      using strict = await RawClient.open(gateway.url);
+      await strict.request('logging/setLevel', { level: 'error' });
+      expect(levelsOf(await strict.callTool(`${server}__say`, { messages }))).toEqual(['error']);
+      expect(asked()).toBe(server === 'new' ? 'error' : undefined);
+      await strict.delete();
+    });
+
+    it('are not asked for by a client of 2026 that wants none', async () => {
+      expect(levelsOf(await caller('2026-07-28').say(server, { messages }))).toEqual([]);
+      expect(asked()).toBeUndefined();
+    });
+
+    it('are of no other session\'s level', async () => {
+      using loud = await RawClient.open(gateway.url);
+      await loud.request('logging/setLevel', { level: 'debug' });
+      expect(levelsOf(await loud.callTool(`${server}__say`, { messages }))).toEqual(['debug', 'error']);
+      expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(server === 'new' ? ['debug', 'error'] : ['error']);
+      await loud.delete();
+    });
+  });
+
   const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));
 
   describe.each(pairs)('of a client of %s and the %s server', (era, server) => {

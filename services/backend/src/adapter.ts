@@ -52,7 +52,7 @@ export class Adapter {
   readonly #instances: Instances;
   readonly #calls: Calls;
   readonly #watching: Watching;
-  readonly #levels: LogLevels;
+  readonly #levels: LogLevels<UpstreamConnection>;
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogKeeper;

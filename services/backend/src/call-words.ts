@@ -2,13 +2,15 @@
  * What a server says of one call before it answers, as far as its session is to hear of it. Made with the first word, so a call whose
  * server only answers pays nothing.
  */
-import { numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject } from '@omnibus/protocol';
+import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
 import type { Progress } from './dialect/legacy/messages.ts';
 import { RateLimit } from './rate-limit.ts';
 
 export interface CallWordsOptions {
   readonly context: ExchangeContext;
   readonly reply: (event: ExchangeEvent) => void;
+  /** The least severe log messages that pass; undefined for all. */
+  readonly least: () => LogLevel | undefined;
   /** A message is passed to nobody, because there are too many. */
   readonly dropped: () => void;
 }
@@ -48,6 +50,9 @@ export class CallWords {
   }
 
   log(params: JsonObject): void {
+    const least = this.#options.least();
+    const { level } = params;
+    if (least !== undefined && isLogLevel(level) && logLevels.indexOf(level) < logLevels.indexOf(least)) return;
     if (this.#mayPass()) this.#options.reply({ kind: 'log', params });
   }
 

@@ -38,7 +38,7 @@ export interface CallsOptions {
   readonly questions: QuestionRelay;
   readonly tasks: Tasks;
   readonly watching: Watching;
-  readonly levels: LogLevels;
+  readonly levels: Pick<LogLevels, 'raise' | 'least'>;
   readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
   readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn' | 'leadingTo'>;
@@ -285,7 +285,7 @@ export class Calls {
 
   #wordsOf(call: Call): CallWords {
     const { command: { context }, reply } = call;
-    call.words ??= new CallWords({ context, reply, dropped: this.#options.dropped });
+    call.words ??= new CallWords({ context, reply, dropped: this.#options.dropped, least: () => (call.running === undefined ? context.logLevel : this.#options.levels.least(call.running.connection, context)) });
     return call.words;
   }
 

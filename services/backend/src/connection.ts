@@ -9,54 +9,30 @@
  *  C4  A request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
  */
 import { SlotTable } from '@omnibus/collections';
-import { backoffMs, startActor, type BackoffOptions, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
+import { backoffMs, startActor, type Deadline } from '@omnibus/lifecycle';
 import {
-  classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type SessionKey,
 } from '@omnibus/protocol';
-import type { CircuitCause, Logger, Metrics } from '@omnibus/telemetry';
+import type { CircuitCause } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
 import { callParams, cancelledParams, readProgress } from './dialect/legacy/messages.ts';
 import { modernHeaders, modernParams, type RequestContext } from './dialect/modern/messages.ts';
-import type { Era } from './dialect/modern/discovery.ts';
 import { Circuit, isAboutRequest } from './circuit.ts';
 import { describeFailure, subjectOf } from './request-failure.ts';
 import { Complaints } from './complaints.ts';
-import type { ConnectionObserver } from './connection-observer.ts';
+import type { ConnectionOptions } from './connection-options.ts';
 import { connectionMachine, type ConnectionContext } from './machine.ts';
 import { HeldNotifications } from './held-notifications.ts';
 import { letLookAround, meet, sayInitialized } from './meeting.ts';
-import { Questions, type Asked } from './questions.ts';
-import { Run, type RunOptions } from './run.ts';
+import { Questions } from './questions.ts';
+import { Run } from './run.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
 import { StandingListen } from './standing-listen.ts';
 import { saysSessionGone } from './transport/server-words.ts';
 import { gatewayWaiter, type Waiter } from './waiter.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport/transport.ts';
-
-export interface ConnectionOptions extends RunOptions {
-  readonly server: ServerName;
-  /** What the server is told its client can do. */
-  readonly capabilities: JsonObject;
-  /** Whose alone it is. */
-  readonly owner: Asked | undefined;
-  /** The one whose state stands for the server's in the metrics. */
-  readonly isBase: boolean;
-  /** What is known of the server's era; all its connections share it. */
-  readonly era: Era;
-  /** The input schema of a tool, which may want arguments repeated in headers. */
-  readonly toolSchema: (tool: string) => JsonObject | undefined;
-  readonly createTransport: (observer: TransportObserver) => Transport;
-  /** What has to be over before an exclusive transport opens first. */
-  readonly after?: Promise<void> | undefined;
-  readonly connectTimeoutMs: number;
-  readonly backoff: BackoffOptions;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly observer: ConnectionObserver;
-}
 
 const plainRequest: RequestContext = { capabilities: {}, logLevel: undefined };
 /** Of a request that belongs to the meeting: sent before the connection is ready. */
@@ -152,6 +128,11 @@ export class UpstreamConnection {
     return JSON.stringify(this.#options.capabilities);
   }
 
+  /** The session whose alone it is. */
+  get owner(): SessionKey | undefined {
+    return this.#options.owner?.session;
+  }
+
   /** The server has asked something over it, of whoever used it then. */
   get wasAsked(): boolean {
     return this.#questions.wereAsked;
@@ -159,7 +140,7 @@ export class UpstreamConnection {
 
   /** The session that alone can have caused what the server says of no request. */
   get #onlyUser(): SessionKey | undefined {
-    return this.#options.owner?.session ?? this.#user.session;
+    return this.owner ?? this.#user.session;
   }
 
   /** Tells a server of 2026-07-28 which resources we want to hear of. Resolves with those it took. */
@@ -217,7 +198,7 @@ export class UpstreamConnection {
       return;
     }
     const schema = method === 'tools/call' ? this.#options.toolSchema(String(params['name'])) : undefined;
-    this.#transport?.request({ jsonrpc: '2.0', id, method, params: modernParams(params, options, progressToken) }, modernHeaders(method, params, schema));
+    this.#transport?.request({ jsonrpc: '2.0', id, method, params: modernParams(params, options, progressToken, this.#introduction) }, modernHeaders(method, params, schema));
   }
 
   /**

@@ -1,26 +1,34 @@
 /**
- * What a server is told of the levels its clients want: it is set to the most verbose of them, and each session filters its
- * own (2025-11-25 server/utilities/logging). A server of 2026-07-28 is told with every request.
+ * What a server is told of the levels its clients want (2025-11-25 server/utilities/logging). A connection of one session has that session's
+ * level. One that several use is set to the most verbose of theirs, and each call is given what its own client wants; a session that set no
+ * level has what the server says of itself, or, once another's level is in force, what is usual. A server of 2026-07-28 is told with every
+ * request.
  */
 import { logLevels, type ExchangeContext, type JsonObject, type LogLevel, type SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 import { setLevelParams } from './dialect/legacy/messages.ts';
 
-export interface LogLevelsOptions {
+/** What has to be known of a connection. */
+export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'isModern' | 'ask'>;
+
+/** What a session that set no level has where the server's own default is not to be had any more. */
+const usualLevel: LogLevel = 'info';
+
+export interface LogLevelsOptions<Connection extends LevelledConnection = LevelledConnection> {
   /** All that lead to the server. */
-  readonly connections: () => Iterable<UpstreamConnection>;
+  readonly connections: () => Iterable<Connection>;
   readonly hasLogging: () => boolean;
   /** Sends a request whose answer changes nothing for us. */
-  readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
+  readonly tell: (method: string, params: JsonObject, connection: Connection) => void;
 }
 
-export class LogLevels {
-  readonly #options: LogLevelsOptions;
+export class LogLevels<Connection extends LevelledConnection = LevelledConnection> {
+  readonly #options: LogLevelsOptions<Connection>;
   readonly #levels = new Map<SessionKey, LogLevel>();
   /** What requests that stand alone had the server set to, over each connection. */
-  readonly #raised = new WeakMap<UpstreamConnection, LogLevel>();
+  readonly #raised = new WeakMap<LevelledConnection, LogLevel>();
 
-  constructor(options: LogLevelsOptions) {
+  constructor(options: LogLevelsOptions<Connection>) {
     this.#options = options;
   }
 
@@ -30,25 +38,27 @@ export class LogLevels {
   }
 
   set(session: SessionKey, level: LogLevel): void {
-    this.#change(() => this.#levels.set(session, level));
+    this.#change(session, () => this.#levels.set(session, level));
   }
 
   remove(session: SessionKey): void {
-    this.#change(() => this.#levels.delete(session));
+    this.#change(session, () => this.#levels.delete(session));
   }
 
-  #change(change: () => void): void {
+  #change(session: SessionKey, change: () => void): void {
     const before = this.#mostVerbose;
     change();
-    const after = this.#mostVerbose;
-    if (after === undefined || after === before) return;
-    for (const connection of this.#options.connections()) this.send(connection);
+    const isChanged = this.#mostVerbose !== before;
+    for (const connection of this.#options.connections()) {
+      if (connection.owner === undefined ? isChanged : connection.owner === session) this.send(connection);
+    }
   }
 
   /** Tells the server, also one that has just been connected to. */
-  send(connection: UpstreamConnection): void {
+  send(connection: Connection): void {
     this.#raised.delete(connection);
-    const level = this.#mostVerbose;
+    const { owner } = connection;
+    const level = owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
     if (level !== undefined && !connection.isModern && this.#options.hasLogging()) this.#options.tell('logging/setLevel', setLevelParams(level), connection);
   }
 
@@ -57,7 +67,7 @@ export class LogLevels {
    * server/utilities/logging).
    * @returns what to wait for, where there is something to tell.
    */
-  raise(connection: UpstreamConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
+  raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
     if (!standsAlone || logLevel === undefined || connection.isModern || !this.#options.hasLogging()) return undefined;
     // Not lowered when the request has ended: the next one is likely to want the same.
     const current = this.#raised.get(connection) ?? this.#mostVerbose;
@@ -66,9 +76,17 @@ export class LogLevels {
     return connection.ask('logging/setLevel', setLevelParams(logLevel));
   }
 
-  /** Undefined while nobody asked. */
+  /** The least severe messages that the client of a call is to have of it; undefined for all that the server says. */
+  least(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): LogLevel | undefined {
+    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || connection.isModern) return logLevel;
+    return this.#levels.size > 0 || this.#raised.has(connection) ? usualLevel : undefined;
+  }
+
+  /** Of a connection that several use; undefined while nobody asked. */
   get #mostVerbose(): LogLevel | undefined {
-    const ranks = [...this.#levels.values()].map((level) => logLevels.indexOf(level));
-    return ranks.length === 0 ? undefined : logLevels[Math.min(...ranks)];
+    if (this.#levels.size === 0) return undefined;
+    let least = logLevels.indexOf(usualLevel);
+    for (const level of this.#levels.values()) least = Math.min(least, logLevels.indexOf(level));
+    return logLevels[least];
   }
 }

@@ -4,16 +4,26 @@ import {
   type JsonObject, type LogLevel,
 } from '@omnibus/protocol';
 import { clientInfo } from '../../client-info.ts';
+import type { ServerIntroduction } from '../legacy/handshake.ts';
 
 export interface RequestContext {
   /** What the client on whose behalf it is sent can do. */
   readonly capabilities: JsonObject;
   readonly logLevel: LogLevel | undefined;
+  /** False: it has a session, and may have set a level there. Left out for requests of the gateway's own. */
+  readonly standsAlone?: boolean;
 }
 
+/**
+ * A client with a session that set no level is sent what its server says of itself (2025-11-25 server/utilities/logging), and servers say all;
+ * one of 2026-07-28 says nothing that is not asked for.
+ */
+const unsetLevel: LogLevel = 'debug';
+
 /** Parameters with the metadata of this hop. Keys of trace and vendors stay. */
-export function modernParams(params: JsonObject, { capabilities, logLevel }: RequestContext, progressToken: number | undefined): JsonObject {
+export function modernParams(params: JsonObject, { capabilities, logLevel, standsAlone }: RequestContext, progressToken: number | undefined, server: ServerIntroduction | undefined): JsonObject {
   const given = params['_meta'];
+  const level = logLevel ?? (standsAlone === false && server !== undefined && 'logging' in server.capabilities ? unsetLevel : undefined);
   return {
     ...params,
     _meta: {
@@ -21,7 +31,7 @@ export function modernParams(params: JsonObject, { capabilities, logLevel }: Req
       [metaKeys.protocolVersion]: latestModernRevision,
       [metaKeys.clientCapabilities]: modernCapabilities(capabilities),
       [metaKeys.clientInfo]: clientInfo,
-      ...(logLevel === undefined ? {} : { [metaKeys.logLevel]: logLevel }),
+      ...(level === undefined ? {} : { [metaKeys.logLevel]: level }),
       ...(progressToken === undefined ? {} : { progressToken }),
     },
   };

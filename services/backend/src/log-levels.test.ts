@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { anonymous, newRequestKey, type ExchangeContext, type LogLevel, type SessionKey } from '@omnibus/protocol';
+import { LogLevels, type LevelledConnection } from './log-levels.ts';
+
+const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({ owner, isModern, ask: () => Promise.resolve({ kind: 'result', result: {} }) });
+const contextOf = (session: SessionKey, logLevel?: LogLevel, standsAlone = false): ExchangeContext =>
+  ({ principal: anonymous, session, capabilities: {}, standsAlone, logLevel, wantsProgress: false, maxTimeMs: 1_000 });
+
+function levels(...connections: readonly LevelledConnection[]) {
+  const told: (readonly [at: number, level: unknown])[] = [];
+  const made = new LogLevels({ connections: () => connections, hasLogging: () => true, tell: (_method, { level }, at) => told.push([connections.indexOf(at), level]) });
+  return { made, told };
+}
+
+describe('the levels a server is told', () => {
+  it('a connection of one session has that session\'s level, and no other\'s', () => {
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    const { made, told } = levels(connection(one), connection(two));
+    made.set(one, 'debug');
+    made.set(two, 'error');
+    expect(told).toEqual([[0, 'debug'], [1, 'error']]);
+  });
+
+  it('a connection that several use has the most verbose level, and at least what is usual for those that set none', () => {
+    const { made, told } = levels(connection());
+    made.set(newRequestKey(), 'error');
+    made.set(newRequestKey(), 'notice');
+    const verbose = newRequestKey();
+    made.set(verbose, 'debug');
+    made.remove(verbose);
+    expect(told).toEqual([[0, 'info'], [0, 'debug'], [0, 'info']]);
+  });
+
+  it('a session that set none has what the server says of itself; while another\'s level is in force there, what is usual', () => {
+    const shared = connection();
+    const { made } = levels(shared);
+    const [quiet, loud] = [newRequestKey(), newRequestKey()];
+    expect(made.least(shared, contextOf(quiet))).toBeUndefined();
+    made.set(loud, 'debug');
+    expect(made.least(shared, contextOf(quiet))).toBe('info');
+    expect(made.least(shared, contextOf(loud, 'debug'))).toBe('debug');
+    expect(made.least(connection(quiet), contextOf(quiet))).toBeUndefined();
+    expect(made.least(connection(undefined, true), contextOf(quiet))).toBeUndefined();
+  });
+
+  it('a request without a session that had the server say more leaves others what is usual', () => {
+    const shared = connection();
+    const { made } = levels(shared);
+    expect(made.raise(shared, contextOf(newRequestKey(), 'debug', true))).toBeDefined();
+    expect(made.least(shared, contextOf(newRequestKey()))).toBe('info');
+  });
+});
