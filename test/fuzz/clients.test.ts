@@ -85,6 +85,7 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
     const name = nameOf(first);
     const carrier = carrierOf(first);
     for (let iteration = first; isOn(iteration); iteration += step) {
+      await innocent.served();
       const prepared = prepare(iteration, name);
       const problem = await carrier.send(prepared).catch((error: unknown) => `the gateway cannot be reached: ${inspect(error)}`);
       counts[name] = (counts[name] ?? 0) + 1;

@@ -34,6 +34,8 @@ export interface UpstreamOptions {
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
+  /** Milliseconds an idle connection is kept; default: Node's. */
+  readonly keepAliveMs?: number;
   /** Requests other than calls that are never answered. */
   readonly ignores?: (request: JsonRpcRequest) => boolean;
   /** What a request outside any session is answered with; default: 404. */
@@ -82,6 +84,7 @@ export class Upstream {
 
   async listen(): Promise<void> {
     this.#server = createServer((request, response) => void this.#handle(request, response));
+    if (this.#options.keepAliveMs !== undefined) this.#server.keepAliveTimeout = this.#options.keepAliveMs;
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
