@@ -20,7 +20,9 @@ export interface UnreadOptions {
   /** Bytes of one address, and of all. */
   readonly maxShare: number;
   readonly maxTotal: number;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'slowReaders'>;
+  /** Milliseconds without a byte taken after which a client does not read; left out, half a minute. */
+  readonly stallMs?: number;
 }
 
 interface Waiting {
@@ -32,7 +34,7 @@ interface Waiting {
 /** What is smaller lies with the network or is there in a moment; sockets are bounded in number. */
 const smallBytes = 64 * 1024;
 /** A client that takes nothing for so long does not read: a network that has lost a packet is back long before. */
-const stallMs = 30_000;
+const defaultStallMs = 30_000;
 
 export class Unread {
   readonly #options: UnreadOptions;
@@ -80,7 +82,7 @@ export class Unread {
     const waiting: Waiting = { address, bytes: 0, forget };
     this.#waiting.set(outlet, waiting);
     outlet.once('drain', drained).once('finish', forget).once('close', forget).once('timeout', stalled);
-    outlet.setTimeout(stallMs);
+    outlet.setTimeout(this.#options.stallMs ?? defaultStallMs);
     return waiting;
   }
 
