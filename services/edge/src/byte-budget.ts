@@ -67,11 +67,12 @@ export class ByteLease {
     return true;
   }
 
-  /** Gives some back. */
-  forget(bytes: number): void {
+  /** Gives some back. @returns what is left. */
+  forget(bytes: number): number {
     const left = Math.max(0, this.#bytes - bytes);
     this.#give(this.#bytes - left, largeOf(this.#bytes) - largeOf(left));
     this.#bytes = left;
+    return left;
   }
 
   /** Gives everything back. */

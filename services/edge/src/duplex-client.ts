@@ -118,6 +118,11 @@ export class DuplexClient {
 
   /** Answers a request with an error; without an id, the error is one of no request. */
   refuse(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
+    this.#options.meter.refused(gatewayFault.reason);
+    this.#answer(gatewayFault, id);
+  }
+
+  #answer(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
     const hasNull = id === undefined && this.#state.kind === 'open' && !featuresOf(this.#state.revision).idlessErrors;
     this.#options.write(errorText(hasNull ? null : id, toErrorObject(gatewayFault)));
   }
@@ -163,7 +168,9 @@ export class DuplexClient {
     const measured = this.#measure(request);
     const context = checkModernRequest(request, undefined);
     if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
-      this.#refuseRequest('fault' in context ? context.fault : fault('session.busy'), id, measured);
+      const problem = 'fault' in context ? context.fault : fault('session.busy');
+      measured.end(problem.reason);
+      this.refuse(problem, id);
       return;
     }
     const key = newRequestKey();
@@ -201,7 +208,7 @@ export class DuplexClient {
 
   #refuseRequest(gatewayFault: GatewayFault, id: JsonRpcId | undefined, measured: Measured | undefined): void {
     measured?.end(gatewayFault.reason);
-    this.refuse(gatewayFault, id);
+    this.#answer(gatewayFault, id);
   }
 
   /** The one request that may come before the answer to `initialize` (lifecycle, Initialization). */
@@ -241,7 +248,7 @@ export class DuplexClient {
     if (reply.kind !== 'opened') {
       this.#state = { kind: 'closed' };
       if (reply.kind === 'answered') write(reply.text);
-      else this.refuse(reply.fault, id);
+      else this.#answer(reply.fault, id);
     } else {
       const session = addressOf(reply.session, reply.worker);
       this.#state = { kind: 'open', session, revision: negotiateRevision(String(params?.['protocolVersion'])) };

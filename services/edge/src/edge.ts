@@ -74,7 +74,7 @@ export class Edge {
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, gatekeeper, meter, endpoints, targetOf: (request) => this.#pipeline.targetOf(request) });
+    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, gatekeeper, meter, endpoints, requestMs: config.timeouts.request, targetOf: (request) => this.#pipeline.targetOf(request) });
     this.#server = createClientServer({
       limits: config.limits, metrics,
       requestMs: config.timeouts.request,
@@ -125,6 +125,7 @@ export class Edge {
   /** Refuses new sessions and connections; what runs goes on. */
   drain(): void {
     this.#pipeline.drain();
+    this.#webSockets.drain();
     this.#server.close();
     this.#server.closeIdleConnections();
   }

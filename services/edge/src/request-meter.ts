@@ -1,6 +1,6 @@
 /** What is measured of the requests of clients, whichever way they come in: they are counted and timed by method, and traced. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { isObject, type Caller, type JsonRpcRequest } from '@omnibus/protocol';
+import { isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
 import type { Metrics, Span, Tracing } from '@omnibus/telemetry';
 
 export interface Counted {
@@ -28,16 +28,23 @@ const countedMethods = [
 ];
 
 export class RequestMeter {
+  readonly #metrics: Metrics;
   readonly #tracing: Tracing | undefined;
   readonly #counted: ReadonlyMap<string, Counted>;
   readonly #other: Counted;
 
   /** @param tracing undefined where nobody traces. */
   constructor(metrics: Metrics, tracing: Tracing | undefined) {
+    this.#metrics = metrics;
     this.#tracing = tracing;
     const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
     this.#counted = new Map(countedMethods.map((method) => [method, counted(method)]));
     this.#other = counted('other');
+  }
+
+  /** Counts what is refused before a session or a worker has had it; those count what they refuse. */
+  refused(reason: ErrorReason): void {
+    this.#metrics.refused(reason);
   }
 
   /** Counts a request. @returns what its time is observed with. */

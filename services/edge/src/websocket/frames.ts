@@ -1,25 +1,53 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { GatewayFault } from '@omnibus/protocol';
+import { fault } from '@omnibus/protocol';
 import type { ByteLease } from '../byte-budget.ts';
 
-/**
- * Counts what a client has sent of a message that is not whole yet: the WebSocket keeps it until it is.
- * @param full is called when there is no room for more of it.
- */
-export function boundFrames(webSocket: WebSocket, socket: Socket, lease: ByteLease, full: () => void): void {
+export interface FrameBounds {
+  readonly lease: ByteLease;
+  /** Milliseconds a message may take to be whole, as a request over HTTP may. */
+  readonly requestMs: number;
+  /** There is no room for more of a message, or no time. */
+  readonly exceeded: (gatewayFault: GatewayFault) => void;
+}
+
+/** Bounds what a client has sent of a message that is not whole yet: the WebSocket keeps it until it is. */
+export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, requestMs, exceeded }: FrameBounds): void {
+  /** When the message began that is not whole; undefined while there is none. */
+  let begunAt: number | undefined;
+  /** One at a time, however many messages come: it is looked again when it is over. */
+  let limit: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    limit = undefined;
+    if (begunAt === undefined) return;
+    const leftMs = begunAt + requestMs - performance.now();
+    if (leftMs > 0) limit = setTimeout(look, leftMs).unref();
+    else exceeded(fault('http.timeout', 'the message did not arrive whole within timeouts.request'));
+  };
   const count = (chunk: Buffer): void => {
-    if (lease.add(chunk.length)) return;
-    full();
+    if (!lease.add(chunk.length)) {
+      exceeded(fault('gateway.busy'));
+      return;
+    }
+    begunAt ??= performance.now();
+    limit ??= setTimeout(look, requestMs).unref();
   };
   // Before the WebSocket reads it, which says at once when a message is whole.
   socket.prependListener('data', count);
-  const whole = (): void => lease.release();
+  const whole = (): void => {
+    begunAt = undefined;
+    lease.release();
+  };
   webSocket.on('message', whole);
   // Pings may stand between the frames of a message and end none; they are small, and kept by nobody.
-  const small = (data: Buffer): void => lease.forget(data.length + controlHeaderBytes);
+  const small = (data: Buffer): void => {
+    if (lease.forget(data.length + controlHeaderBytes) === 0) begunAt = undefined;
+  };
   webSocket.on('ping', small);
   webSocket.on('pong', small);
   webSocket.once('close', () => {
+    clearTimeout(limit);
     socket.off('data', count);
     lease.release();
   });

@@ -24,6 +24,8 @@ export interface WebSocketOptions {
   readonly gatekeeper: Gatekeeper | undefined;
   readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
+  /** Milliseconds a message may take to be whole. */
+  readonly requestMs: number;
   /** Refuses what target, Host and Origin forbid. */
   readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
@@ -38,10 +40,14 @@ const unsupportedData = 1003;
 /** RFC 6455, 7.4.1: what fits no other number; here, that it is not proven any more who is there. */
 const policyViolation = 1008;
 const pingMs = 30_000;
+/** What errors of `ws` about frames begin with, and the one about their length. */
+const brokenFrame = 'WS_ERR_';
+const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export class WebSocketIngress {
   readonly #options: WebSocketOptions;
   readonly #server: WebSocketServer;
+  #isDraining = false;
 
   constructor(options: WebSocketOptions) {
     this.#options = options;
@@ -65,6 +71,7 @@ export class WebSocketIngress {
       const serve = (caller: Caller, facts?: Facts): void => this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
       if ('fault' in target) refuse(target.fault);
       else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
+      else if (this.#isDraining) refuse(fault('gateway.draining'));
       else if (gatekeeper === undefined) serve({ principal: anonymous, endpoint });
       else gatekeeper.ask({
         request, endpoint,
@@ -76,13 +83,18 @@ export class WebSocketIngress {
     });
   };
 
+  /** Each connection is a session: from now on there is no new one. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
   stop(): void {
     for (const client of this.#server.clients) client.close(goingAway);
     this.#server.close();
   }
 
   #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller, facts: Facts | undefined): void {
-    const { bus, door, gate, meter } = this.#options;
+    const { bus, door, gate, meter, requestMs } = this.#options;
     const { boundary, rate, limits, metrics, unread } = gate;
     const socket: Socket = request.socket;
     const address = gate.addresses.of(request);
@@ -112,9 +124,12 @@ export class WebSocketIngress {
       isAlive = false;
       webSocket.ping();
     }, pingMs).unref();
-    boundFrames(webSocket, socket, gate.bodies.lease(address), () => {
-      metrics.refused('gateway.busy');
-      webSocket.terminate();
+    boundFrames(webSocket, socket, {
+      lease: gate.bodies.lease(address), requestMs,
+      exceeded: ({ reason }) => {
+        metrics.refused(reason);
+        webSocket.terminate();
+      },
     });
     webSocket.on('pong', () => {
       isAlive = true;
@@ -123,11 +138,17 @@ export class WebSocketIngress {
       if (mayWrite()) webSocket.pong(data);
     });
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
-      if (isBinary) webSocket.close(unsupportedData);
-      else client.receiveBytes(data);
+      if (!isBinary) {
+        client.receiveBytes(data);
+        return;
+      }
+      metrics.refused('message.invalid');
+      webSocket.close(unsupportedData);
     });
-    // What is wrong with a frame ends the connection; `close` follows.
-    webSocket.on('error', () => undefined);
+    // What is wrong with a frame ends the connection, with the code for it; `close` follows.
+    webSocket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      if (code.startsWith(brokenFrame)) metrics.refused(code === tooLarge ? 'message.too_large' : 'message.invalid');
+    });
     webSocket.on('close', () => {
       clearInterval(pings);
       metrics.streams.dec();
