@@ -54,7 +54,7 @@ const server = z.strictObject({
   era: z.enum(['auto', 'legacy', 'modern']).default('auto')
     .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
-    .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but one caller\'s sessions share, once callers are known. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
+    .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but the sessions of one known caller (`auth`) share. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
   validation: z.enum(['off', 'warn', 'enforce']).default('warn')
     .describe('Whether arguments and results of tools, and answers to what the server asks, are held against their schemas. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
   rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
@@ -155,7 +155,7 @@ const shape = z.strictObject({
     sessionBurst: limit('sessionBurst').describe('Sessions one client address may open at one edge at once.'),
     sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions it may open every second after that; one that is ended does not count. More is refused with 429.'),
     maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),
-    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one caller on one worker.'),
+    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one known caller on one worker; `anonymous` is nobody.'),
     maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer.'),
     maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe('Requests without a session (2026-07-28) that wait for their answer at one worker. One client may have maxInFlightPerSession of them.'),
     maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client that wait at one worker between two requests (2026-07-28), or are kept to be asked for again. The oldest goes first.'),

@@ -24,8 +24,8 @@ export const defaultLimits = {
   sessionsPerSecond: 5,
   /** Sessions one worker holds. */
   maxSessions: 20_000,
-  /** Sessions of one principal on one worker. */
-  maxSessionsPerPrincipal: 20_000,
+  /** Sessions of one known caller on one worker: a quarter of all. */
+  maxSessionsPerPrincipal: 5_000,
   /** Requests of one session that wait for their answer. */
   maxInFlightPerSession: 1_000,
   /** Requests without a session (2026-07-28) that wait for their answer, on one worker. */

@@ -51,6 +51,8 @@ export interface ModernCallOptions {
   readonly method: ExchangeMethod;
   /** Seals where the call can be continued. */
   readonly seal: (round: number) => string;
+  /** What a client brings back in place of a state that its server wants back. */
+  readonly bindState: (text: string) => string;
   /** Milliseconds a client has to answer. */
   readonly humanMs: number;
   /** What to answer when the server wants URLs visited before it is called again. */
@@ -191,7 +193,9 @@ export class ModernCall implements CallStream, Party<ModernCall>, Kept {
   answerOf(method: ExchangeMethod, outcome: ServerAnswer): ServerAnswer {
     if (outcome.kind === 'result') {
       const task = method === 'tools/call' && !('resultType' in outcome.result) ? createdTask(outcome.result) : undefined;
-      return { kind: 'result', result: modernResult(method, task === undefined ? outcome.result : { resultType: 'task', ...extensionTask(task) }) };
+      const result = modernResult(method, task === undefined ? outcome.result : { resultType: 'task', ...extensionTask(task) });
+      const { resultType, requestState } = result;
+      return { kind: 'result', result: resultType === 'input_required' && typeof requestState === 'string' ? { ...result, requestState: this.#options.bindState(requestState) } : result };
     }
     const required = this.#options.urlsRequired({ ...outcome.error });
     if (required !== undefined) return { kind: 'result', result: required };

@@ -4,7 +4,7 @@ import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, defaultLimits, idSequence, latestLegacyRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, tasksExtension,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ModernCommand, type ModernReply, type QuestionId, type ServerName, type SessionKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type QuestionId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../exchange/exchange-watch.ts';
@@ -41,6 +41,8 @@ export function recordOf(server: ServerName, more: Partial<CatalogRecord> = {}):
 export class DeskUnderTest {
   readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
   readonly faults: string[] = [];
+  /** Who asks from now on. */
+  principal: Principal = anonymous;
   /** With few ticks: tests let minutes pass. */
   readonly wheel = new DeadlineWheel({ tickMs: 250, onFault: (error) => this.faults.push(String(error)) });
   readonly metrics = new Metrics({ processMetrics: false });
@@ -106,7 +108,7 @@ export class DeskUnderTest {
     const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {}, extensions: { [tasksExtension]: {} } };
     const meta = { [metaKeys.clientCapabilities]: capabilities };
     return {
-      kind: 'request', key: newRequestKey(), caller: { principal: anonymous, endpoint: rootEndpoint, ...(origin === undefined ? {} : { origin }) },
+      kind: 'request', key: newRequestKey(), caller: { principal: this.principal, endpoint: rootEndpoint, ...(origin === undefined ? {} : { origin }) },
       request: { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...meta } } }, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined,
     };
   }

@@ -5,7 +5,7 @@
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  declaresExtension, fault, isCustomMethod, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta, carriedExtensions, declaredBy,
+  anonymous, declaresExtension, fault, isCustomMethod, isModernRevision, isObject, listKindOf, readOwnLimit, tasksExtension, urlElicitationRequired, withoutHopMeta, carriedExtensions, declaredBy,
   type Caller, type ChangeKind, type EndpointName, type ErrorReason, type ExchangeMethod, type HeldRequests, type JsonObject, type ModernCommand, type ModernControl, type ServerName, type ServerNotice, type Declared,
   type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
@@ -321,7 +321,8 @@ export class ModernDesk {
         this.#comeBack(waiter, view, method, sealed);
         return;
       }
-      if (!this.#isModernServer(method, params, view, waiter.command)) {
+      // A known caller was never given the state of a server as it is.
+      if (waiter.command.caller.principal !== anonymous || !this.#isModernServer(method, params, view, waiter.command)) {
         this.#refuse(waiter, 'state.invalid');
         return;
       }
@@ -329,7 +330,7 @@ export class ModernDesk {
     this.#start(waiter, view, method, 0);
   }
 
-  /** A server of this revision keeps its own state: it comes and goes through us untouched. */
+  /** A server of this revision keeps its own state: it comes and goes through us, bound to its caller where that one is known. */
   #isModernServer(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
     const server = this.#serverOf(method, params, view, command);
     return server !== undefined && isModernRevision(view.record(server)?.revision);
@@ -366,6 +367,7 @@ export class ModernDesk {
       params: keepToken(params, withoutHopMeta(isModern ? params : plain)),
       humanMs: this.#humanMs(),
       seal: (round) => this.#states.seal({ kind: 'parked', worker: this.#worker, call: id, round }, principal, digestOf(method, params)),
+      bindState: (text) => (principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, principal, digestOf(method, params))),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
       places: {
         keep: (kept, bytes) => {
@@ -415,6 +417,9 @@ export class ModernDesk {
     if (state.kind === 'again') {
       if (expiresAt < Date.now()) this.#refuse(waiter, 'state.invalid');
       else this.#callAgain(waiter, view, method, state.round);
+    } else if (state.kind === 'server') {
+      const { command } = waiter;
+      this.#start({ ...waiter, command: { ...command, request: { ...command.request, params: { ...params, requestState: state.text } } } }, view, method, 0);
     } else if (state.worker === this.#worker) {
       this.#resume(waiter, state.call, state.round);
     } else {

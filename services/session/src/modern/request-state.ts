@@ -8,7 +8,9 @@ type CallState =
   /** The call is open at a worker. */
   | { readonly kind: 'parked'; readonly worker: WorkerId; readonly call: string; readonly round: number }
   /** The server wants URLs visited; then it is called again. */
-  | { readonly kind: 'again'; readonly round: number };
+  | { readonly kind: 'again'; readonly round: number }
+  /** What a server of this revision wants back, for a caller who is known: nobody else may bring it. */
+  | { readonly kind: 'server'; readonly text: string };
 
 export interface SealedState {
   readonly state: CallState;
