@@ -1,68 +1,148 @@
-/** Servers on the SDKs of other languages, made ready where their toolchain is; what is made is kept for the next run. */
+/** What the tests of this folder make with toolchains of other languages, and why something is left out. What is made is kept for the next run. */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { access, mkdir } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { hash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { root, startFixture, startProcess, type RunningProcess } from '../support/processes.ts';
+import { root } from '../support/processes.ts';
 
-export interface DirectServer {
-  readonly name: string;
-  /** Builds and installs what it needs; takes a minute the first time. */
-  prepare?(): Promise<void>;
-  /** Starts a program that prints `listening URL`. */
-  start(): RunningProcess;
+/** Programs and virtual environments; ignored by git. */
+export const work = join(root, 'test/direct/.work');
+
+/** Something to be made once. */
+export interface Making {
+  /** Toolchain it needs. */
+  readonly toolchain: 'python3' | 'go' | 'cargo';
+  /** Whether it is compiled for minutes: then it is only made when everything is asked for, and used wherever it is there. */
+  readonly isLong: boolean;
+  /** Is there when it has been made; its name says of which versions. */
+  readonly marker: string;
+  make(): Promise<void>;
 }
 
-const sources = join(root, 'test/direct/servers');
-/** Virtual environments and built programs. */
-const work = join(root, 'test/direct/.work');
+const checks = { python3: ['-m', 'venv', '--help'], go: ['version'], cargo: ['--version'] } as const;
+const present = new Map<Making['toolchain'], boolean>();
+
+function isThere(toolchain: Making['toolchain']): boolean {
+  const known = present.get(toolchain) ?? spawnSync(toolchain, checks[toolchain], { stdio: 'ignore' }).status === 0;
+  present.set(toolchain, known);
+  return known;
+}
+
+/** Everything, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. */
+export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all';
+
+/** Why something is left out here, or undefined when it can be used. */
+function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefined {
+  if (existsSync(marker)) return undefined;
+  if (!isThere(toolchain)) return `there is no ${toolchain} on this machine`;
+  return isLong && !isWhole ? 'it takes minutes to compile; `OMNIBUS_DIRECT=all npm test -- direct` makes it, and it is used from then on' : undefined;
+}
+
+/** Says on the console what is left out, and returns the rest. */
+export function usable<Item extends { readonly name: string; readonly needs?: readonly Making[] }>(items: readonly Item[]): Item[] {
+  return items.filter(({ name, needs = [] }) => {
+    const reason = needs.map(reasonAgainst).find((each) => each !== undefined);
+    if (reason !== undefined) console.log(`left out: ${name}, since ${reason}`);
+    return reason === undefined;
+  });
+}
+
+const inTheMaking = new Map<Making, Promise<void>>();
+
+/** Makes what is not there yet. @throws {Error} with what the toolchain printed. */
+export async function make(needs: readonly Making[] = []): Promise<void> {
+  for (const need of needs) {
+    if (existsSync(need.marker)) continue;
+    const making = inTheMaking.get(need) ?? need.make();
+    inTheMaking.set(need, making);
+    await making;
+  }
+}
 
 /** Runs a build step to its end. @throws {Error} with what it printed. */
-function build(command: string, args: readonly string[], cwd: string): void {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+function build(command: string, args: readonly string[], cwd: string = root, env: Readonly<Record<string, string>> = {}): void {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, ...env } });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
-function isThere(command: string, ...args: string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+/** A virtual environment with packages of PyPI. */
+function pythonEnvironment(name: string, packages: readonly string[]): Making & { readonly python: string; program(name: string): string } {
+  const folder = join(work, `python-${name}`);
+  const python = join(folder, 'bin', 'python');
+  const marker = join(folder, packages.join(' '));
+  return {
+    toolchain: 'python3', isLong: false, marker, python,
+    program: (program) => join(folder, 'bin', program),
+    async make() {
+      await mkdir(work, { recursive: true });
+      build('python3', ['-m', 'venv', '--clear', folder]);
+      build(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages]);
+      await writeFile(marker, '');
+    },
+  };
 }
 
-const python = join(work, 'python', 'bin', 'python');
-
-async function preparePython(): Promise<void> {
-  const marker = join(work, 'python', 'installed');
-  if (await access(marker).then(() => true, () => false)) return;
-  await mkdir(work, { recursive: true });
-  build('python3', ['-m', 'venv', join(work, 'python')], root);
-  build(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(sources, 'requirements.txt')], root);
-  build('touch', [marker], root);
+/** Programs of modules of the Go module proxy, as published. */
+function goPrograms(module: string, version: string, packages: readonly string[]): Making & { program(name: string): string } {
+  const folder = join(work, 'go', version);
+  return {
+    toolchain: 'go', isLong: false, marker: join(folder, 'made'),
+    program: (name) => join(folder, name),
+    async make() {
+      await mkdir(folder, { recursive: true });
+      for (const each of packages) {
+        build('go', ['install', `${module}/${each}@${version}`], root, { GOBIN: folder });
+      }
+      await writeFile(join(folder, 'made'), '');
+    },
+  };
 }
 
-/** Every server this machine can run, each of both eras at one address. */
-export function directServers(): readonly DirectServer[] {
-  const servers: DirectServer[] = [
-    { name: 'our fixture', start: () => startFixture('conformance-server') },
-    { name: 'TypeScript SDK 2.4', start: () => startFixture('dual-era-sdk2') },
-  ];
-  if (isThere('python3', '-m', 'venv', '--help')) {
-    servers.push(
-      { name: 'Python SDK 2.3', prepare: preparePython, start: () => startProcess(python, [join(sources, 'python_sdk.py')]) },
-      { name: 'FastMCP 4.1', prepare: preparePython, start: () => startProcess(python, [join(sources, 'fastmcp_server.py')]) },
-    );
-  }
-  return servers;
+/** Servers and a client on the official SDK and on FastMCP. */
+export const pythonSdks = pythonEnvironment('sdks', ['mcp==2.3.0', 'fastmcp==4.1.1']);
+/** Servers published by the project of the protocol. */
+export const pythonServers = pythonEnvironment('servers', ['mcp-server-git==2026.10.19', 'mcp-server-time==2026.10.19', 'mcp-server-fetch==2026.10.24']);
+/** The SDK's own conformance server, and its example with everything. */
+export const goServers = goPrograms('github.com/modelcontextprotocol/go-sdk', 'v1.8.0', ['conformance/everything-server', 'examples/server/everything']);
+
+/** The module of `go/`, on the published SDK. */
+function goModule(): Making & { readonly program: string } {
+  const sources = join(root, 'test/direct/go');
+  const folder = join(work, 'go', 'module');
+  const marker = join(folder, `made-of-${digestOf(sources)}`);
+  return {
+    toolchain: 'go', isLong: false, marker, program: join(folder, 'client'),
+    async make() {
+      await cp(sources, folder, { recursive: true });
+      build('go', ['mod', 'tidy'], folder);
+      build('go', ['build', '-o', 'client', '.'], folder);
+      await writeFile(marker, '');
+    },
+  };
 }
 
-/** Resolves with the address of a started server when something listens there. */
-export async function listening(server: RunningProcess): Promise<string> {
-  const [, url] = (await server.line(/^listening (\S+)$/)) as unknown as [string, string];
-  const { hostname, port } = new URL(url);
-  for (;;) {
-    const socket = connect(Number(port), hostname);
-    const isOpen = await Promise.race([once(socket, 'connect').then(() => true), once(socket, 'error').then(() => false)]).catch(() => false);
-    socket.destroy();
-    if (isOpen) return url;
-    if (server.child.exitCode !== null) throw new Error(`the server ended: ${server.output()}`);
-  }
+/** Digest of the files of a folder of sources: what was made of others is made again. */
+function digestOf(folder: string): string {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name)).toSorted();
+  return hash('sha256', files.map((file) => readFileSync(file, 'utf8')).join('\n')).slice(0, 12);
 }
+
+/** The crate of `rust/`, on the published SDK. */
+function crate(): Making & { program(name: string): string } {
+  const sources = join(root, 'test/direct/rust');
+  const folder = join(work, 'rust');
+  const marker = join(folder, `made-of-${digestOf(sources)}`);
+  return {
+    toolchain: 'cargo', isLong: true, marker,
+    program: (program) => join(folder, 'target', 'debug', program),
+    async make() {
+      await cp(sources, folder, { recursive: true });
+      build('cargo', ['build', '--quiet', '--bins'], folder);
+      await writeFile(marker, '');
+    },
+  };
+}
+
+export const rustPrograms = crate();
+export const goClient = goModule();

@@ -5,6 +5,7 @@ import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
 import { errorTable } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
+import { allDifferences } from '../direct/differences.ts';
 
 const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -20,6 +21,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
     ['docs/nats.md', nats()],
+    ['docs/differences.md', differences()],
     // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
     ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
     ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
@@ -88,6 +90,18 @@ authorization { users: [
 ${users.join('\n')}
 ] }
 \`\`\`
+`;
+}
+
+function differences(): string {
+  return `# What differs from talking to a server directly
+
+${generated('test/direct/differences.ts')}A client gets through Omnibus what it would get directly, member by member, but for these rows. Published servers (everything, filesystem,
+memory, Playwright, git, time, fetch, examples of the Go SDK) and servers of the official suites on the SDKs of TypeScript, Python, Go and
+Rust and on FastMCP are asked the same things directly and through one gateway that has all of them, in both eras; a difference
+that is not here fails \`npm test -- direct\`.
+
+${table(['what', 'where', 'why'], allDifferences.map(({ what, where, why }) => [what, where, why]))}
 `;
 }
 

@@ -1,0 +1,30 @@
+/** Client libraries hear of a server through the gateway what they hear of it directly: lists, calls, questions, resources, prompts. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway } from '../support/gateway.ts';
+import { clientLibraries } from './clients.ts';
+import { conformanceServers, startServer, untilAllAreUp } from './conformance-servers.ts';
+import { make, usable } from './toolchains.ts';
+
+/** Ours asks clients of either era; the other, as most servers, those with sessions only. */
+describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScript SDK 2.4'].includes(name)))('at $name,', (asked) => {
+  const stack = new AsyncDisposableStack();
+  let direct: string;
+  let through: string;
+
+  beforeAll(async () => {
+    direct = stack.use(await startServer(asked)).url;
+    const gateway = stack.use(await startGateway('embedded', { mcpServers: { asked: { url: direct } } }));
+    await untilAllAreUp(gateway);
+    through = `${gateway.url}/asked`;
+  });
+  afterAll(() => stack.disposeAsync());
+
+  it.each(usable(clientLibraries))('the client of $name hears through the gateway what it hears directly', { timeout: 180_000 }, async (library) => {
+    await make(library.needs);
+    const before = await library.use(direct);
+    const after = await library.use(through);
+    expect({ ...after, tools: after.tools.filter((name) => before.tools.includes(name)) }).toEqual(before);
+    // The question reached the user, unless the server does not ask clients of this revision at all.
+    if (!before.asked.includes('could not be asked')) expect(after.asked).toContain('a person');
+  });
+});

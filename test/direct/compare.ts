@@ -1,0 +1,157 @@
+/** Asks a server everything it is to be asked, directly or through an endpoint, and says where two sets of answers differ. */
+import { isDeepStrictEqual } from 'node:util';
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import type { Message } from '../support/raw-client.ts';
+import type { PublishedServer } from './published.ts';
+import type { Era, Heard, Speaker } from './speaker.ts';
+
+const lists = { 'tools/list': 'tools', 'prompts/list': 'prompts', 'resources/list': 'resources', 'resources/templates/list': 'resourceTemplates' } as const;
+type ListMethod = keyof typeof lists;
+const listMethods = Object.keys(lists) as ListMethod[];
+
+/** Which endpoint was asked: the server's own, or the one of all servers. */
+export type Endpoint = 'own' | 'all';
+
+/** What was asked, and all that came back. */
+export type Answers = ReadonlyMap<string, Heard>;
+
+/** One member that is not the same. */
+export interface Found {
+  readonly server: string;
+  readonly endpoint: Endpoint;
+  /** Of the client, and what the server was asked in directly: they differ where the server has one era. */
+  readonly era: Era;
+  readonly directEra: Era;
+  /** The method and what it is about. */
+  readonly question: string;
+  /** Where in the answer, such as `result.tools[].name`. */
+  readonly path: string;
+  readonly direct: unknown;
+  readonly through: unknown;
+}
+
+function entriesOf(answer: Message, method: ListMethod): readonly JsonObject[] {
+  return (answer.result?.[lists[method]] ?? []) as readonly JsonObject[];
+}
+
+/** All pages of a list as one. */
+async function wholeList(speaker: Speaker, method: ListMethod): Promise<Heard> {
+  const entries: JsonObject[] = [];
+  for (let cursor: unknown; ;) {
+    const { answer, before } = await speaker.request(method, cursor === undefined ? {} : { cursor });
+    if (answer.result === undefined) return { answer, before };
+    entries.push(...entriesOf(answer, method));
+    cursor = answer.result['nextCursor'];
+    if (cursor === undefined) return { answer: { ...answer, result: { ...answer.result, [lists[method]]: entries } }, before };
+  }
+}
+
+/** The beginning of a name that had to be changed; nothing that a name begins with for one that had not. */
+function withoutDigest(name: string): string {
+  return /^(.+)_[0-9a-f]{8}$/.exec(name)?.[1] ?? `${name} was not changed`;
+}
+
+/**
+ * Of what an endpoint lists, what is of this server: first what was listed directly, in that order and with nothing where it is not
+ * listed here, then the rest.
+ */
+function ofServer(server: string, endpoint: Endpoint, method: ListMethod, direct: readonly JsonObject[], listed: readonly JsonObject[]): readonly unknown[] {
+  if (method === 'resources/templates/list') return direct.map((template) => listed.find((entry) => isDeepStrictEqual(entry, template)) ?? listed.find(({ uriTemplate }) => uriTemplate === template['uriTemplate']));
+  const identity = method === 'resources/list' ? 'uri' : 'name';
+  const before = identity === 'uri' ? `omnibus://${server}/` : `${server}__`;
+  const own = endpoint === 'own' || identity === 'uri' ? listed : listed.filter(({ name }) => (name as string).startsWith(before));
+  const found = direct.map((entry) => {
+    const names = [`${before}${entry[identity] as string}`, entry[identity]];
+    // A name that had to be changed still says most of what it was.
+    const changed = (entry[identity] as string).replaceAll(/[^A-Za-z0-9_-]/g, '_');
+    return names.map((name) => own.find((other) => other[identity] === name)).find((each) => each !== undefined)
+      ?? own.find((other) => identity === 'name' && changed.startsWith(withoutDigest((other['name'] as string).replace(endpoint === 'all' ? before : '', ''))));
+  });
+  return [...found, ...(endpoint === 'all' && identity === 'uri' ? [] : own.filter((entry) => !found.includes(entry)))];
+}
+
+/**
+ * @param direct what the server has answered directly; without it, this is that.
+ * @returns what was asked, in the server's own words, and what came back.
+ */
+export async function askAll(speaker: Speaker, server: PublishedServer, endpoint: Endpoint, direct?: Answers): Promise<Answers> {
+  const answers = new Map<string, Heard>([['opening', { answer: speaker.opening, before: [] }]]);
+  const shown = new Map<string, string>();
+  for (const method of listMethods) {
+    const whole = await wholeList(speaker, method);
+    const before = direct?.get(method)?.answer;
+    if (before === undefined || whole.answer.result === undefined) {
+      answers.set(method, whole);
+      continue;
+    }
+    const listed = entriesOf(before, method);
+    const own = ofServer(server.name, endpoint, method, listed, entriesOf(whole.answer, method));
+    answers.set(method, { ...whole, answer: { ...whole.answer, result: { ...whole.answer.result, [lists[method]]: own } } });
+    // Only resources go by their addresses; the rest, by their names.
+    const identity = method === 'resources/list' ? 'uri' : 'name';
+    for (const [index, entry] of listed.entries()) {
+      const public_ = (own[index] as JsonObject | undefined)?.[identity];
+      if (typeof public_ === 'string') shown.set(`${method} ${entry[identity] as string}`, public_);
+    }
+  }
+  const named = (method: ListMethod, original: string): string => shown.get(`${method} ${original}`) ?? (direct !== undefined && endpoint === 'all' && method !== 'resources/list' ? `${server.name}__${original}` : original);
+  const ask = async (question: string, method: string, params: JsonObject): Promise<void> => void answers.set(question, await speaker.request(method, params));
+  const call = (question: string, name: string, args: JsonObject | undefined): Promise<void> =>
+    ask(`tools/call ${question}`, 'tools/call', { name: named('tools/list', name), ...(args === undefined ? {} : { arguments: args }), _meta: { progressToken: 'of this call' } });
+
+  const has = (method: ListMethod, name: string): boolean => entriesOf(((direct ?? answers).get(method) as Heard).answer, method).some((entry) => entry['name'] === name || entry['uri'] === name);
+  for (const [index, [tool, args]] of server.calls.entries()) if (has('tools/list', tool)) await call(`${tool} (${index})`, tool, args);
+  await call('unknown tool', 'nobody_has_this', {});
+  const first = (direct ?? answers).get('tools/list')?.answer;
+  const strict = first === undefined ? undefined : entriesOf(first, 'tools/list').find(({ inputSchema }) => Array.isArray((inputSchema as JsonObject)['required']));
+  if (strict !== undefined) {
+    const [required] = (strict['inputSchema'] as { required: [string] }).required;
+    await call('arguments that are missing', strict['name'] as string, {});
+    await call('no arguments', strict['name'] as string, undefined);
+    await call('an argument of another type', strict['name'] as string, { [required]: { odd: [1] } });
+  }
+  for (const [prompt, args] of server.prompts ?? []) if (has('prompts/list', prompt)) await ask(`prompts/get ${prompt}`, 'prompts/get', { name: named('prompts/list', prompt), arguments: args });
+  await ask('prompts/get unknown prompt', 'prompts/get', { name: named('prompts/list', 'nobody_has_this') });
+  for (const uri of server.reads ?? []) await ask(`resources/read ${uri}`, 'resources/read', { uri: named('resources/list', uri) });
+  await ask('resources/read unknown resource', 'resources/read', { uri: 'nobody://has/this' });
+  for (const [index, params] of (server.completions ?? []).entries()) {
+    const ref = params['ref'] as JsonObject;
+    const public_ = typeof ref['name'] === 'string' ? { ...ref, name: named('prompts/list', ref['name']) } : ref;
+    await ask(`completion/complete (${index})`, 'completion/complete', { ...params, ref: public_ });
+  }
+  await ask('completion/complete unknown prompt', 'completion/complete', { ref: { type: 'ref/prompt', name: named('prompts/list', 'nobody_has_this') }, argument: { name: 'a', value: '' } });
+  await ask('tools/list bad cursor', 'tools/list', { cursor: 'nobody gave this' });
+  await ask('unknown method', 'nobody/knows', {});
+  return answers;
+}
+
+/** Members that differ, from the outside in: where one side has no member of the name, `undefined`. */
+function* differing(path: string, direct: unknown, through: unknown): Generator<Pick<Found, 'path' | 'direct' | 'through'>> {
+  if (isDeepStrictEqual(direct, through)) return;
+  if (Array.isArray(direct) && Array.isArray(through)) {
+    for (let index = 0; index < Math.max(direct.length, through.length); index += 1) yield* differing(`${path}[]`, direct[index], through[index]);
+  } else if (isObject(direct) && isObject(through)) {
+    for (const name of new Set([...Object.keys(direct), ...Object.keys(through)])) yield* differing(`${path}.${name}`, direct[name], through[name]);
+  } else yield { path, direct, through };
+}
+
+/** What is compared of an answer: each hop has its own ids, and what is said between is compared by its words. */
+function comparable({ answer, before }: Heard): Readonly<Record<string, unknown>> {
+  const said = (isWanted: (method: string) => boolean): unknown[] => before.filter(({ method = '' }) => isWanted(method)).map(({ method, params }) => ({ method, params }));
+  return {
+    ...(answer.result === undefined ? {} : { result: answer.result }),
+    ...(answer.error === undefined ? {} : { error: answer.error }),
+    progress: said((method) => method === 'notifications/progress'),
+    logs: said((method) => method === 'notifications/message'),
+    questions: said((method) => !method.startsWith('notifications/')),
+  };
+}
+
+export function compare(direct: Answers, through: Answers, where: Omit<Found, 'question' | 'path' | 'direct' | 'through'>): Found[] {
+  return [...direct].flatMap(([question, heard]) => {
+    const other = through.get(question);
+    if (other === undefined) return [{ ...where, question, path: '', direct: heard.answer, through: undefined }];
+    const [before, after] = [comparable(heard), comparable(other)];
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((part) => [...differing(part, before[part], after[part])]).map((found) => ({ ...where, question, ...found }));
+  });
+}

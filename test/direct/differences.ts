@@ -1,0 +1,206 @@
+/**
+ * Every difference between what a client gets of a server directly and what it gets through Omnibus, with its reason. The tests of
+ * this folder fail on any other; `npm run docs` makes docs/differences.md of this table.
+ */
+import type { Found } from './compare.ts';
+
+export interface Difference {
+  /** What a client sees that it would not see directly. */
+  readonly what: string;
+  /** Where in which answer. */
+  readonly where: string;
+  readonly why: string;
+  /** Whether one member that is not the same is this. */
+  readonly isAnswer?: (found: Found) => boolean;
+  /** Checks of the official suites, as `scenario check`, that fail directly and pass through the gateway. */
+  readonly checks?: RegExp;
+}
+
+const lists = ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'];
+const isList = ({ question }: Found): boolean => lists.includes(question);
+const isAlphabet = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(name);
+const isWhole = ({ path }: Found): boolean => path === 'result' || path === 'error';
+const words = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''));
+/** Without times of day, and files named by a date. */
+const timeless = (value: unknown): string => words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
+
+const differences: readonly Difference[] = [
+  {
+    what: 'Tools and prompts carry the name of their server: `server__name`.',
+    where: '`name` in lists, at the endpoint of all servers',
+    why: 'Two servers may have tools of the same name. At the endpoint of one server, `/mcp/SERVER`, names are its own.',
+    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && /^result\.(tools|prompts)\[\]\.name$/.test(path) && words(through).startsWith(`${server}__`) && (!isAlphabet(`${server}__${words(direct)}`) || through === `${server}__${words(direct)}`),
+  },
+  {
+    what: 'A name with other characters than `A-Z`, `a-z`, `0-9`, `_` and `-`, or longer than 64, is written with `_` and the digest of what it was.',
+    where: '`name` in lists',
+    why: 'Interfaces of language models refuse such names, and with them the whole list.',
+    isAnswer: ({ endpoint, path, direct, through }) => endpoint === 'own' && /^result\.(tools|prompts)\[\]\.name$/.test(path) && !isAlphabet(direct) && isAlphabet(through),
+  },
+  {
+    what: 'A resource that an earlier server lists too has the address `omnibus://SERVER/` and its own after that.',
+    where: '`uri` in lists and in what is read, at the endpoint of all servers',
+    why: 'One address cannot lead to two servers. All other addresses are the servers\' own.',
+    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && /^result\.(resources|contents)\[\]\.uri$/.test(path) && through === `omnibus://${server}/${words(direct)}`,
+  },
+  {
+    what: 'A resource that nobody lists and that several templates fit alike is refused, naming the servers; one that another server lists is that server\'s.',
+    where: 'the answer to `resources/read`, at the endpoint of all servers',
+    why: 'Which of them is meant would be a guess; with `omnibus://SERVER/` in front it is none.',
+    isAnswer: (found) => found.endpoint === 'all' && found.question.startsWith('resources/read') && (isWhole(found) || found.path.startsWith('result.contents')),
+  },
+  {
+    what: 'A template that several servers list is completed by the first of them.',
+    where: 'the answer to `completion/complete`, at the endpoint of all servers',
+    why: 'A template has no alias: what it is filled with leads to a server only when it is read.',
+    isAnswer: (found) => found.endpoint === 'all' && found.question.startsWith('completion/complete') && (isWhole(found) || found.path.startsWith('result.completion')),
+  },
+  {
+    what: 'The gateway introduces itself, not the server.',
+    where: '`serverInfo` of `initialize`; in 2026-07-28 `io.modelcontextprotocol/serverInfo` in `_meta` of every result',
+    why: 'It is whom the client talks to. Servers are told apart by their endpoint or by the prefix.',
+    isAnswer: ({ path, direct, through }) => path.includes('serverInfo') || (path === 'result._meta' && direct === undefined && words(Object.keys(through as object)) === '["io.modelcontextprotocol/serverInfo"]'),
+  },
+  {
+    what: 'The instructions are those of all servers, each under its name.',
+    where: '`instructions` of `initialize` and `server/discover`, at the endpoint of all servers',
+    why: 'A client reads one text. At the endpoint of one server they are its own.',
+    isAnswer: ({ path, endpoint }) => path === 'result.instructions' && endpoint === 'all',
+  },
+  {
+    what: 'A server that speaks both eras offers in each what it offers in either.',
+    where: 'lists and `instructions`',
+    why: 'Some servers show tools in one era only; a call to such a tool goes over the leg that has it.',
+    isAnswer: ({ path, direct, question }) => direct === undefined && (path === 'result.instructions' || (question === 'tools/list' && path === 'result.tools[]')),
+  },
+  {
+    what: 'Capabilities are those of the gateway: lists announce their changes and resources take subscriptions whatever the server says; at the endpoint of all servers they are everything that any server has.',
+    where: '`capabilities` of `initialize` and `server/discover`',
+    why: 'Lists change when a server comes or goes, or its entry in the configuration does, and the gateway announces that itself. Tasks and extensions are offered in the era that has them.',
+    isAnswer: ({ path, question }) => question === 'opening' && path.startsWith('result.capabilities'),
+  },
+  {
+    what: 'How long and for whom an answer may be kept is said by the gateway.',
+    where: '`ttlMs` and `cacheScope` of lists and of `server/discover`',
+    why: 'Lists are the gateway\'s own, made of those of several servers. Clients of older revisions are not told: theirs have no such member.',
+    isAnswer: (found) => (isList(found) || found.question === 'opening') && /^result\.(ttlMs|cacheScope)$/.test(found.path),
+  },
+  {
+    what: 'An answer has the members of the client\'s revision, and the revisions named are those of the gateway.',
+    where: '`resultType`, `protocolVersion`, `supportedVersions`; `ttlMs`, `cacheScope` and `_meta` for a server of the other era; `execution` of a tool for a client of 2026-07-28',
+    why: 'That is what bridging is. `resultType` is added where a server of 2026-07-28 has left it out.',
+    isAnswer: ({ path, era, directEra, question, direct }) => path === 'result.resultType' || /^result\.(protocolVersion|supportedVersions)/.test(path)
+      || (era !== directEra && (/^result\.(ttlMs|cacheScope|_meta)/.test(path) || question === 'opening')) || (era === 'modern' && path === 'result.tools[].execution' && direct !== undefined),
+    checks: /^\S+ wire-schema-valid$/,
+  },
+  {
+    what: 'A tool that does not run as a task has no `execution`.',
+    where: '`execution` in `tools/list`',
+    why: 'Without it a tool does not run as a task, so `forbidden` says nothing more; and where a server takes no tasks, what its tools say of them counts for nothing (2025-11-25, tasks).',
+    isAnswer: ({ path, through }) => path === 'result.tools[].execution' && through === undefined,
+  },
+  {
+    what: 'A tool, prompt, method or page that nobody has is refused by the gateway: with a JSON-RPC error, in its own words, with `reason` and `retry` in `data`.',
+    where: 'the error for an unknown tool, prompt, resource, method or cursor',
+    why: 'No server is asked for what none of them lists. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
+    isAnswer: (found) => /unknown (tool|prompt|resource|method)|bad cursor/.test(found.question) && (isWhole(found) || found.path.startsWith('error.')),
+  },
+  {
+    what: 'A list that a server does not have is empty, and a server that completes nothing has no suggestions.',
+    where: 'the answer to a list request or `completion/complete`, where directly it is -32601',
+    why: 'The gateway has all lists, and clients ask for them whatever the capabilities say; an empty one tells them the same.',
+    isAnswer: (found) => (isList(found) || found.question.startsWith('completion/complete')) && isWhole(found) && (found.path === 'error' ? (found.direct as { code?: number }).code === -32_601 : found.direct === undefined),
+    checks: /^completion-complete /,
+  },
+  {
+    what: '`MCP error CODE: ` is taken away from the beginning of an error\'s message.',
+    where: '`error.message`',
+    why: 'The TypeScript SDK 1.x writes it in front as a server and again as a client; once is enough.',
+    isAnswer: ({ path, direct, through }) => path === 'error.message' && words(direct).replace(/^MCP error -?\d+: /, '') === through,
+  },
+  {
+    what: 'A resource that is not there has the code of the client\'s revision.',
+    where: '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28',
+    why: 'Clients know their own revision\'s code only. Some servers say the newer one to older clients.',
+    isAnswer: ({ path, question, direct, through, era }) => path === 'error.code' && question.startsWith('resources/read') && [-32_602, -32_002].includes(direct as number) && through === (era === 'legacy' ? -32_002 : -32_602),
+  },
+  {
+    what: 'What a client has not declared it is not asked; `ping` is answered at once.',
+    where: 'requests of a server to its client, and what a tool says of the refusal',
+    why: 'The gateway answers for the client, with -32601 and the reason; a server is not allowed to ask in the first place.',
+    isAnswer: ({ path, direct, through }) => (path.startsWith('questions[]') && through === undefined) || (/Method not found/.test(words(direct)) && /it declared no capability/.test(words(through))),
+  },
+  {
+    what: 'A server that asks for roots as soon as it is connected asks when the first call reaches it; for a client of 2026-07-28, at each request.',
+    where: '`roots/list`, before the answer to a call',
+    why: 'A client has a connection of its own to a server from its first call on. A request of 2026-07-28 has one alone while it runs.',
+    isAnswer: ({ path, direct, through }) => path.startsWith('questions[]') && direct === undefined && (through as { method?: string }).method === 'roots/list',
+  },
+  {
+    what: 'A question without `params` has empty ones, and its progress token is another.',
+    where: '`params` of what a server asks its client',
+    why: 'They mean the same. Each hop has tokens of its own.',
+    isAnswer: ({ path, direct, through }) => (path === 'questions[].params' && direct === undefined && words(through) === '{}') || path === 'questions[].params._meta.progressToken',
+  },
+  {
+    what: 'A tool that shows its progress token shows another.',
+    where: 'whatever a server makes of `progressToken`',
+    why: 'Each hop has tokens of its own, since two clients may choose the same. Progress comes with the client\'s.',
+    isAnswer: ({ question, path, through }) => question.startsWith('tools/call test_tool_with_progress') && path.startsWith('result.content') && Number.isFinite(Number(through)),
+  },
+  {
+    what: 'A log message names its server.',
+    where: '`logger` of `notifications/message`, at the endpoint of all servers',
+    why: 'One stream carries those of all servers.',
+    isAnswer: ({ endpoint, path, server, through }) => endpoint === 'all' && path === 'logs[].params.logger' && words(through).startsWith(server),
+  },
+  {
+    what: 'What a server says of the time of day, and files it names by the time and by where it runs.',
+    where: 'anywhere',
+    why: 'The two answers are given at two times; a program runs in the folder of the configuration file.',
+    isAnswer: ({ direct, through }) => direct !== undefined && through !== undefined && timeless(direct) === timeless(through),
+  },
+  {
+    what: 'Host and Origin are checked.',
+    where: 'the status of a request from elsewhere',
+    why: 'A page in a browser must not reach servers of this machine. Not every server looks.',
+    checks: /^dns-rebinding-protection /,
+  },
+  {
+    what: 'Headers are checked against the body.',
+    where: 'the answer to a request of 2026-07-28 whose `Mcp-*` headers say something else than its body',
+    why: 'The revision requires it; proxies trust those headers. Not every server looks.',
+    checks: /^(http-header-validation|http-custom-header-server-validation) |^server-stateless sep-2575-http-server-(header-mismatch|unsupported-version)/,
+  },
+  {
+    what: 'Subscriptions are served whether or not the server has them.',
+    where: 'the answer to `subscriptions/listen`',
+    why: 'They are the gateway\'s own: it announces changes of its lists, and asks servers for what only they know.',
+    checks: /^server-stateless sep-2575-server-(sends-subscription-ack|tags-subscription-id|honors-notification-filter|sends-(tools|prompts)-list-changed-on-subscription)$/,
+  },
+  {
+    what: 'Streams can be taken up again.',
+    where: 'the first event of a POST\'s stream has an id',
+    why: 'The gateway keeps what a client has missed. Not every server does.',
+    checks: /^server-sse-polling /,
+  },
+];
+
+/** Checks that servers of one era fail in the other. */
+const bridged: Difference = {
+  what: 'A server of one era is used by clients of the other.',
+  where: 'everything',
+  why: 'The gateway speaks both. What cannot be bridged is listed in `test/conformance/impossible-over-a-legacy-server.yaml`.',
+};
+
+export const allDifferences: readonly Difference[] = [...differences, bridged];
+
+/** The row of the table that a difference is, if it is one. */
+export function explanationOf(found: Found): Difference | undefined {
+  return differences.find(({ isAnswer }) => isAnswer?.(found));
+}
+
+/** @param isOfOtherEra whether the server does not speak the revision it was asked in. */
+export function explanationOfCheck(check: string, isOfOtherEra: boolean): Difference | undefined {
+  return differences.find(({ checks }) => checks?.test(check)) ?? (isOfOtherEra ? bridged : undefined);
+}
