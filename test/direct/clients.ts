@@ -10,7 +10,7 @@ import { root } from '../support/processes.ts';
 import { goClient, pythonSdks, rustPrograms, type Making } from './toolchains.ts';
 
 /** What a client heard. */
-export interface Told {
+interface Told {
   readonly revision: string | undefined;
   readonly tools: readonly string[];
   readonly said: string;
