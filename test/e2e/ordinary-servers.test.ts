@@ -173,3 +173,25 @@ it.each([406, 415, 422])('a server of 2024-11-05 that refuses the first POST wit
   });
   await it.client.untilTools((names) => names.includes('act'));
 });
+
+it('a server that announces nothing is read again while somebody is there, and its clients are told', async () => {
+  let tools: HeardMessage['params'][] = [{ name: 'act', inputSchema: { type: 'object' } }];
+  await using it = await bench({
+    session: undefined,
+    post: ({ id, method }, response) => {
+      if (method !== 'tools/list') return false;
+      answer(response, id, { tools });
+      return true;
+    },
+  }, { rereadLists: '200ms' });
+  await it.client.untilTools((names) => names.length === 1);
+  tools = [...tools, { name: 'redeployed', inputSchema: { type: 'object' } }];
+  await it.client.untilTools((names) => names.includes('redeployed'));
+});
+
+it('a tool of a server that lets nobody in is answered with that, and the list and the instructions say so', async () => {
+  await using it = await bench({ post: (_message, response) => say(response, 401, {}) });
+  expect((await it.client.callTool('act')).last.error).toMatchObject({ message: expect.stringContaining('401') as string, data: { reason: 'upstream.unavailable', server: 'up' } });
+  expect((await it.client.request('tools/list')).last.result).toMatchObject({ tools: [], _meta: { 'omnibus.dev/missing': [{ server: 'up', problem: expect.stringContaining('401') as string }] } });
+  expect((await new RawClient(it.gateway.url).initialize('2025-06-18')).last.result).toMatchObject({ capabilities: { tools: { listChanged: true } }, instructions: expect.stringContaining('401') as string });
+});

@@ -29,6 +29,10 @@ describe('how long a list can be used, and by whom', () => {
     expect(viewOf(['a'], [record('a', {}, notes(0))]).freshness('tools', now)).toEqual({ ttlMs: 0, cacheScope: 'public' });
   });
 
+  it('is nobody else\'s where callers have to be known, whatever servers say', () => {
+    expect(viewOf(['a'], [record('a', {}, notes(60_000))], { isForKnown: true }).freshness('tools', now)).toEqual({ ttlMs: 60_000, cacheScope: 'private' });
+  });
+
   it('lacks what has passed since the list was read, and is whole where changes are announced', () => {
     expect(viewOf(['a'], [record('a', {}, notes(10_000, { readAt: now - 4_000 }))]).freshness('tools', now).ttlMs).toBe(6_000);
     expect(viewOf(['a'], [record('a', {}, notes(10_000, { readAt: now - 40_000 }))]).freshness('tools', now).ttlMs).toBe(0);

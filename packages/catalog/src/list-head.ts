@@ -29,9 +29,9 @@ function capabilityOf(kind: ListKind): string {
 }
 
 /** Servers whose entries of a list are not known, or not shown, in the endpoint's order. */
-export function missingServers(kind: ListKind, servers: readonly ServerName[], records: readonly CatalogRecord[]): readonly MissingServer[] {
+export function missingServers(kind: ListKind, servers: readonly ServerName[], recordOf: (server: ServerName) => CatalogRecord | undefined): readonly MissingServer[] {
   return servers.flatMap((server) => {
-    const record = records.find((each) => each.server === server);
+    const record = recordOf(server);
     if (record === undefined) return [{ server, problem: 'it has not been reached yet' }];
     const { status, problem = 'it is not connected' } = record;
     return status === 'down' || unreadOf(record).includes(kind) ? [{ server, problem }] : [];

@@ -17,6 +17,8 @@ export interface EndpointDefinition {
   /** Fixed argument values by `server/tool`. */
   readonly pin: ReadonlyMap<string, JsonObject>;
   readonly pageSize: number;
+  /** Only callers that are known come in: what is said there is not for everybody. */
+  readonly isForKnown?: boolean;
 }
 
 /** Names carry their server's when the endpoint has several servers, whether or not all of them are up: lists stay stable. */

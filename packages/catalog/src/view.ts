@@ -64,6 +64,7 @@ export class View {
   readonly isPrefixed: boolean;
   /** Of the endpoint's servers, in its order; a server that never published is missing. */
   readonly records: readonly CatalogRecord[];
+  readonly #byServer: ReadonlyMap<ServerName, CatalogRecord>;
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
@@ -82,6 +83,7 @@ export class View {
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
     this.definition = definition;
     this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
+    this.#byServer = new Map(this.records.map((record) => [record.server, record]));
     this.isPrefixed = isPrefixed(definition);
     this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
     const isShown = toolFilter(definition.tools);
@@ -108,7 +110,7 @@ export class View {
     };
     this.#pages = mapLists(texts, (entries, kind) => new ListPages(kind, entries, definition.pageSize));
     this.versions = mapLists(this.#pages, ({ version }) => version);
-    this.#missing = mapLists(texts, (_entries, kind) => missingServers(kind, definition.servers, this.records));
+    this.#missing = mapLists(texts, (_entries, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
 
@@ -135,7 +137,8 @@ export class View {
 
   /** @param now milliseconds since 1970. */
   freshness(kind: ListKind, now: number): Freshness {
-    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined)), now);
+    const isForAll = this.definition.isForKnown !== true && this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
+    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
   }
 
   /** What could not be shown, for whoever runs the gateway. The first hundred. */
@@ -207,7 +210,7 @@ export class View {
   }
 
   record(server: ServerName): CatalogRecord | undefined {
-    return this.records.find((record) => record.server === server);
+    return this.#byServer.get(server);
   }
 
   /** Servers with a capability, in the endpoint's order. */

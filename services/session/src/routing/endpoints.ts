@@ -6,7 +6,8 @@ import { parseEndpointName, parseServerName, rootEndpoint, type EndpointName, ty
 export function endpointDefinitions(config: Config): ReadonlyMap<EndpointName, EndpointDefinition> {
   const all = [...enabledServers(config).keys()].map(parseServerName);
   const { pageSize, prefix } = config;
-  const plain = { rename: new Map<string, string>(), pin: new Map<string, JsonObject>(), pageSize };
+  const common = { pageSize, isForKnown: config.auth !== undefined && config.auth !== 'none' };
+  const plain = { rename: new Map<string, string>(), pin: new Map<string, JsonObject>(), ...common };
   const definitions = new Map<EndpointName, EndpointDefinition>([[rootEndpoint, { endpoint: rootEndpoint, servers: all, prefix, ...plain }]]);
   for (const server of all) {
     const endpoint = parseEndpointName(server);
@@ -21,7 +22,7 @@ export function endpointDefinitions(config: Config): ReadonlyMap<EndpointName, E
       ...(profile.tools === undefined ? {} : { tools: profile.tools }),
       rename: new Map(Object.entries(profile.rename)),
       pin: new Map(Object.entries(profile.pin)),
-      pageSize,
+      ...common,
     });
   }
   return definitions;
