@@ -10,6 +10,8 @@ import { root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
+const main = join(root, 'services/gateway/bin/omnibus.js');
+
 let folder: string;
 let file: string;
 let upstream: Upstream;
@@ -18,7 +20,7 @@ let ann: Readonly<Record<string, string>>;
 let bob: Readonly<Record<string, string>>;
 
 async function keys(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'keys', ...args, '--file', file]);
+  const running = startProcess('node', [main, 'keys', ...args, '--file', file]);
   const status = await new Promise<number>((resolve) => {
     running.child.once('close', (code) => resolve(code ?? -1));
   });
@@ -84,6 +86,18 @@ it('no server hears the key of a caller', async () => {
   expect(JSON.stringify([...upstream.authorizations, ...upstream.requests])).not.toContain('omk_');
 });
 
+it('a client that is joined to a gateway without a key is told what to give, and with one is served', async () => {
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
+  const start = async (...more: string[]): Promise<string> => {
+    await using joined = startProcess('node', [main, 'stdio', '--connect', gateway.url, ...more], {}, 'pipe');
+    joined.child.stdin?.write(`${JSON.stringify(initialize)}\n`);
+    const [line] = await joined.line(/^\{"jsonrpc".*"id":1.*$/);
+    return line as string;
+  };
+  expect(await start()).toMatch(/wants to know who asks.*--header/);
+  expect(await start('--header', `Authorization: ${ann['authorization'] as string}`)).toContain('"result"');
+});
+
 it('a revoked key ends what it opened, and opens nothing more', async () => {
   const going = { authorization: `Bearer ${await create('carol')}` };
   const [, id = ''] = going.authorization.split('_');
@@ -133,7 +147,7 @@ it('over NATS, nobody else there can say who asks: neither for a session, nor wi
 });
 
 it('over NATS, edges that know their callers need the sealing key', async () => {
-  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', await writeConfig({ auth: { keys: { file } } }), '--role', 'edge', '--bus', 'nats://127.0.0.1:1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']);
+  const running = startProcess('node', [main, 'serve', '--config', await writeConfig({ auth: { keys: { file } } }), '--role', 'edge', '--bus', 'nats://127.0.0.1:1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']);
   const status = await new Promise((resolve) => {
     running.child.once('close', resolve);
   });
@@ -142,7 +156,6 @@ it('over NATS, edges that know their callers need the sealing key', async () => 
 });
 
 const serving = ['serve', '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0', '--config'];
-const main = join(root, 'services/gateway/bin/omnibus.js');
 
 it('where others can reach it, a gateway that knows nobody is not started, unless that was said', async () => {
   const said = /nothing says how they are known.*"auth: none" lets everybody in, on purpose/;

@@ -1,10 +1,10 @@
 /** API keys as a way to be known. The file is followed: a key that leaves it, is revoked or expires is none from then on. */
-import { timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { watch } from 'chokidar';
 import { fault, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
-import { digestOf, keyIdOf, parseKeys, type KeyRecord } from './key-file.ts';
+import { keyIdOf, parseKeys, type KeyRecord } from './key-file.ts';
 
 /** Who vouches for the subject of a key: nobody but us. */
 const keyIssuer = 'omnibus:keys';
@@ -51,7 +51,7 @@ export class ApiKeys {
   /** @param credential that looks like a key. */
   verify(credential: string, endpoint: EndpointName): Verdict {
     const entry = this.#entries.get(keyIdOf(credential) ?? '');
-    const isRight = timingSafeEqual(Buffer.from(digestOf(credential), 'hex'), entry?.digest ?? noDigest);
+    const isRight = timingSafeEqual(Buffer.from(hash('sha256', credential, 'hex'), 'hex'), entry?.digest ?? noDigest);
     if (entry === undefined || !isRight || !isGood(entry.facts)) return refusal;
     if (entry.endpoints?.includes(endpoint) === false) return { fault: fault('auth.endpoint', 'this API key is not for this endpoint') };
     return entry.facts;
@@ -104,10 +104,10 @@ export class ApiKeys {
 
 const isGood = ({ expiresAt }: Facts): boolean => expiresAt === undefined || Date.now() < expiresAt;
 
-function entryOf({ id, hash, subject, groups, endpoints, expires }: KeyRecord): Entry {
+function entryOf({ id, hash: digest, subject, groups, endpoints, expires }: KeyRecord): Entry {
   const name = { issuer: keyIssuer, subject };
   return {
-    digest: Buffer.from(hash, 'hex'),
+    digest: Buffer.from(digest, 'hex'),
     endpoints,
     facts: { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id },
   };

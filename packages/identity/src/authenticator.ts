@@ -130,8 +130,8 @@ export class Authenticator {
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
     const { scopes = [] } = this.#options.resource ?? {};
-    const missing = scopes.filter((scope) => !facts.scopes.includes(scope));
-    return missing.length === 0 ? facts : { fault: fault('auth.scope', `the token lacks the scope ${missing.join(' ')}`, { requiredScopes: scopes }) };
+    if (scopes.every((scope) => facts.scopes.includes(scope))) return facts;
+    return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };
   }
 
   /** What is expected first comes first. */

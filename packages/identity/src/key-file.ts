@@ -63,14 +63,10 @@ export function isKey(credential: string): boolean {
   return credential.startsWith(`${prefix}_`);
 }
 
-export function digestOf(key: string): string {
-  return hash('sha256', key, 'hex');
-}
-
 /** A new key, and what is kept of it. */
 export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'>): { readonly key: string; readonly record: KeyRecord } {
   const id = randomBytes(idBytes).toString('hex');
   const key = `${prefix}_${id}_${randomBytes(secretBytes).toString('base64url')}`;
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;
-  return { key, record: { id, hash: digestOf(key), ...given, created: new Date().toISOString() } };
+  return { key, record: { id, hash: hash('sha256', key, 'hex'), ...given, created: new Date().toISOString() } };
 }

@@ -127,5 +127,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
 }
 
 function describe(failure: RequestFailure, url: string): string {
+  // It is the user of this program who can mend that.
+  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${failure.problem}; give a key or token with --header "Authorization: Bearer ..."`;
   return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${failure.problem}`;
 }

@@ -1,0 +1,82 @@
+/** Whose a session is: of whom the edge has proven, and of nobody else. */
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MemoryBus, subjects, type Subject } from '@omnibus/bus';
+import { loadConfig } from '@omnibus/config';
+import { Proofs } from '@omnibus/identity';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { anonymous, rootEndpoint, sessionKey, type Caller, type OpenReply, type Principal, type SessionCommand, type StreamId } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { SessionWorker } from './worker.ts';
+
+const edge = new Proofs([randomBytes(32)]);
+const stranger = new Proofs([randomBytes(32)]);
+
+let bus: MemoryBus;
+let worker: SessionWorker;
+
+beforeEach(async () => {
+  bus = new MemoryBus(({ error }) => expect.fail(String(error)));
+  const loaded = loadConfig({ file: 'test', text: 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined, proofs: edge });
+  await worker.start();
+});
+
+afterEach(() => worker.stop());
+
+function callerOf(subject: string, signer = edge): Caller & { readonly proof: string } {
+  const principal = `p_${subject}` as Principal;
+  return { principal, endpoint: rootEndpoint, proof: signer.of({ principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined }) };
+}
+
+function ask<Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const pending = bus.request(to, request, {
+      reply: (answer) => {
+        pending.close();
+        resolve(answer);
+      },
+      failed: reject,
+    });
+  });
+}
+
+const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } } as const;
+const open = (caller: Caller): Promise<OpenReply> => ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
+
+async function reasonOf(answer: Promise<unknown>): Promise<string> {
+  const reply = (await answer) as { readonly kind: string; readonly fault?: { readonly reason: string } };
+  return reply.fault?.reason ?? reply.kind;
+}
+
+it('opens for whom an edge has proven, and for nobody who says so himself', async () => {
+  const [ann, bob] = [callerOf('ann'), callerOf('bob')];
+  for (const forged of [{ principal: anonymous, endpoint: rootEndpoint }, { principal: ann.principal, endpoint: rootEndpoint }, { ...ann, proof: bob.proof }, { ...ann, proof: '' }, callerOf('ann', stranger)]) expect(await reasonOf(open(forged))).toBe('caller.unproven');
+  expect(await reasonOf(open(ann))).toBe('opened');
+});
+
+it('is unknown to everybody else, by any command', async () => {
+  const [ann, bob] = [callerOf('ann'), callerOf('bob')];
+  const opened = await open(ann);
+  if (opened.kind !== 'opened') throw new Error(opened.kind);
+  const key = sessionKey(opened.session);
+  const stream = 'edge-1' as StreamId;
+  const ping = { kind: 'request', message: { jsonrpc: '2.0', id: 2, method: 'ping' } } as const;
+  const commands = (caller: Caller): SessionCommand[] => [
+    { kind: 'post', caller, stream, message: ping }, { kind: 'batch', caller, stream, messages: [ping] }, { kind: 'attach', caller, stream, after: undefined },
+    { kind: 'attach', caller, stream, after: { stream, sequence: 1 } }, { kind: 'delete', caller },
+  ];
+  const reasons = (caller: Caller): Promise<string[]> => Promise.all(commands(caller).map((command) => reasonOf(ask(subjects.session(opened.worker), { key, command }))));
+  expect(new Set(await reasons(bob))).toEqual(new Set(['session.unknown']));
+  expect(new Set(await reasons({ ...ann, endpoint: 'other' as never }))).toEqual(new Set(['session.unknown']));
+  expect(new Set(await reasons({ principal: ann.principal, endpoint: rootEndpoint }))).toEqual(new Set(['caller.unproven']));
+  expect(await reasonOf(ask(subjects.session(opened.worker), { key, command: { kind: 'post', caller: ann, stream, message: ping } }))).toBe('message');
+});
+
+it('has a share of the worker: one caller does not use up what another needs', async () => {
+  const [ann, bob] = [callerOf('ann'), callerOf('bob')];
+  const answers = [await reasonOf(open(ann)), await reasonOf(open(ann)), await reasonOf(open(ann)), await reasonOf(open(bob))];
+  expect(answers).toEqual(['opened', 'opened', 'session.limit', 'opened']);
+});
