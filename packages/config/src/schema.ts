@@ -56,7 +56,7 @@ const server = z.strictObject({
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
     .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but the sessions of one known caller (`auth`) share. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
   validation: z.enum(['off', 'warn', 'enforce']).default('warn')
-    .describe('Whether arguments and results of tools, and answers to what the server asks, are held against their schemas. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
+    .describe('Whether arguments and results of tools, arguments of prompts, and answers to what the server asks are held against what was promised or asked. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
   rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
   concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
   maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),

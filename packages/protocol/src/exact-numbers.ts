@@ -26,10 +26,31 @@ export function mayHoldRawNumbers(text: string): boolean {
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 function parseWithRawNumbers(text: string): unknown {
-  return JSON.parse(text, function keepWritten(this: unknown, _key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return JSON.parse(text, function keepWritten(this: object, _key: string, value: unknown, context?: { readonly source?: string }): unknown {
     const source = context?.source;
-    return typeof value !== 'number' || source === undefined || String(value) === source ? value : rawJson.rawJSON(source);
+    if (typeof value === 'object' && value !== null && holders.has(value)) holders.add(this);
+    if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+    holders.add(this);
+    return rawJson.rawJSON(source);
   });
+}
+
+/** What was read with a raw number in it, however deep: found out while reading, so that nobody has to look. */
+const holders = new WeakSet();
+
+/**
+ * Whether a value that was read here has a raw number in it. What was put together of parts that were read is looked at one level deep,
+ * which is how parameters are rewritten.
+ */
+export function holdsRawNumbers(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (isRawNumber(value) || holders.has(value)) return true;
+  if (Array.isArray(value)) return false;
+  for (const key in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[key];
+    if (typeof member === 'object' && member !== null && (holders.has(member) || isRawNumber(member))) return true;
+  }
+  return false;
 }
 
 /**

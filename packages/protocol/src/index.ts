@@ -1,6 +1,6 @@
 export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
-export { isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
+export { holdsRawNumbers, isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
 export { classify, errorText, idKey, isJsonRpcId, isObject, isSameId, notificationText, resultText } from './json-rpc.ts';
 export type {

@@ -80,7 +80,7 @@ export class Metrics {
   readonly #unreadable = this.#counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were no JSON, or not what their subject or bucket carries, by family of subjects or bucket; and large ones that did not arrive whole.', ['family']);
   readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the work on a client\'s message, the handler of a message of the bus, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
-  readonly #schemaProblems = this.#counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools, results of tools, answers of clients to its questions.', ['server', 'what']);
+  readonly #schemaProblems = this.#counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools and prompts, results of tools, answers of clients to its questions.', ['server', 'what']);
   readonly #circuit = this.#counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.#gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
   readonly #running = this.#gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);

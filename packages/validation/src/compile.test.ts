@@ -40,6 +40,20 @@ describe('a value is held against its schema', () => {
     expect(big.kind === 'json' && problem(person, big.value)).toBe('ok');
   });
 
+  it('such numbers are found however deep they stand, and in what was put together of what was read; nothing is looked through for them', () => {
+    const deep = readJson('{"a":[{"b":{"age":1.0}}],"c":{"plain":[1,2]}}', 1_000, defaultLimits);
+    if (deep.kind !== 'json') throw new Error(deep.problem);
+    const value = deep.value as { readonly a: readonly [{ readonly b: JsonObject }]; readonly c: JsonObject };
+    const schema = { properties: { a: { items: { properties: { b: { properties: { age: { type: 'number' } } } } } } } };
+    expect(problem(schema, value)).toBe('ok');
+    expect(problem(schema, { ...value, pinned: true })).toBe('ok');
+    expect(problem({ properties: { age: { type: 'number' } } }, { ...value.a[0].b, pinned: true })).toBe('ok');
+    let looks = 0;
+    const watched = { inner: Object.defineProperty({}, 'counted', { enumerable: true, get: () => { looks += 1; return {}; } }) };
+    expect(problem({ type: 'object' }, watched)).toBe('ok');
+    expect(looks).toBe(0);
+  });
+
   it('equal items are found whatever the order of their members', () => {
     expect(problem({ uniqueItems: true }, [{ a: 1, b: 2 }, { b: 2, a: 1 }])).not.toBe('ok');
     expect(problem({ uniqueItems: true }, Array.from({ length: 100_000 }, (_, n) => ({ n })))).toBe('ok');

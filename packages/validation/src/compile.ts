@@ -5,7 +5,7 @@
  * Source: 2025-11-25 and 2026-07-28 server/tools, "Input Schema" and "Output Schema": JSON Schema 2020-12 unless `$schema` says otherwise;
  * clients and servers should validate against them.
  */
-import { isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
+import { holdsRawNumbers, isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -96,14 +96,9 @@ function linearPattern(pattern: string): { test(text: string): boolean } {
 }
 linearPattern.code = 'linearPattern';
 
-/** A validator knows no raw numbers; most values have none and are not copied. */
+/** A validator knows no raw numbers; most values have none, which is known without looking through them, and are not copied. */
 function withPlainNumbers(value: unknown): unknown {
-  return holdsRawNumber(value) ? plain(value) : value;
-}
-
-function holdsRawNumber(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return isRawNumber(value) || Object.values(value).some(holdsRawNumber);
+  return holdsRawNumbers(value) ? plain(value) : value;
 }
 
 function plain(value: unknown): unknown {

@@ -69,7 +69,7 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
-    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name) });
+    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
     this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#instances });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });

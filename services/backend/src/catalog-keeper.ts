@@ -6,7 +6,7 @@
 import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import {
   catalogKey, changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type ServerName, type ToolEntry, type WorkerId,
+  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type PromptEntry, type ServerName, type ToolEntry, type WorkerId,
 } from '@omnibus/protocol';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -54,6 +54,7 @@ export class CatalogKeeper {
   #isRetired = false;
   /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
+  #prompts: ReadonlyMap<string, PromptEntry> = new Map();
   readonly #times: RereadTimes;
   /** Readings in a row in which one failed. */
   #failures = 0;
@@ -93,7 +94,7 @@ export class CatalogKeeper {
       this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
       this.#common.begin(before.lists);
       this.offers.begin(before.offers ?? []);
-      this.#tools = new Map(before.lists.tools.map((tool) => [tool.name, tool]));
+      this.#index(before);
     }
     this.#catalog = await bus.keyValue(catalogBucket);
   }
@@ -141,6 +142,10 @@ export class CatalogKeeper {
 
   tool(name: string): ToolEntry | undefined {
     return this.#tools.get(name) ?? this.offers.tool(name);
+  }
+
+  prompt(name: string): PromptEntry | undefined {
+    return this.#prompts.get(name);
   }
 
   async lost(problem: string): Promise<void> {
@@ -269,13 +274,18 @@ export class CatalogKeeper {
     this.#failures += 1;
   }
 
+  #index({ lists: { tools, prompts } }: CatalogRecord): void {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#prompts = new Map(prompts.map((prompt) => [prompt.name, prompt]));
+  }
+
   /** Resolves when it is written, or cannot be. */
   async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
     if (this.#isRetired || isSame(record, this.#record, this.#written)) return;
     const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
     this.#options.metrics.catalogLeftOut(record.server, leftOut);
-    this.#tools = new Map(record.lists.tools.map((tool) => [tool.name, tool]));
+    this.#index(record);
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
     await this.#write();
   }

@@ -10,10 +10,13 @@ const add = {
   outputSchema: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
 } as unknown as ToolEntry;
 
+const greet = { name: 'greet', arguments: [{ name: 'who', required: true }, { name: 'how' }] };
+const open = { name: 'open' };
+
 async function checks(mode: ValidationMode, tool: ToolEntry = add) {
   const counted: string[] = [];
   const made = new SchemaChecks({
-    mode, server: parseServerName('math'), tool: (name) => (name === tool.name ? tool : undefined), log: createLogger({ level: 'silent', format: 'json' }),
+    mode, server: parseServerName('math'), tool: (name) => (name === tool.name ? tool : undefined), prompt: (name) => [greet, open].find((entry) => entry.name === name), log: createLogger({ level: 'silent', format: 'json' }),
     metrics: { schemaProblem: (_server, what) => void counted.push(what) },
   });
   await made.start();
@@ -64,6 +67,51 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     expect(made.answer('elicitation/create', form, declined)).toBe(declined);
     expect(made.answer('sampling/createMessage', {}, { result: { role: 'assistant' } })).toMatchObject({ error: { code: -32_602 } });
     expect(made.answer('roots/list', {}, { result: { roots: [{ name: 'no address' }] } })).toMatchObject({ error: { code: -32_602 } });
+  });
+
+  it.each([
+    ['all that are required', { who: 'Ada' }, undefined],
+    ['all there are', { who: 'Ada', how: 'warmly' }, undefined],
+    ['none', undefined, "must have required property 'who'"],
+    ['one nobody knows', { who: 'Ada', whom: 'Bob' }, '"whom"'],
+    ['one that is no text', { who: 7 }, 'who must be string'],
+  ])('arguments of a prompt are held against what it lists: %s', async (_what, args, problem) => {
+    const ask = (name: string): CallCommand => ({ method: 'prompts/get', params: { name, ...(args === undefined ? {} : { arguments: args }) } }) as unknown as CallCommand;
+    const { made } = await checks('enforce');
+    const refusal = made.refusal(ask('greet'));
+    if (problem === undefined) expect(refusal).toBeUndefined();
+    else expect(refusal).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid', message: expect.stringContaining(problem) as string } });
+    expect(made.refusal(ask('open'))).toBeUndefined();
+    const lenient = await checks('warn');
+    expect(lenient.made.refusal(ask('greet'))).toBeUndefined();
+    expect(lenient.counted).toEqual(problem === undefined ? [] : ['arguments']);
+  });
+
+  const text = { type: 'text', text: 'x' };
+  const use = (name: string): JsonObject => ({ type: 'tool_use', id: '1', name, input: {} });
+  it.each<[string, JsonObject, JsonObject, string | undefined]>([
+    ['a text', {}, { content: text }, undefined],
+    ['several blocks', {}, { content: [text, { type: 'image', data: 'AA==', mimeType: 'image/png' }] }, undefined],
+    ['a kind nobody knows yet', {}, { content: { type: 'hologram' } }, undefined],
+    ['a text without text', {}, { content: { type: 'text' } }, "content must have required property 'text'"],
+    ['the use of a tool it was given', { tools: [{ name: 'look' }] }, { content: [use('look')] }, undefined],
+    ['the use of a tool it was not given', { tools: [{ name: 'look' }] }, { content: [use('delete')] }, 'name must be equal to one of the allowed values: ["look"]'],
+    ['the use of a tool although it was given none', {}, { content: use('delete') }, 'content.name'],
+  ])('an answer to sampling is held against what was asked: %s', async (_what, asked, answered, problem) => {
+    const { made } = await checks('enforce');
+    const answer = { result: { role: 'assistant', model: 'm', ...answered } };
+    const given = made.answer('sampling/createMessage', asked, answer);
+    if (problem === undefined) expect(given).toBe(answer);
+    else expect(given).toMatchObject({ error: { code: -32_602, message: expect.stringContaining(problem) as string } });
+  });
+
+  it('an answer to an elicitation says what the user did, whatever was asked', async () => {
+    const { made } = await checks('enforce');
+    for (const asked of [{ mode: 'url', url: 'https://example.com' }, { requestedSchema: { type: 'object' } }]) {
+      for (const result of [{}, { action: 'agree' }]) expect(made.answer('elicitation/create', asked, { result })).toMatchObject({ error: { message: expect.stringContaining('action') as string } });
+      const accepted = { result: { action: 'accept', ...('url' in asked ? {} : { content: {} }) } };
+      expect(made.answer('elicitation/create', asked, accepted)).toBe(accepted);
+    }
   });
 
   it('a schema that cannot be used stops nobody', async () => {

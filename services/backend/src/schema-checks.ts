@@ -1,6 +1,6 @@
 /**
- * Holds what goes to a server and what comes from it against the schemas it was given with: arguments of tools against `inputSchema`,
- * results against `outputSchema`, answers of clients against what was asked of them.
+ * Holds what goes to a server and what comes from it against the schemas it was given with: arguments of tools against `inputSchema` and
+ * of prompts against those they list, results against `outputSchema`, answers of clients against what was asked of them.
  *
  * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server has to check the
  * arguments of its tools, a client should check structured results, and both should check the answers to a form. The gateway is either side to
@@ -8,10 +8,11 @@
  */
 import {
   fault, isObject,
-  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type QuestionMethod, type ServerName, type ToolEntry,
+  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type PromptEntry, type QuestionMethod, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
+import { answerSchemas, promptSchema } from './answer-schemas.ts';
 
 /** `warn`: what does not fit is logged and counted, and passed on as it is. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';
@@ -20,6 +21,7 @@ export interface SchemaChecksOptions {
   readonly mode: ValidationMode;
   readonly server: ServerName;
   readonly tool: (name: string) => ToolEntry | undefined;
+  readonly prompt: (name: string) => PromptEntry | undefined;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'schemaProblem'>;
 }
@@ -33,9 +35,6 @@ interface Known {
 /** Compiled schemas of one server; one takes some milliseconds to make and some ten kilobytes. */
 const maxSchemas = 1_000;
 const invalidParams = -32_602;
-/** What a client answers to `sampling/createMessage`, as far as every revision has it. */
-const samplingResult: JsonObject = { type: 'object', required: ['role', 'content', 'model'], properties: { role: { enum: ['user', 'assistant'] }, model: { type: 'string' }, content: { type: ['object', 'array'] } } };
-const rootsResult: JsonObject = { type: 'object', required: ['roots'], properties: { roots: { type: 'array', items: { type: 'object', required: ['uri'], properties: { uri: { type: 'string' } } } } } };
 
 export class SchemaChecks {
   readonly #options: SchemaChecksOptions;
@@ -43,6 +42,8 @@ export class SchemaChecks {
   readonly #known = new WeakMap<object, Known>();
   /** The same by what they say, the latest last. */
   readonly #byText = new Map<string, Known>();
+  /** Made of what prompts list as their arguments. */
+  readonly #prompts = new WeakMap<object, JsonObject>();
   #compile: typeof compileSchema | undefined;
 
   constructor(options: SchemaChecksOptions) {
@@ -54,14 +55,26 @@ export class SchemaChecks {
     if (this.#options.mode !== 'off') this.#compile = (await import('@omnibus/validation')).compileSchema;
   }
 
-  /** @returns the result a call has that is not made because of its arguments: an error of the tool, which a model can act on. */
+  /** @returns how a call ends that is not made because of its arguments. Of a tool with an error of the tool, which a model can act on. */
   refusal({ method, params }: CallCommand): ExchangeOutcome | undefined {
-    if (method !== 'tools/call' || this.#compile === undefined) return undefined;
+    if (this.#compile === undefined) return undefined;
+    if (method === 'prompts/get') return this.#promptRefusal(params);
+    if (method !== 'tools/call') return undefined;
     const { name } = params;
     const schema = typeof name === 'string' ? this.#options.tool(name)?.['inputSchema'] : undefined;
     const problem = isObject(schema) ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {}) : undefined;
     if (problem === undefined) return undefined;
     return { kind: 'result', result: { content: [{ type: 'text', text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.` }], isError: true } };
+  }
+
+  #promptRefusal({ name, arguments: given = {} }: JsonObject): ExchangeOutcome | undefined {
+    const listed = typeof name === 'string' ? this.#options.prompt(name)?.['arguments'] : undefined;
+    if (typeof listed !== 'object' || listed === null) return undefined;
+    const schema = this.#prompts.get(listed) ?? promptSchema(listed);
+    if (schema === undefined) return undefined;
+    this.#prompts.set(listed, schema);
+    const problem = this.#problem('arguments', String(name), schema, given);
+    return problem === undefined ? undefined : { kind: 'fault', fault: fault('params.invalid', `The arguments do not fit those the prompt lists: ${problem}. The server was not asked.`) };
   }
 
   /** What a server answered, or what is said instead of a result that is not what it promised. */
@@ -80,8 +93,8 @@ export class SchemaChecks {
   /** What a client answered to a question, or what the server is told instead of an answer that does not fit it. */
   answer(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
     if (this.#compile === undefined || 'error' in answer) return answer;
-    const asked = answerCheck(method, params, answer.result);
-    const problem = asked === undefined ? undefined : this.#problem('answer', method, asked.schema, asked.value);
+    let problem: string | undefined;
+    for (const { schema, value } of answerSchemas(method, params, answer.result)) problem ??= this.#problem('answer', method, schema, value);
     return problem === undefined ? answer : { error: { code: invalidParams, message: `the client's answer to ${method} does not fit what was asked: ${problem}` } };
   }
 
@@ -114,18 +127,5 @@ export class SchemaChecks {
     if (this.#byText.size > maxSchemas) this.#byText.delete(this.#byText.keys().next().value as string);
     this.#known.set(schema, known);
     return known;
-  }
-}
-
-function answerCheck(method: QuestionMethod, params: JsonObject, result: JsonObject): { readonly schema: JsonObject; readonly value: unknown } | undefined {
-  switch (method) {
-    case 'sampling/createMessage': return { schema: samplingResult, value: result };
-    case 'roots/list': return { schema: rootsResult, value: result };
-    case 'elicitation/create': {
-      const { requestedSchema } = params;
-      // Only what the user has accepted has content.
-      return isObject(requestedSchema) && result['action'] === 'accept' ? { schema: requestedSchema, value: result['content'] ?? {} } : undefined;
-    }
-    default: return undefined; // Nobody but the server knows.
   }
 }
