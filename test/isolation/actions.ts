@@ -109,9 +109,10 @@ export const plain = {
       if (last?.result === undefined) return last === undefined ? `broken: ${broken}` : refusalOf(last);
     }
     const listening = caller.isModern ? listen(caller, uri) : undefined;
-    if (listening !== undefined && !(await listening.isTaken)) {
+    const problem = await listening?.problem;
+    if (listening !== undefined && problem !== undefined) {
       await listening.close();
-      return 'broken: not acknowledged';
+      return `broken: ${problem}`;
     }
     const ending = judge(await call(caller, server, 'touch', { marker }), marker);
     // Two programs of one server know nothing of each other, and nothing says that both requests go to the same.
@@ -183,14 +184,14 @@ function noteOf({ name }: ServerUnderTest, marker: string): string {
   return `keeper-${name}://note/${marker}`;
 }
 
-function listen(caller: Caller, uri: string): { readonly isTaken: Promise<boolean>; readonly close: () => Promise<void> } {
+function listen(caller: Caller, uri: string): { readonly problem: Promise<string | undefined>; readonly close: () => Promise<void> } {
   const id = caller.newId();
   const isOurs = ({ method, params }: { readonly method?: string; readonly params?: JsonObject }): boolean =>
     method === 'notifications/subscriptions/acknowledged' && (params?.['_meta'] as JsonObject)['io.modelcontextprotocol/subscriptionId'] === id;
   void caller.once('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }, id);
   const acknowledged = within(caller.pushed.untilSome(isOurs));
   return {
-    isTaken: acknowledged.then((message) => JSON.stringify(message?.params ?? {}).includes(uri)),
+    problem: acknowledged.then((message) => (message === undefined ? 'not acknowledged' : JSON.stringify(message.params).includes(uri) ? undefined : 'acknowledged without it')),
     close: () => caller.cancel(id),
   };
 }

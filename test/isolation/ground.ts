@@ -1,4 +1,5 @@
 /** Servers of every transport, era and isolation mode, what they saw, and the configuration that puts the gateway in front of them. */
+import { appendFileSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ export class Ground {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-isolation-'));
     const journal = join(folder, 'notes');
     await appendFile(journal, '');
-    const note = (each: Note): void => void appendFile(journal, `${JSON.stringify(each)}\n`);
+    const note = (each: Note): void => appendFileSync(journal, `${JSON.stringify(each)}\n`);
     const hosts: KeeperHost[] = [];
     const entries = new Map<string, object>();
     for (const { name, transport, revision, isolation } of servers) {
@@ -81,12 +82,13 @@ export class Ground {
     for (const [connection, seen] of Map.groupBy(notes, (each) => each.connection)) {
       const server = servers.find(({ name }) => name === connection.split('/')[0]) as ServerUnderTest;
       const secrets = seen.flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
-      if (server.revision === '2026-07-28' || server.isolation === 'shared' || secrets.length < 2) continue;
+      if (server.revision === '2026-07-28' || server.isolation === 'shared' || new Set(secrets).size < 2) continue;
       const opened = seen.find((each) => each.kind === 'open');
       const hasSession = secrets.some((secret) => callers.get(secret)?.isModern === false);
       const mayAsk = opened !== undefined && Object.keys(opened.capabilities).length > 0;
       const who = secrets.slice(0, 2).map((secret) => callers.get(secret)?.name ?? secret).join('; ');
-      if (seen.some(({ kind }) => kind === 'roots')) problems.push(`${connection}: roots were read over a connection of several: ${who}`);
+      const since = seen.slice(seen.findIndex(({ kind }) => kind === 'roots')).flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
+      if (seen.some(({ kind }) => kind === 'roots') && new Set(since).size > 1) problems.push(`${connection}: roots were read over it, and others used it afterwards: ${who}`);
       if (hasSession && mayAsk) problems.push(`${connection}: one that may ask is several clients': ${who}`);
       if (hasSession && server.isolation === 'session') problems.push(`${connection}: "isolation: session", and several clients': ${who}`);
     }

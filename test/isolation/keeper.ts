@@ -16,7 +16,7 @@ export type Note = { readonly connection: string } & (
   | { readonly kind: 'secret'; readonly secret: Secret }
   /** What became of a question outside any call. */
   | { readonly kind: 'later'; readonly marker: string; readonly answer: string }
-  /** A client's roots were read over this connection. */
+  /** A client's roots were read over this connection: whoever uses it from then on is noted anew. */
   | { readonly kind: 'roots' }
   | { readonly kind: 'wrong answer'; readonly marker: string; readonly answer: string }
 );
@@ -302,8 +302,13 @@ export class Keeper {
   /** Roots are a client's, not a call's; what the user is sent to a URL for comes back without content. */
   #check(what: string, marker: string, answer: string): void {
     const { connection, note } = this.#options;
-    if (what === 'roots' && !isUnanswered(answer)) note({ connection, kind: 'roots' });
     const secret = marker.slice(0, marker.lastIndexOf('-'));
+    if (what === 'roots' && !isUnanswered(answer)) {
+      note({ connection, kind: 'roots' });
+      this.#seen.clear();
+      this.#seen.add(secret);
+      note({ connection, kind: 'secret', secret });
+    }
     const isRight = what === 'url' ? secretsIn(answer).size === 0 : answer.includes(what === 'roots' ? secret : `"${marker}"`) || isUnanswered(answer);
     if (!isRight) note({ connection, kind: 'wrong answer', marker, answer });
   }

@@ -8,6 +8,7 @@ import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './
 import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
 import type { InputMethod, LogLevel } from './methods.ts';
+import type { Client } from './session-messages.ts';
 
 /** Methods that are carried to one upstream server. Everything else is answered by the session itself. */
 export type ExchangeMethod =
@@ -39,6 +40,8 @@ export interface ExchangeContext {
   readonly taskPlace?: TaskPlace;
   /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
   readonly standsAlone: boolean;
+  /** Whose a request is that stands alone, where that is known: what a program keeps for one is for all of them. */
+  readonly client?: Client;
   /** The least severe messages the client wants; undefined for none. */
   readonly logLevel: LogLevel | undefined;
   /** The client asked for progress; tokens are each hop's own and do not travel. The server is asked for it in any case. */

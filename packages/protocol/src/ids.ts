@@ -137,3 +137,6 @@ export const rootEndpoint = '' as EndpointName;
 
 /** The caller of an endpoint that asks for no credentials. */
 export const anonymous = 'anonymous' as Principal;
+
+/** Whoever uses this machine, where nobody else can reach the gateway. */
+export const localUser = { id: 'local', isOne: false } as const;

@@ -11,6 +11,15 @@ export interface Caller {
   readonly origin?: string;
   /** What shows on the bus between processes that an edge has found this out (`identity/proofs.ts`). */
   readonly proof?: string;
+  /** Whose its requests without a session are, where the edge can tell. */
+  readonly client?: Client;
+}
+
+/** Whoever makes requests that name no session. */
+export interface Client {
+  readonly id: string;
+  /** All of them come over one connection of its own; else several programs of one user may make them. */
+  readonly isOne: boolean;
 }
 
 /** Opens a session: the client's `initialize`. Any session worker may take it. */

@@ -108,6 +108,7 @@ export class Adapter {
     this.#connection = new UpstreamConnection({
       ...parts,
       owner: undefined,
+      isTakenInTurn: () => false,
       isBase: true,
       capabilities: config.isolation === 'shared' ? everyCapability : {},
       createTransport: (observer) => transports.create(observer, true),
@@ -130,10 +131,12 @@ export class Adapter {
       isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: instanceIdleMs, maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#watching.isNeeded(connection),
       hasOlderLeg: config.era === 'auto',
-      create: ({ capabilities, session, isOlder, changed }) => {
+      namesRequests: () => transports.namesRequests,
+      create: ({ capabilities, session, isOlder, isTakenInTurn, changed }) => {
         const connection: UpstreamConnection = new UpstreamConnection({
           ...parts,
           ...(isOlder ? { era: new Era('legacy') } : {}),
+          isTakenInTurn,
           owner: session === undefined ? undefined : this.#questions.ofSession(session, () => connection),
           isBase: false,
           capabilities,

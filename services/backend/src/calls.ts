@@ -10,7 +10,7 @@ import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, type Deadline, type DeadlineWheel, type Place } from '@omnibus/lifecycle';
 import {
   fault, modernCodes,
-  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
+  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type ExchangeMethod, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
 import { CallWords } from './call-words.ts';
@@ -22,6 +22,7 @@ import { outcomeUrlProblem } from './elicitation-url.ts';
 import type { Instances, Taken } from './instances.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { QuestionRelay } from './question-relay.ts';
+import { rootsKey } from './questions.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
 import type { Waiter } from './waiter.ts';
@@ -41,7 +42,7 @@ export interface CallsOptions {
   readonly levels: Pick<LogLevels, 'raise' | 'least'>;
   readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
-  readonly connections: () => Pick<Instances, 'settling' | 'take' | 'learn' | 'leadingTo'>;
+  readonly connections: () => Pick<Instances, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo'>;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Tells the session whose task it is. */
@@ -77,6 +78,8 @@ class Call extends Link {
   place: Place | undefined;
   /** Undefined until it was sent. */
   running: Running | undefined;
+  /** What its client says of its roots, where that had to be asked. */
+  roots: InputAnswer | undefined;
   /** Undefined while its server has said nothing. */
   words: CallWords | undefined;
 
@@ -89,6 +92,8 @@ class Call extends Link {
   }
 }
 
+/** Requests that a client of 2026-07-28 can be asked something for (basic/patterns, Multi Round-Trip Requests). */
+const roundMethods: ReadonlySet<ExchangeMethod> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
 const orphanGraceMs = 5_000;
 
@@ -177,8 +182,29 @@ export class Calls {
   /** A fault of the gateway ends the call, and nothing else. */
   #run(call: Call): void {
     const settling = this.#options.connections().settling(call.command.context);
-    if (settling === undefined) this.#startGuarded(call);
-    else void settling.then(() => (this.#calls.has(call) ? this.#startGuarded(call) : undefined));
+    if (settling === undefined) this.#takeTurn(call);
+    else void settling.then(() => (this.#calls.has(call) ? this.#takeTurn(call) : undefined));
+  }
+
+  #takeTurn(call: Call): void {
+    const { method, params, context } = call.command;
+    const isAboutTask = context.taskPlace !== undefined || typeof params['taskId'] === 'string';
+    if (!isAboutTask && call.roots === undefined && roundMethods.has(method) && this.#options.connections().mustKnowRoots(context)) {
+      this.#askRoots(call);
+      return;
+    }
+    const turn = isAboutTask ? undefined : this.#options.connections().turn(context, rootsOf(call));
+    if (turn === undefined) this.#startGuarded(call);
+    else void turn.then(() => (this.#calls.has(call) ? this.#startGuarded(call) : undefined));
+  }
+
+  /** Its client is one of several of the same user, of which one's roots were read: the same roots lead to the same connection. */
+  #askRoots(call: Call): void {
+    const { exchange, context: { session } } = call.command;
+    this.#options.questions.ofRound({ exchange, session, reply: call.reply })('roots/list', {}, (answer) => {
+      call.roots = answer;
+      if (this.#calls.has(call)) this.#takeTurn(call);
+    });
   }
 
   #startGuarded(call: Call): void {
@@ -205,7 +231,7 @@ export class Calls {
       return;
     }
     const fixed = made ?? (typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined);
-    const taken: Taken = fixed === undefined ? connections().take(command.context) : { connection: fixed, done: () => undefined };
+    const taken: Taken = fixed === undefined ? connections().take(command.context, rootsOf(call)) : { connection: fixed, done: () => undefined };
     if ('refused' in taken) {
       this.#refuse(call, fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));
       return;
@@ -263,10 +289,12 @@ export class Calls {
     const { context } = command;
     const { questions, tasks, watching, announceTask } = this.#options;
     const { taskId } = params;
+    const asked = questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection);
     const waiter: Waiter = {
-      session: context.session,
+      session: context.client?.isOne === true ? (context.client.id as SessionKey) : context.session,
       task: typeof taskId === 'string' ? taskId : undefined,
-      ...questions.ofCall({ exchange: command.exchange, session: context.session, reply: call.reply }, connection),
+      ...asked,
+      ask: (question) => (question.method === 'roots/list' && call.roots !== undefined ? connection.respond(question.id, call.roots) : asked.ask(question)),
       progress: (progress) => this.#wordsOf(call).progress(progress),
       log: (entry) => this.#wordsOf(call).log(entry),
       notification: (method, entry) => this.#wordsOf(call).notification(method, entry),
@@ -381,6 +409,11 @@ export class Calls {
   #toolOf({ method, params: { name } }: CallCommand): string | undefined {
     return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name) !== undefined ? name : undefined;
   }
+}
+
+/** As `rootsKey` has them; nobody's for a client that does not say. */
+function rootsOf({ roots }: Call): string | undefined {
+  return roots === undefined ? undefined : 'result' in roots ? rootsKey(roots.result) : 'not said';
 }
 
 /** The server goes on with the trace (semantic conventions, MCP: context travels in `params._meta`). */

@@ -14,6 +14,8 @@ export interface ConnectionOptions extends RunOptions {
   readonly capabilities: JsonObject;
   /** Whose alone it is. */
   readonly owner: Asked | undefined;
+  /** Requests of one user are made over it one at a time. */
+  readonly isTakenInTurn: () => boolean;
   /** The one whose state stands for the server's in the metrics. */
   readonly isBase: boolean;
   /** What is known of the server's era; all its connections share it. */

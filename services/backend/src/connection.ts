@@ -92,6 +92,7 @@ export class UpstreamConnection {
       send: (message) => this.#transport?.send(message),
       inFlight: () => this.#pending.toArray().map(([, pending]) => pending).sort((one, other) => one.order - other.order).map(({ waiter }) => waiter),
       user: () => this.#onlyUser,
+      isTakenInTurn: options.isTakenInTurn,
       unnamed: () => options.observer.askedUnnamed(),
     });
     this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#lose(cause, problem) });
@@ -133,9 +134,9 @@ export class UpstreamConnection {
     return this.#options.owner?.session;
   }
 
-  /** The server has asked something over it, of whoever used it then. */
-  get wasAsked(): boolean {
-    return this.#questions.wereAsked;
+  /** What the server has asked over it, of whoever used it then. */
+  get asked(): Pick<Questions, 'wereAsked' | 'isOpen' | 'roots'> {
+    return this.#questions;
   }
 
   /** The session that alone can have caused what the server says of no request. */

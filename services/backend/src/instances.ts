@@ -3,13 +3,16 @@
  * ask nothing. The others exist for callers it may ask: a connection declares what its caller can do, and what comes over
  * it concerns that caller and nobody else.
  *
- * A caller is a session. A request without a session is a caller of its own: it has a connection alone while it runs, and the next
- * one is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
+ * A caller is a session, or the one connection over which a client of 2026-07-28 makes all its requests, or the user whose such requests
+ * are: several clients of one user may make them, which share what a server keeps, but never roots, and nothing any more once the server
+ * asks without saying on whose behalf. Any other request is a caller of its own: it has a connection alone while it runs, and the next one
+ * is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
  *
  * Invariants
  *  I1  A connection that is not the base serves one caller at a time, with exactly the capabilities it declared.
  *  I2  A connection that no call used for a while, or whose session ended, is closed.
- *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards.
+ *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards. One over which roots were
+ *      read serves only requests whose client says the same roots.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey, type TaskPlace } from '@omnibus/protocol';
@@ -32,6 +35,8 @@ export interface InstancesOptions {
   readonly idleMs: number;
   /** Connections to this server besides the base; the option `maxConnections`. */
   readonly maxConnections: number;
+  /** Which request a message of the server belongs to is seen by what carried it. */
+  readonly namesRequests: () => boolean;
   /** What all servers of the process have together. */
   readonly budget: ConnectionBudget;
   /** Something still runs over it although no call does. */
@@ -45,6 +50,8 @@ export interface NewConnection {
   readonly session: SessionKey | undefined;
   /** Only the older era is spoken over it, although the base speaks the newer one. */
   readonly isOlder: boolean;
+  /** Requests of one user are made over it one at a time. */
+  readonly isTakenInTurn: () => boolean;
   /** Hears whenever it is open and whenever it is not any more. */
   readonly changed: (isOpen: boolean) => void;
 }
@@ -58,6 +65,10 @@ interface Instance {
   user: string;
   /** Of requests without a session: those that may be given the same connection one after the other. */
   readonly pool: string | undefined;
+  /** What its clients said of their roots when it was opened for them. */
+  readonly roots?: string | undefined;
+  /** Who waits for it, oldest first: it serves one at a time. */
+  readonly waiting: (() => void)[];
   lastUsedAt: number;
   calls: number;
 }
@@ -77,6 +88,8 @@ export type Taken = Use | { readonly refused: string };
 export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
 
 const nothing = (): void => undefined;
+/** About what it takes to start another program. */
+const turnMs = 1_000;
 /** Of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
 const olderKey = 'older era';
 
@@ -86,6 +99,7 @@ export class Instances implements Pool {
   /** Makes keys of connections that are no session's. */
   #count = 0;
   #asksUnnamed = false;
+  #readsRoots = false;
   readonly #olderLeg: OlderLeg;
 
   constructor(options: InstancesOptions) {
@@ -116,7 +130,7 @@ export class Instances implements Pool {
     return new Promise((resolve) => {
       const { isolation } = this.#options;
       const opened = this.#open(olderKey, {
-        user: olderKey, pool: undefined, session: undefined, isOlder: true, capabilities: isolation === 'shared' ? everyCapability : {},
+        user: olderKey, pool: undefined, session: undefined, isOlder: true, isTakenInTurn: () => false, capabilities: isolation === 'shared' ? everyCapability : {},
         changed: (isOpen) => {
           if (!isOpen) this.#closeOlder();
           resolve(isOpen);
@@ -149,25 +163,87 @@ export class Instances implements Pool {
     this.#asksUnnamed = true;
   }
 
-  /** The connection a call goes over, or why there is none. */
-  take(context: ExchangeContext): Taken {
+  /**
+   * The connection a call goes over, or why there is none.
+   * @param roots of its client, where `mustKnowRoots` wanted them.
+   */
+  take(context: ExchangeContext, roots?: string): Taken {
     const { base } = this.#options;
     const capabilities = askable(context);
     const isOlder = base.isModern && this.#isOlder(context) === true;
     if (base.isModern && !isOlder) return { connection: base, done: nothing };
     if (this.#needsNoOwn(capabilities)) return isOlder ? this.#takeOlder() : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
-    const pool = context.standsAlone ? `${context.principal} ${declared}` : undefined;
-    const user = pool === undefined ? this.#callerOf(context) : context.session;
+    const shared = this.#sharedPool(context);
+    const isAlone = context.standsAlone && context.client?.isOne !== true;
+    const pool = shared ?? (isAlone ? `${context.principal} ${declared}` : undefined);
+    const user = shared ?? (isAlone ? context.session : (context.client?.id ?? this.#callerOf(context)));
     const key = `${user} ${declared}`; // I1
-    const instance = this.#instances.get(key) ?? this.#free(pool, user) ?? this.#open(pool === undefined ? key : this.#nextKey(), {
-      user, pool, capabilities, isOlder, session: user === context.session && pool === undefined ? context.session : undefined,
+    const found = shared === undefined ? (this.#instances.get(key) ?? this.#free(pool, user)) : this.#ofUser(shared, roots).find((each) => each.calls === 0 || !this.#isTakenInTurn(capabilities));
+    const instance = found ?? this.#open(pool === undefined ? key : this.#nextKey(), {
+      user, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && this.#isTakenInTurn(capabilities), session: user === context.session && pool === undefined ? context.session : undefined,
       changed: (isOpen) => {
         if (isOlder && !isOpen) this.#olderLeg.forget();
       },
     });
     if (typeof instance === 'string') return { refused: instance };
     return this.#use(instance);
+  }
+
+  // --- requests without a session whose user is known ----------------------------------------------------------------------
+
+  /**
+   * The clients of one user cannot be told apart by their requests, and a server that cannot say on whose behalf it asks serves them one
+   * at a time. Who comes meanwhile waits a moment, about as long as another program takes to start, and then has one of its own; a
+   * connection to a server that runs already is opened at once.
+   * @param roots as for `take`.
+   * @returns undefined when nobody has to wait.
+   */
+  turn(context: ExchangeContext, roots?: string): Promise<void> | undefined {
+    const pool = this.#sharedPool(context);
+    if (pool === undefined || !this.#options.isProgram || !this.#isTakenInTurn(askable(context))) return undefined;
+    const instances = this.#ofUser(pool, roots);
+    const busy = instances.find(({ connection }) => !connection.asked.isOpen);
+    if (busy === undefined || instances.some(({ calls }) => calls === 0)) return undefined;
+    return new Promise((resolve) => {
+      const go = (): void => {
+        limit.cancel();
+        const index = busy.waiting.indexOf(go);
+        if (index !== -1) busy.waiting.splice(index, 1);
+        resolve();
+      };
+      const limit = this.#options.wheel.schedule(turnMs, go);
+      busy.waiting.push(go);
+    });
+  }
+
+  /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
+  mustKnowRoots(context: ExchangeContext): boolean {
+    if (!('roots' in context.capabilities) || this.#sharedPool(context) === undefined) return false;
+    this.#readsRoots ||= this.all().some(({ asked }) => asked.roots !== undefined);
+    return this.#readsRoots;
+  }
+
+  /** What requests of one user have in common that are served by the same connections; undefined where that may not be. */
+  #sharedPool(context: ExchangeContext): string | undefined {
+    const { client, standsAlone, principal } = context;
+    const { isolation, base } = this.#options;
+    // What such a server asks later, nothing would tell from what it asks for the next request.
+    if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
+    const capabilities = askable(context);
+    if (this.#needsNoOwn(capabilities) || (base.isModern && this.#isOlder(context) !== true)) return undefined;
+    return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}`;
+  }
+
+  /** Those that may serve a user's request, the one that is there for longest first. */
+  #ofUser(pool: string, roots: string | undefined): Instance[] {
+    const fits = (each: Instance): boolean => each.pool === pool && (each.connection.asked.roots ?? each.roots) === roots;
+    return [...this.#instances.values()].filter(fits); // I3
+  }
+
+  /** Where a client's roots may be read, no other's request is to be on its way. */
+  #isTakenInTurn(capabilities: JsonObject): boolean {
+    return 'roots' in capabilities || !this.#options.namesRequests();
   }
 
   #use(instance: Instance): Use {
@@ -177,7 +253,8 @@ export class Instances implements Pool {
       done: () => {
         instance.calls -= 1;
         instance.lastUsedAt = performance.now();
-        if (instance.calls === 0 && instance.pool !== undefined && !this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
+        instance.waiting[0]?.();
+        if (instance.calls === 0 && instance.pool !== undefined && instance.user !== instance.pool && !this.#mayServeAnother(instance) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
       },
     };
   }
@@ -221,15 +298,15 @@ export class Instances implements Pool {
   }
 
   #mayServeAnother({ connection }: Instance): boolean {
-    return this.#options.isolation === 'auto' && !connection.wasAsked && !this.#asksUnnamed; // I3
+    return this.#options.isolation === 'auto' && !connection.asked.wereAsked && !this.#asksUnnamed; // I3
   }
 
   /** @returns why it cannot, in words, when there are as many as there may be. */
-  #open(key: string, { user, pool, ...made }: Pick<Instance, 'user' | 'pool'> & NewConnection): Instance | string {
+  #open(key: string, { user, pool, roots, ...made }: Pick<Instance, 'user' | 'pool' | 'roots'> & NewConnection): Instance | string {
     const { create, maxConnections, budget } = this.#options;
     const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
     if (full !== undefined) return full;
-    const instance: Instance = { key, session: made.session, user, pool, connection: create(made), lastUsedAt: performance.now(), calls: 0 };
+    const instance: Instance = { key, session: made.session, user, pool, roots, connection: create(made), waiting: [], lastUsedAt: performance.now(), calls: 0 };
     this.#instances.set(key, instance);
     instance.connection.start();
     this.#closeWhenIdle(instance);

@@ -51,7 +51,7 @@ async function connect() {
   const ready = Promise.withResolvers<void>();
   const logged: (SessionKey | undefined)[] = [];
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: undefined, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
     createTransport: (observer) => {
       const transport = new OneStream(observer);
       transports.push(transport);

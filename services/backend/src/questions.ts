@@ -3,13 +3,13 @@
  *
  * Invariants
  *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else, where one session alone has used the
- *      connection, the latest request it has in flight, or the session itself. Everything else would be a guess, since what another session sent before may have
+ *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent before may have
  *      caused it, and is refused.
  *  Q2  A question attributed by session only outlives its request while the session has another in flight.
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
 import {
-  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, printable, relatedTaskOf, toErrorObject,
+  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject,
   type InputAnswer, type JsonObject, type JsonRpcId, type JsonRpcRequest, type QuestionMethod, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
@@ -47,6 +47,8 @@ export interface QuestionsOptions {
   readonly inFlight: () => readonly Asked[];
   /** The session that alone has used the connection; undefined when several have, or none. */
   readonly user: () => SessionKey | undefined;
+  /** Requests of one user are made one at a time, and none of a client with other roots follows one whose roots were read. */
+  readonly isTakenInTurn: () => boolean;
   /** Nothing tells on whose behalf a question is asked. */
   readonly unnamed: () => void;
   readonly log: Logger;
@@ -62,6 +64,11 @@ interface OpenQuestion {
 /** Questions one connection may have open; a server that asks on is refused. */
 const maxOpen = 100;
 
+/** The same for the same roots, in whatever order. @param result of `roots/list`. */
+export function rootsKey({ roots }: JsonObject): string {
+  return JSON.stringify((Array.isArray(roots) ? roots : []).filter(isObject).map(({ uri }) => String(uri)).sort());
+}
+
 const methodNotFound = -32_601;
 const invalidParams = -32_602;
 
@@ -69,6 +76,7 @@ export class Questions {
   readonly #options: QuestionsOptions;
   readonly #open = new Map<string | number, OpenQuestion>();
   #wereAsked = false;
+  #roots: string | undefined;
   #quiet: (() => void) | undefined;
 
   constructor(options: QuestionsOptions) {
@@ -94,8 +102,8 @@ export class Questions {
       return;
     }
     this.#wereAsked = true;
-    if (origin === undefined) this.#options.unnamed();
-    const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned()) : origin) ?? owner;
+    if (origin === undefined && !(method === 'roots/list' && this.#options.isTakenInTurn())) this.#options.unnamed();
+    const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned(method)) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
       this.#open.set(idKey(id), { question, asked, isCertain: origin !== undefined });
@@ -115,6 +123,8 @@ export class Questions {
   }
 
   respond(id: JsonRpcId, answer: InputAnswer): void {
+    const open = this.#open.get(idKey(id));
+    if (open?.question.method === 'roots/list' && 'result' in answer) this.#roots = rootsKey(answer.result);
     this.#close(id); // Q3
     this.#options.send({ jsonrpc: '2.0', id, ...answer });
   }
@@ -130,7 +140,7 @@ export class Questions {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
       if (asked !== ended) continue;
-      const heir = isCertain ? undefined : this.#concerned();
+      const heir = isCertain ? undefined : this.#concerned(question.method);
       if (heir === undefined || heir.session !== ended.session) {
         this.#close(question.id);
       } else {
@@ -143,6 +153,16 @@ export class Questions {
   clear(): void {
     this.#open.clear();
     this.#quiet?.();
+  }
+
+  /** A client is being asked something. */
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** What the server was last told of a client's roots, as `rootsKey` has it. */
+  get roots(): string | undefined {
+    return this.#roots;
   }
 
   /** Something was asked that a client may have to answer. */
@@ -177,8 +197,12 @@ export class Questions {
     return task === undefined ? undefined : this.#options.inFlight().find((asked) => asked.task === task);
   }
 
-  #concerned(): Asked | undefined {
+  #concerned(method: QuestionMethod): Asked | undefined {
     const user = this.#options.user();
+    if (user === undefined && method === 'roots/list' && this.#options.isTakenInTurn()) {
+      const [only, ...others] = this.#options.inFlight().filter(({ session }) => session !== undefined);
+      return others.length === 0 ? only : undefined;
+    }
     return user === undefined ? undefined : this.#options.inFlight().findLast(({ session }) => session === user); // Q1
   }
 }

@@ -53,3 +53,10 @@ it('a client has an origin where its address is its own: not on this machine, an
   for (const local of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) expect(addresses.originOf(from(local)), local).toBeUndefined();
   for (const header of ['x-forwarded-for', 'forwarded']) expect(addresses.originOf(from('192.0.2.1', { [header]: 'for=198.51.100.7' })), header).toBeUndefined();
 });
+
+it('requests are the one local user\'s where nobody else can connect, and a proxy does not say that it speaks for others', () => {
+  const local = new ClientAddresses([], true);
+  expect(local.clientOf(from('127.0.0.1'))).toEqual({ id: 'local', isOne: false });
+  for (const header of ['x-forwarded-for', 'forwarded']) expect(local.clientOf(from('127.0.0.1', { [header]: 'for=198.51.100.7' })), header).toBeUndefined();
+  expect(new ClientAddresses([]).clientOf(from('127.0.0.1'))).toBeUndefined();
+});

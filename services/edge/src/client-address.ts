@@ -1,6 +1,7 @@
 /** Who a connection comes from, as far as a network tells: what shares among strangers are counted by. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
+import { localUser, type Client } from '@omnibus/protocol';
 
 /**
  * What one client is counted under. An IPv6 network of 64 bits is one client: whoever has one address of it has all.
@@ -28,9 +29,14 @@ const forwardedFor = /(?:^|[;,])\s*for="?([^";,]+)"?/gi;
 export class ClientAddresses {
   readonly #trusted = new BlockList();
   readonly #isAnyTrusted: boolean;
+  readonly #isLocalOnly: boolean;
 
-  /** @param trustedProxies addresses and networks (`10.0.0.0/8`) whose word on where a request came from is taken. */
-  constructor(trustedProxies: readonly string[]) {
+  /**
+   * @param trustedProxies addresses and networks (`10.0.0.0/8`) whose word on where a request came from is taken.
+   * @param isLocalOnly nobody but this machine can connect.
+   */
+  constructor(trustedProxies: readonly string[], isLocalOnly = false) {
+    this.#isLocalOnly = isLocalOnly;
     this.#isAnyTrusted = trustedProxies.length > 0;
     for (const entry of trustedProxies) {
       const [network = '', bits] = entry.split('/', 2);
@@ -73,6 +79,11 @@ export class ClientAddresses {
     if (isLoopback(address)) return undefined;
     const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined;
     return isForwarded && address === addressKey(remoteAddress) ? undefined : address;
+  }
+
+  /** The one user of this machine, where a request can be nobody else's; a proxy that says that it speaks for others speaks for anybody. */
+  clientOf({ headers }: IncomingMessage): Client | undefined {
+    return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined ? localUser : undefined;
   }
 
   #isTrusted(address: string): boolean {

@@ -57,7 +57,7 @@ export class DuplexClient {
   #standing: Standing[] = [];
 
   constructor(options: DuplexOptions) {
-    this.#options = options;
+    this.#options = { ...options, caller: { ...options.caller, client: { id: newRequestKey(), isOne: true } } };
   }
 
   /** Takes a message as it came. */

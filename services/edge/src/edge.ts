@@ -145,10 +145,10 @@ function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
   return new ResourceMetadata({ publicUrl, issuers: auth.issuers.map(({ issuer }) => issuer), scopes: auth.scopes });
 }
 
-function gateOf({ config: { limits, security }, wheel, log, metrics, authenticator, proofs }: EdgeOptions): Gate {
+function gateOf({ config: { listen, limits, security }, wheel, log, metrics, authenticator, proofs }: EdgeOptions): Gate {
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
-    addresses: new ClientAddresses(security.trustedProxies),
+    addresses: new ClientAddresses(security.trustedProxies, loopbackNames.includes(new URL(`http://${listen}`).hostname)),
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),

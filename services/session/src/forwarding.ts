@@ -19,6 +19,7 @@ import { publicElicitation, publicElicitations } from './routing/elicitation-ids
 import { errorOf, traceOf } from './call-span.ts';
 import { toolParams, withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routing/custom-route.ts';
+import { clientOf } from './modern/client-of.ts';
 import type { HandedOut } from './routing/handed-out.ts';
 import { ambiguous, resourceRoute } from './routing/resource-route.ts';
 import { neverReached, unknownEntry, unknownResource } from './routing/unknown-entry.ts';
@@ -469,7 +470,7 @@ export class Forwarding<Stream extends CallStream> {
 
   #context(wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
     const { caller, key, standsAlone } = this.#party;
-    return { principal: caller.principal, session: key, standsAlone, capabilities: this.#party.capabilities(), logLevel: this.#party.logLevel(), wantsProgress };
+    return { principal: caller.principal, session: key, standsAlone, ...(standsAlone ? clientOf(caller) : {}), capabilities: this.#party.capabilities(), logLevel: this.#party.logLevel(), wantsProgress };
   }
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {

@@ -1,11 +1,11 @@
 /** Shapes of what session and backend workers say to each other. */
 import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
-import { gatewayFault, logLevel } from './session-messages.ts';
+import { client, gatewayFault, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
 const context = fields<ExchangeContext>({
-  principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
+  principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
 });
 const offerCaller = fields<OfferCaller>({ principal: text, session: token, capabilities: object, standsAlone: flag });
 /** A method that this version does not know is refused by the adapter, in words. */

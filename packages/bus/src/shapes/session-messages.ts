@@ -1,12 +1,13 @@
 /** Shapes of what edges and session workers say to each other. */
 import {
   isJsonRpcId, isLogLevel, isObject,
-  type AdoptCommand, type AdoptReply, type Caller, type EventPosition, type FindCommand, type FindReply, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
+  type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
   type ModernContext, type ModernControl, type ModernReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionMessage, type StreamEntry, type StreamFrame, type TakenNotice,
 } from '@omnibus/protocol';
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
-export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text) });
+export const client = fields<Client>({ id: text, isOne: flag });
+export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), client: optional(client) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
 

@@ -48,6 +48,12 @@ export class TransportFactory {
       : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: this.#redactor, log };
   }
 
+  /** Which request a message of the server belongs to is seen by what carried it. */
+  get namesRequests(): boolean {
+    const { url, type } = this.#config;
+    return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
+  }
+
   /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
   create(hears: TransportObserver, isBase: boolean): Transport {
     const { url, type, headers, connectTimeout: openTimeoutMs } = this.#config;

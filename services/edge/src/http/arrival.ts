@@ -68,8 +68,9 @@ export class Arrival {
   /** The caller of a request without a session: those who cannot be told apart otherwise have shares by where they are. */
   get callerByOrigin(): Caller {
     if (this.#facts !== undefined) return this.#caller;
-    const origin = this.#gate.addresses.originOf(this.request);
-    return origin === undefined ? this.caller : { ...this.#caller, origin };
+    const { addresses } = this.#gate;
+    const [origin, client] = [addresses.originOf(this.request), addresses.clientOf(this.request)];
+    return { ...this.#caller, ...(origin === undefined ? {} : { origin }), ...(client === undefined ? {} : { client }) };
   }
 
   /** Does a part of the work on it; a throw becomes its answer. */

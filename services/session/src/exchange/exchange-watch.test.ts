@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, newRequestKey, newWorkerId, parseServerName, presenceMs,
+  anonymous, localUser, newRequestKey, newWorkerId, parseServerName, presenceMs,
   type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -211,6 +211,18 @@ describe('a call', () => {
       for (const worker of sent) used.add(worker as WorkerId);
     }
     expect(used.size).toBeGreaterThan(1);
+  });
+
+  it('without a session goes where its user\'s others go, and anywhere when nobody knows whose it is', async () => {
+    await Promise.all([started(), started(), started()]);
+    await pass(presenceMs);
+    const sentOf = async (more: Partial<ExchangeContext>): Promise<Set<WorkerId | undefined>> => {
+      const sent = new Set<WorkerId | undefined>();
+      for (let again = 0; again < 30; again += 1) sent.add((await call('tools/call', undefined, { session: newRequestKey(), standsAlone: true, ...more })).sentTo);
+      return sent;
+    };
+    for (const client of [localUser, { id: 'a connection', isOne: true }]) expect((await sentOf({ client })).size).toBe(1);
+    expect((await sentOf({})).size).toBeGreaterThan(1);
   });
 
   it('about a task of a program goes to the worker that runs it and to no other, and the task is lost with it', async () => {

@@ -152,7 +152,7 @@ export class ExchangeWatch {
   }
 
   #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context']): WorkerId | undefined {
-    const caller = context.standsAlone ? undefined : context.session;
+    const caller = context.standsAlone ? context.client?.id : context.session;
     if (caller === undefined || !this.#options.keepsState(server, context)) return there[Math.floor(Math.random() * there.length)];
     return chooseFor(`${caller} ${server}`, there);
   }

@@ -12,6 +12,7 @@ import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
 import type { HandedOut } from '../routing/handed-out.ts';
 import { resourceRoute } from '../routing/resource-route.ts';
+import { clientOf } from './client-of.ts';
 import { answerResult, send, subscriptionId, type Waiter } from './waiter.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
@@ -121,7 +122,7 @@ export class Listener {
     const limitMs = readOwnLimit(request.params ?? {});
     const exchange = Exchange.start(this.#host, {
       exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: { ...timeLimits(server, undefined), ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}) },
-      context: { principal: caller.principal, session: key, standsAlone: true, logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: { principal: caller.principal, session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, (outcome) => {
       this.#running.delete(exchange);
       settled(outcome.kind === 'result');

@@ -16,6 +16,7 @@ import { inputRequest, modernError, modernResult, responseProblem } from '../dia
 import { Exchange } from '../exchange/exchange.ts';
 import type { SessionHost } from '../host.ts';
 import { inContext, TaskIds, type TaskAddress } from '../task-ids.ts';
+import { clientOf } from './client-of.ts';
 import type { Kept, Shelf } from './shelf.ts';
 import { answer, answerResult, refuse, type Waiter } from './waiter.ts';
 
@@ -123,7 +124,7 @@ export class TaskFacade {
     const exchange: Exchange = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, ...clientOf(caller), logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
       progress: () => undefined, bound: () => undefined,
       log: () => undefined,

@@ -1,0 +1,107 @@
+/**
+ * Clients of 2026-07-28, whose requests stand alone, at a program that keeps something for whoever uses it. There are two of each part of
+ * the gateway, and each backend worker has programs of its own: one client is one wherever its requests come in, and two are never one.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Caller } from '../isolation/caller.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+
+const many = Array.from({ length: 8 }, (_, index) => index);
+
+describe('clients without a session at programs of two backend workers', () => {
+  const callers: Caller[] = [];
+  let folder: string;
+  let gateway: GatewayUnderTest;
+  let urls: readonly string[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'omnibus-affinity-'));
+    const keeper = (name: string, revision = '2025-11-25'): object => ({ command: 'node', args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')] });
+    gateway = await startGateway('nats', { mcpServers: { pages: keeper('pages'), told: keeper('told'), rooted: keeper('rooted'), newer: keeper('newer', '2026-07-28') } });
+    const [second, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
+    urls = [gateway.url, edge];
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => ['pages', 'told', 'rooted', 'newer'].every((name) => names.includes(`${name}__count`)));
+    await Promise.all(['pages', 'told', 'rooted', 'newer'].map((name) => second.line(new RegExp(`"server":"${name}".*server is up`))));
+  });
+
+  afterAll(async () => {
+    await Promise.all(callers.map((caller) => caller.close()));
+    await gateway[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function open(wire: 'http' | 'ws', url = gateway.url): Promise<Caller> {
+    const caller = await Caller.open({ wire, revision: '2026-07-28', isAskable: true }, url);
+    callers.push(caller);
+    return caller;
+  }
+
+  async function call(caller: Caller, server: string, tool: string, more: object = {}): Promise<string> {
+    const reply = await caller.request('tools/call', { name: `${server}__${tool}`, arguments: { marker: caller.newMarker(), ...more } });
+    return Caller.textOf(reply) === '' ? JSON.stringify(reply) : Caller.textOf(reply);
+  }
+
+  /** How often the program that was called has counted. */
+  async function count(caller: Caller, server: string): Promise<number> {
+    return Number(/mk-[0-9a-f-]+ (\d+)/.exec(await call(caller, server, 'count'))?.[1]);
+  }
+
+  it('the calls of the one local user go to one program, whichever edge and worker they come by', async () => {
+    const counts: number[] = [];
+    const clients = await Promise.all(urls.map((url) => open('http', url)));
+    for (const index of many) counts.push(await count(clients[index % clients.length] as Caller, 'pages'));
+    expect(counts).toEqual(many.map((index) => index + 1));
+    const newer: number[] = [];
+    for (const index of many) newer.push(await count(clients[index % clients.length] as Caller, 'newer'));
+    expect(newer).toEqual(many.map((index) => index + 1));
+  });
+
+  it('what it subscribed to is told by the program that it calls', async () => {
+    const caller = await open('http');
+    const uri = 'keeper-told://note/mine';
+    const isNotice = ({ method, params }: { readonly method?: string; readonly params?: object }): boolean => method === 'notifications/resources/updated' && JSON.stringify(params).includes(uri);
+    void caller.once('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }, caller.newId());
+    await caller.pushed.untilSome(({ method }) => method === 'notifications/subscriptions/acknowledged');
+    for (const told of [1, 2]) {
+      await call(caller, 'told', 'touch', { marker: 'mine' });
+      await expect.poll(() => caller.pushed.values.filter(isNotice).length).toBe(told);
+    }
+  });
+
+  it('a program that has read one client\'s roots serves that client on, and no other', async () => {
+    const [mine, others] = [await open('http', urls[0]), await open('http', urls[1])];
+    expect(await call(mine, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(mine.secret);
+    expect([await count(mine, 'rooted'), await count(mine, 'rooted')]).toEqual([1, 2]);
+    expect(await call(others, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(others.secret);
+    expect([await count(others, 'rooted'), await count(mine, 'rooted'), await count(others, 'rooted')]).toEqual([1, 3, 2]);
+    expect([mine.foreign(), others.foreign()]).toEqual([[], []]);
+  });
+
+  it('a client that is one connection has a program of its own, which may ask it again and again', async () => {
+    const [one, another] = [await open('ws'), await open('ws')];
+    for (const caller of [one, another]) {
+      for (const turn of [1, 2, 3]) {
+        expect(await call(caller, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(caller.secret);
+        expect(await call(caller, 'rooted', 'ask', { what: 'form', via: 'own' })).toContain('accept');
+        expect(await count(caller, 'rooted')).toBe(turn);
+      }
+    }
+    expect([one.foreign(), another.foreign()]).toEqual([[], []]);
+  });
+
+  it('calls that ask at the same time are each answered by the client that made them', async () => {
+    const clients = await Promise.all(many.map((index) => open('ws', urls[index % 2])));
+    const answered = await Promise.all(clients.flatMap((caller) => ['form', 'sampling', 'roots'].map(async (what) => {
+      const said = await call(caller, 'pages', 'ask', { what, via: 'own' });
+      return said.includes(caller.secret) && !said.includes('refused') ? 'its own' : said;
+    })));
+    expect(new Set(answered)).toEqual(new Set(['its own']));
+    expect(clients.flatMap((caller) => caller.foreign())).toEqual([]);
+  });
+});
