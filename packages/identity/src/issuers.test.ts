@@ -180,6 +180,16 @@ describe('a proxy that has signed its users in', () => {
     expect([from('198.51.100.1', forged), from('127.0.0.1', forged), from('', forged)]).toEqual(['auth.required', 'auth.required', 'auth.required']);
   });
 
+  it('is listened to about groups with each request, and what is made of a user is made once', () => {
+    const asked = (groups: string): Verdict => {
+      const headers = { 'x-forwarded-user': 'ann', 'x-forwarded-groups': groups };
+      return authenticator.authenticate({ headers, rawHeaders: Object.entries(headers).flat() }, { url: '/mcp', endpoint: rootEndpoint, peer: '10.0.0.1', address: () => '10.0.0.1' }) as Verdict;
+    };
+    const [staff, more] = [asked('staff'), asked('staff, admin')] as [Facts, Facts];
+    expect([staff.groups, more.groups, more.principal]).toEqual([['staff'], ['staff', 'admin'], staff.principal]);
+    expect(asked('staff')).toBe(staff);
+  });
+
   it('that passes a client\'s own header on beside its own names nobody', () => {
     const headers = { 'x-forwarded-user': 'mallory, ann' };
     expect(from('10.1.2.3', headers, ['X-Forwarded-User', 'mallory', 'x-forwarded-user', 'ann'])).toBe('auth.invalid');

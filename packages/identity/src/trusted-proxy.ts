@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { fault } from '@omnibus/protocol';
 import type { Request } from './credential.ts';
-import { principalOf, type Verdict } from './facts.ts';
+import { principalOf, type Facts, type Verdict } from './facts.ts';
 
 export interface TrustedProxyOptions {
   /** Addresses and networks (`10.0.0.0/8`) of the proxy: of the other end of the connection, whatever any header says. */
@@ -17,12 +17,16 @@ export interface TrustedProxyOptions {
 const proxyIssuer = 'omnibus:proxy';
 const maxUserBytes = 255;
 const maxGroups = 200;
+/** Users that are remembered with their groups, so that what is made of them is made once; each is less than a kilobyte, of a few groups. */
+const maxKnown = 10_000;
 // oxlint-disable-next-line no-control-regex -- these characters are what it is about.
 const strange = /[\u0000-\u001F\u007F]/;
 
 export class TrustedProxy {
   readonly #trusted = new BlockList();
   readonly #options: TrustedProxyOptions;
+  /** By what the headers say. The one that came first is first. */
+  readonly #known = new Map<string, Facts>();
 
   constructor(options: TrustedProxyOptions) {
     this.#options = options;
@@ -46,10 +50,17 @@ export class TrustedProxy {
     const isTwice = [userHeader, groupsHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
     if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
     const said = groupsHeader === undefined ? undefined : headers[groupsHeader];
+    // No header has a line break in it.
+    const key = `${user}\n${String(said)}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
     const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
     if (groups.length > maxGroups) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups`) };
     const name = { issuer: proxyIssuer, subject: user };
-    return { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+    if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
+    this.#known.set(key, facts);
+    return facts;
   }
 
   #isTrusted(address: string | undefined): boolean {
