@@ -25,12 +25,17 @@ afterEach(() => {
 class Server {
   readonly open = new Map<number, Stream>();
   missed = 0;
+  /** What is said to the next request at once, while it is made: it could not be sent. */
+  unsent: ExchangeOutcome | undefined;
   #count = 0;
   readonly listen = new StandingListen({
     open: (params, settled) => {
       this.#count += 1;
       const { resourceSubscriptions = [] } = params['notifications'] as { readonly resourceSubscriptions?: readonly string[] };
       this.open.set(this.#count, { uris: resourceSubscriptions, end: settled });
+      const { unsent } = this;
+      this.unsent = undefined;
+      if (unsent !== undefined) this.end(this.#count, unsent);
       return this.#count;
     },
     close: (id) => void this.open.delete(id),
@@ -121,4 +126,14 @@ describe('a standing subscription', () => {
     await pass(60_000);
     expect(server.asked).toEqual([]);
   });
+});
+
+it('a stream that cannot even be asked for is asked for again', async () => {
+  const server = new Server();
+  server.unsent = { kind: 'fault', fault: { reason: 'upstream.unavailable', message: 'its stdin is closed' } };
+  const taken = server.listen.watch(['one']);
+  expect(await taken).toEqual([]);
+  expect(server.asked).toEqual([]);
+  await pass(60_000);
+  expect(server.asked).toEqual([['one']]);
 });

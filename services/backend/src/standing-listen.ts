@@ -117,11 +117,16 @@ export class StandingListen {
         this.#opening = undefined;
         resolve(taken);
       };
-      const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => this.#ended(id, outcome));
+      // What cannot be sent has ended before its id is known here.
+      const ended: ExchangeOutcome[] = [];
+      let end = (outcome: ExchangeOutcome): void => void ended.push(outcome);
+      const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => end(outcome));
+      end = (outcome) => this.#ended(id, outcome);
       const limit = this.#wheel.schedule(acknowledgeMs, () => finish([]));
       this.#opening = { id, finish };
       this.#listens = [...this.#listens, { id, uris, isAcknowledged: false }];
       for (const { id: old } of this.#listens.slice(0, -maxOpen)) this.#close(old);
+      for (const outcome of ended) end(outcome);
     });
   }
 
