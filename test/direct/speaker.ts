@@ -36,7 +36,8 @@ function answerTo({ method, params }: Message): JsonObject {
   }
 }
 
-const limitMs = 30_000;
+/** Programs in Python take half a minute to start on a machine that is busy. */
+const limitMs = 120_000;
 const prefix = 'io.modelcontextprotocol/';
 
 interface Wire {

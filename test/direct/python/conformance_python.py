@@ -1,5 +1,6 @@
 """What both Python servers of this folder offer: names and behaviours the official conformance suite calls."""
 
+import json
 import socket
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -28,6 +29,62 @@ CHOICES = {
 }
 
 USER = {"type": "object", "properties": {"username": {"type": "string"}, "email": {"type": "string"}}, "required": ["username", "email"]}
+
+
+def offer(server, context: type) -> None:
+    """What is said alike in both libraries.
+
+    :param context: the library's class by which a tool asks for its context
+    """
+
+    @server.tool(description="Returns one text")
+    def test_simple_text() -> str:
+        return "This is a simple text response for testing."
+
+    @server.tool(description="Logs three times")
+    async def test_tool_with_logging(ctx: context) -> str:
+        for step in ("started", "processing data", "completed"):
+            await ctx.info(f"Tool execution {step}")
+        return "Tool with logging executed successfully"
+
+    @server.tool(description="Reports progress three times")
+    async def test_tool_with_progress(ctx: context) -> str:
+        for done in (0, 50, 100):
+            await ctx.report_progress(progress=done, total=100)
+        return "done"
+
+    @server.tool(description="Fails")
+    def test_error_handling() -> str:
+        raise RuntimeError("This tool intentionally returns an error for testing")
+
+    @server.tool(description="Answers without asking")
+    def test_streaming_elicitation() -> str:
+        return "done"
+
+    @server.tool(description="Logs once")
+    async def test_logging_tool(ctx: context) -> str:
+        await ctx.info("a message")
+        return "logged"
+
+    @server.resource("test://static-text", mime_type="text/plain")
+    def static_text() -> str:
+        """A text"""
+        return "This is the content of the static text resource."
+
+    @server.resource("test://template/{id}/data", mime_type="application/json")
+    def template(id: str) -> str:
+        """Data by id"""
+        return json.dumps({"id": id, "templateTest": True})
+
+    @server.prompt()
+    def test_simple_prompt() -> str:
+        """A prompt without arguments"""
+        return "This is a simple prompt for testing."
+
+    @server.prompt()
+    def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+        """A prompt with two arguments"""
+        return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
 def free_port() -> int:

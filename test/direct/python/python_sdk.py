@@ -19,18 +19,14 @@ from mcp.types import (
 )
 from mcp.server.mcpserver.prompts.base import UserMessage
 
-from conformance_python import CHOICES, DEFAULTS, IMAGE, SOUND, USER, announce, free_port
+from conformance_python import CHOICES, DEFAULTS, IMAGE, SOUND, USER, announce, free_port, offer
 
 server = MCPServer(name="python-sdk", version="1.0.0")
+offer(server, Context)
 
 
 def embedded(uri: str, mime_type: str, text: str) -> EmbeddedResource:
     return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))
-
-
-@server.tool(description="Returns one text")
-def test_simple_text() -> str:
-    return "This is a simple text response for testing."
 
 
 @server.tool(description="Returns one image")
@@ -55,25 +51,6 @@ def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedR
         ImageContent(type="image", data=IMAGE, mime_type="image/png"),
         embedded("test://mixed-content-resource", "application/json", json.dumps({"test": "data", "value": 123})),
     ]
-
-
-@server.tool(description="Logs three times")
-async def test_tool_with_logging(ctx: Context) -> str:
-    for step in ("started", "processing data", "completed"):
-        await ctx.info(f"Tool execution {step}")
-    return "Tool with logging executed successfully"
-
-
-@server.tool(description="Reports progress three times")
-async def test_tool_with_progress(ctx: Context) -> str:
-    for done in (0, 50, 100):
-        await ctx.report_progress(progress=done, total=100)
-    return "done"
-
-
-@server.tool(description="Fails")
-def test_error_handling() -> str:
-    raise RuntimeError("This tool intentionally returns an error for testing")
 
 
 @server.tool(description="Asks the client to sample")
@@ -103,51 +80,16 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
     return await ask(ctx, "Please choose", CHOICES)
 
 
-@server.tool(description="Answers without asking")
-def test_streaming_elicitation() -> str:
-    return "done"
-
-
-@server.tool(description="Logs once")
-async def test_logging_tool(ctx: Context) -> str:
-    await ctx.info("a message")
-    return "logged"
-
-
-@server.resource("test://static-text", mime_type="text/plain")
-def static_text() -> str:
-    """A text"""
-    return "This is the content of the static text resource."
-
-
 @server.resource("test://static-binary", mime_type="image/png")
 def static_binary() -> bytes:
     """An image"""
     return base64.b64decode(IMAGE)
 
 
-@server.resource("test://template/{id}/data", mime_type="application/json")
-def template(id: str) -> str:
-    """Data by id"""
-    return json.dumps({"id": id, "templateTest": True})
-
-
 @server.resource("test://watched-resource", mime_type="text/plain")
 def watched() -> str:
     """A text that may change"""
     return "Watched resource content"
-
-
-@server.prompt()
-def test_simple_prompt() -> str:
-    """A prompt without arguments"""
-    return "This is a simple prompt for testing."
-
-
-@server.prompt()
-def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
-    """A prompt with two arguments"""
-    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
 @server.prompt()
