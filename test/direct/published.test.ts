@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { askAll, compare, type Answers, type Found } from './compare.ts';
 import { conformanceServers, startServer, untilAllAreUp } from './conformance-servers.ts';
-import { explanationOf } from './differences.ts';
+import { allDifferences, explanationOf, type Difference } from './differences.ts';
 import { publishedServers, type PublishedServer } from './published.ts';
 import { Speaker, type Era } from './speaker.ts';
 import { isWhole, make, usable, work } from './toolchains.ts';
@@ -44,20 +44,26 @@ it('of published servers a client hears the same through one gateway for all of 
   await untilAllAreUp(gateway);
 
   const unexplained: Found[] = [];
+  const needed = new Set<Difference>();
   const waiting = all.values();
   const compareSome = async (): Promise<void> => {
     for (const server of waiting) {
       for (const capabilities of declared) {
-        unexplained.push(...(await differences(gateway.url, server, capabilities)).filter((found) => explanationOf(found) === undefined));
+        for (const found of await differencesOf(gateway.url, server, capabilities)) {
+          const explanation = explanationOf(found);
+          if (explanation === undefined) unexplained.push(found);
+          else needed.add(explanation);
+        }
       }
       console.log(`${server.name}: compared`);
     }
   };
   await Promise.all([compareSome(), compareSome(), compareSome()]);
+  for (const difference of allDifferences) if (difference.isAnswer !== undefined && !needed.has(difference)) console.log(`explains nothing here: ${difference.what}`);
   expect(unexplained).toEqual([]);
 });
 
-async function differences(url: string, server: PublishedServer, capabilities: JsonObject): Promise<Found[]> {
+async function differencesOf(url: string, server: PublishedServer, capabilities: JsonObject): Promise<Found[]> {
   const direct: Partial<Record<Era, Answers>> = {};
   for (const era of eras) {
     await using speaker = await Speaker.open(server.target, era, capabilities);
