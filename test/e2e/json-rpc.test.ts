@@ -11,7 +11,7 @@ describe('the JSON-RPC envelope', () => {
   let client: RawClient;
 
   beforeAll(async () => {
-    upstream = await Upstream.start();
+    upstream = await Upstream.start({ prompts: [{ name: 'p' }], capabilities: { logging: {} } });
     gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } }, limits: { maxBodyBytes: 100_000, maxJsonDepth: 20 } });
     client = await RawClient.open(gateway.url);
   });

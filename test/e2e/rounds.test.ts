@@ -172,7 +172,7 @@ describe('with several session workers', () => {
     expect(callsOf(server)).toBe(12);
   });
 
-  it('another caller\'s state is refused, even when it is sound', async () => {
+  it('who cannot prove to be the caller is refused, even with a state that is sound', async () => {
     const { requestState, requests } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
     const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'mallory', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
@@ -180,7 +180,7 @@ describe('with several session workers', () => {
     const { body } = client.compose('tools/call', { name: 'form', arguments: {}, requestState, inputResponses: { [key]: accepted('stolen') } });
     const stolen = { kind: 'request', key: 'mallory' as never, caller: { principal: 'mallory' as Principal, endpoint: '' as never }, request: body as never, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: {} } as const;
     bus.request(subjects.modern(undefined), stolen, { reply: frames.add, failed: () => undefined });
-    expect((await frames.until(1))[0]).toMatchObject({ kind: 'refused', fault: { reason: 'state.invalid' } });
+    expect((await frames.until(1))[0]).toMatchObject({ kind: 'refused', fault: { reason: 'caller.unproven' } });
     await bus.drain();
   });
 

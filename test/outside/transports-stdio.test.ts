@@ -1,7 +1,10 @@
 /** Servers that Omnibus starts: what they print, what they leave behind, and what they can see. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { chmod, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
@@ -16,6 +19,22 @@ const hostile = (settings: object = {}): object => ({ command: process.execPath,
 const textOf = ({ last }: Answer): string => (last.result?.['content'] as [{ readonly text: string }])[0].text;
 const linesWith = (gateway: GatewayUnderTest, text: string): number => gateway.backend.output().split('\n').filter((line) => line.includes(text)).length;
 const statusOf = async (gateway: GatewayUnderTest): Promise<string> => (await fetch(`http://${await gateway.admin(gateway.backend)}/status`)).text();
+
+/** A server of its own, with one tool that says who runs it. */
+const identityServer = `
+import { createInterface } from 'node:readline';
+const answers = {
+  'initialize': ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'identity', version: '1' } }),
+  'tools/list': () => ({ tools: [{ name: 'identity', inputSchema: { type: 'object' } }] }),
+  'tools/call': () => ({ content: [{ type: 'text', text: JSON.stringify({ uid: process.getuid(), gid: process.getgid(), home: process.env.HOME }) }] }),
+};
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = answers[method];
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(answer === undefined ? { error: { code: -32601, message: 'unknown' } } : { result: answer(params ?? {}) }) }));
+});
+`;
 
 /** Whether a process is there and not a zombie. */
 async function isAlive(pid: number): Promise<boolean> {
@@ -76,11 +95,18 @@ it('no server finds a secret of the gateway in the environment of any process', 
 });
 
 it('a server with a `user` runs as that user, with a home of its own', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile({ user: '65534:65534' }) } });
+  // Whoever it runs as has to be able to read it: a clone may be somebody's own.
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
+  const [program, script] = [join(folder, 'node'), join(folder, 'identity.mjs')];
+  await copyFile(process.execPath, program);
+  await writeFile(script, identityServer);
+  await chmod(folder, 0o755);
+  await using gateway = await startGateway('embedded', { mcpServers: { identity: { command: program, args: [script], cwd: folder, user: '65534:65534' } } });
   using client = await RawClient.open(gateway.url);
   const identity = JSON.parse(textOf(await client.callTool('identity'))) as { uid: number; gid: number; home: string };
   expect(identity).toMatchObject({ uid: 65_534, gid: 65_534 });
   expect(identity.home).not.toBe(process.env['HOME']);
+  await rm(folder, { recursive: true });
 });
 
 it('a server that cannot be started for want of files is tried again, and comes back when there are some', async () => {

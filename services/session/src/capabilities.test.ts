@@ -1,6 +1,6 @@
 /** What clients of every revision are told that there is, and what they are answered where there is nothing. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { featuresOf, isModernRevision, legacyRevisions, modernRevisions, type JsonObject } from '@omnibus/protocol';
+import { featuresOf, isModernRevision, legacyRevisions, modernRevisions, noAnnouncements, type JsonObject } from '@omnibus/protocol';
 import { WorkerUnderTest } from './worker-under-test.ts';
 
 const revisions = [...legacyRevisions, ...modernRevisions];
@@ -109,4 +109,12 @@ it('lists of 2026-07-28 say how long they can be used as their servers say', asy
   expect((await client.ask('tools/list')).result).toEqual({
     tools: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public', total: 3, _meta: { 'x.example/y': 1, 'io.modelcontextprotocol/serverInfo': expect.anything() as unknown },
   });
+});
+
+it.each([{}, { roots: {} }, { sampling: {}, elicitation: { form: {} } }])('a client that declared %j and has asked for no list is told when one changes', async (declared) => {
+  test = await WorkerUnderTest.start(['a']);
+  await test.put('a');
+  const client = await test.open('2025-11-25', declared);
+  await test.put('a', { announcements: { ...noAnnouncements, tools: 1 } });
+  await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
 });

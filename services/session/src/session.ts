@@ -136,6 +136,8 @@ export class Session {
     this.#declaredBytes = JSON.stringify(capabilities).length;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.declared = declaredBy(this.#capabilities, true);
+    // Seen or not by its client: from now on it is told when this changes.
+    this.#host.view(this.caller, this.declared);
   }
 
   /** Of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */

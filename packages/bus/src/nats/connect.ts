@@ -49,7 +49,7 @@ export async function connectNats({ servers: given, login = {}, clientName, inbo
         ignoreClusterUpdates: false,
       });
     } catch (error) {
-      const problem = problemOf(addresses.servers.join(', '), error, options.tls !== undefined);
+      const problem = problemOf(addresses.shown, error, options.tls !== undefined);
       if (performance.now() + retryMs >= giveUpAt) throw new BusError('timeout', problem, error);
       if (performance.now() - saidAt >= sayMs) {
         saidAt = performance.now();

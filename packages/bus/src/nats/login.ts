@@ -30,6 +30,8 @@ interface NatsTls {
 /** Addresses without what they say of a user: for logs and errors. */
 export interface NatsAddresses {
   readonly servers: readonly string[];
+  /** The same with their schemes, for people. */
+  readonly shown: string;
   /** Of the addresses; all of them say the same, or nothing. */
   readonly login: Pick<NatsLogin, 'user' | 'password' | 'token'>;
   /** One of them begins with `tls://`. */
@@ -55,6 +57,7 @@ export function parseNatsAddresses(text: string): NatsAddresses {
   const password = named === undefined ? undefined : decodeURIComponent(named.password);
   return {
     servers: addresses.map(({ host }) => host),
+    shown: addresses.map(({ protocol, host }) => `${protocol}//${host}`).join(', '),
     login: user === undefined ? {} : password === '' ? { token: user } : { user, password },
     isTls: addresses.some(({ protocol }) => protocol === 'tls:'),
   };
