@@ -9,7 +9,7 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    upstream = await Upstream.start({ resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} } });
+    upstream = await Upstream.start({ resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {}, resources: { subscribe: true } } });
     gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
   });
 
@@ -22,13 +22,13 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 1);
     await client.request('resources/subscribe', { uri: 'up://one' });
-    await client.request('logging/setLevel', { level: 'error' });
+    await client.request('logging/setLevel', { level: 'debug' });
     await upstream.answered.untilSome(({ method }) => method === 'logging/setLevel');
     const heard = await client.standing();
     const count = upstream.requests.length;
     upstream.forgetSessions();
     await upstream.answered.untilSome((request) => upstream.requests.indexOf(request) >= count && request.method === 'resources/subscribe' && request.params?.['uri'] === 'up://one');
-    await upstream.answered.untilSome((request) => upstream.requests.indexOf(request) >= count && request.method === 'logging/setLevel' && request.params?.['level'] === 'error');
+    await upstream.answered.untilSome((request) => upstream.requests.indexOf(request) >= count && request.method === 'logging/setLevel' && request.params?.['level'] === 'debug');
     await upstream.listening.until(2);
     upstream.notify('notifications/resources/updated', { uri: 'up://one/part' });
     await heard.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one/part');

@@ -34,6 +34,8 @@ export class EraClient {
   logLevel: string | undefined;
   readonly #options: EraClientOptions;
   readonly #abort = new AbortController();
+  /** The latest request for what took several, by the first. */
+  readonly #rounds = new Map<JsonRpcId, JsonRpcId>();
   readonly #waiting = new Map<JsonRpcId, { readonly messages: Message[]; readonly resolve: (last: Message) => void }>();
   readonly #posts = new Map<JsonRpcId, AbortController>();
   #session: string | undefined;
@@ -107,6 +109,7 @@ export class EraClient {
       const { requestState } = last.result;
       more = { inputResponses, ...(requestState === undefined ? {} : { requestState }) };
       requestId = this.newId();
+      this.#rounds.set(id, requestId);
     }
   }
 
@@ -152,9 +155,9 @@ export class EraClient {
     this.#abort.abort();
   }
 
-  /** Ends one request, as a client of 2026-07-28 cancels. */
+  /** Ends one request, as a client of 2026-07-28 cancels: the one that is open, when it has taken several. */
   close(id: JsonRpcId): void {
-    this.#posts.get(id)?.abort();
+    this.#posts.get(this.#rounds.get(id) ?? id)?.abort();
   }
 
   #headers(message: JsonObject = {}): Record<string, string> {

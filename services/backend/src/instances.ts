@@ -219,7 +219,10 @@ export class Instances implements Pool {
 
   /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
   mustKnowRoots(context: ExchangeContext): boolean {
-    if (!('roots' in context.capabilities) || this.#sharedPool(context) === undefined) return false;
+    return 'roots' in context.capabilities && this.#sharedPool(context) !== undefined && this.#hasReadRoots();
+  }
+
+  #hasReadRoots(): boolean {
     this.#readsRoots ||= this.all().some(({ asked }) => asked.roots !== undefined);
     return this.#readsRoots;
   }
@@ -232,6 +235,9 @@ export class Instances implements Pool {
     if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
     const capabilities = askable(context);
     if (this.#needsNoOwn(capabilities) || (base.isModern && this.#isOlder(context) !== true)) return undefined;
+    // To ask for the roots first costs the client a round with each request. A program keeps what is worth that; a connection to a server
+    // that runs already is opened for the request alone.
+    if ('roots' in capabilities && !this.#options.isProgram && this.#hasReadRoots()) return undefined;
     return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}`;
   }
 
