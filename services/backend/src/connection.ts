@@ -11,7 +11,7 @@
 import { SlotTable } from '@omnibus/collections';
 import { backoffMs, startActor, type Deadline } from '@omnibus/lifecycle';
 import {
-  classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type SessionKey,
+  classify, fault, isCustomMethod, printable, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type SessionKey,
 } from '@omnibus/protocol';
 import type { CircuitCause } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
@@ -499,12 +499,19 @@ export class UpstreamConnection {
       return;
     }
     // A server's own error passes whole, whatever HTTP status it came with; what that says of the server is another matter.
-    const outcome: ExchangeOutcome = failure.kind === 'refused' && failure.error !== undefined && failure.isAnswer === true ? { kind: 'error', error: failure.error } : { kind: 'fault', fault: describeFailure(failure, this.#options.server) };
+    const error = failure.kind === 'refused' ? (failure.isAnswer === true ? failure.error : this.#unknownMethod(pending.method, failure.httpStatus)) : undefined;
+    const outcome: ExchangeOutcome = error === undefined ? { kind: 'fault', fault: describeFailure(failure, this.#options.server) } : { kind: 'error', error };
     this.#settleDoubtfully(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
     if (!this.isReady) return;
     if (failure.kind === 'not-sent') this.#lose('connection', failure.problem);
     else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) this.#circuit.isWell();
     else this.#circuit.failed(failure.problem);
+  }
+
+  /** Some servers refuse a method that no revision knows with a status and a page. */
+  #unknownMethod(method: string, httpStatus: number): JsonRpcErrorObject | undefined {
+    if (!isCustomMethod(method) || !isAboutRequest(httpStatus)) return undefined;
+    return { code: -32_601, message: `server "${this.#options.server}" does not take the method ${JSON.stringify(printable(method, 200))} (HTTP ${httpStatus})` };
   }
 
   /** Answers a request whose failure may mean that our session is lost; by then a new one is being opened, so that the next call finds it. */
