@@ -170,6 +170,7 @@ const shape = z.strictObject({
     maxSessionBytes: limit('maxSessionBytes').describe('Bytes one session worker keeps of what clients declared and subscribed to.'),
     maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe('The same of one session; an `initialize` that declares more is refused.'),
     maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
+    maxReadingBytes: limit('maxReadingBytes').describe('Bytes of large answers of servers over HTTP that one backend worker reads at once, of which one server has half; others wait until those are whole. One answer of each server is read in any case.'),
     maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
     maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
     maxCatalogBytes: limit('maxCatalogBytes').describe('Size of one list of one server, in characters of JSON; entries beyond it are left out.'),

@@ -101,6 +101,8 @@ export class Metrics {
   readonly streamsDetached = this.#counter('omnibus_client_streams_detached_total', 'Streams whose edge was gone, or did not read them any more, without having said so.', []);
   readonly streams = this.#gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
   readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams that clients came back to after their worker was gone.', []);
+  readonly readingBytes = this.#gauge('omnibus_upstream_reading_bytes', 'Bytes that have come of large answers of servers over HTTP which are not whole (limits.maxReadingBytes).', []);
+  readonly readingWaits = this.#counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {

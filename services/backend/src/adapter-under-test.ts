@@ -10,6 +10,7 @@ import { catalogKey, defaultLimits, latestLegacyRevision, newWorkerId, parseServ
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import { ConnectionBudget } from './budget.ts';
+import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
 
 export interface HeardByServer {
@@ -56,7 +57,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
     if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
     this.adapter = new Adapter({
-      server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), dispatcher: this.#agents.of(undefined),
+      server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
       bus: this.bus, wheel: this.wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
     });
   }

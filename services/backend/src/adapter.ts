@@ -20,6 +20,7 @@ import { SchemaChecks } from './schema-checks.ts';
 import { ServerWords } from './server-words.ts';
 import { Tasks } from './tasks.ts';
 import { TransportFactory } from './transport/factory.ts';
+import type { ReadingBudget } from './transport/reading-budget.ts';
 import { Watching } from './watching.ts';
 
 export interface AdapterOptions {
@@ -30,6 +31,7 @@ export interface AdapterOptions {
   readonly baseFolder: string;
   readonly limits: Limits;
   readonly budget: ConnectionBudget;
+  readonly reading: ReadingBudget;
   readonly dispatcher: Dispatcher;
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;

@@ -7,6 +7,7 @@ import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import { Agents } from './transport/agents.ts';
 import { ConnectionBudget } from './budget.ts';
+import { ReadingBudget } from './transport/reading-budget.ts';
 import { Inlet } from './inlet.ts';
 import { SessionLeases } from './session-leases.ts';
 
@@ -32,6 +33,7 @@ export class Backend {
   /** Adapters that finish what they have begun. */
   readonly #leavers = new Set<Promise<void>>();
   readonly #budget: ConnectionBudget;
+  readonly #reading: ReadingBudget;
   readonly #limits: Limits;
   readonly #agents = new Agents();
   readonly #worker = newWorkerId('backend');
@@ -48,6 +50,7 @@ export class Backend {
     this.#config = options.config;
     this.#limits = options.config.limits;
     this.#budget = new ConnectionBudget(options.config.limits);
+    this.#reading = new ReadingBudget({ maxBytes: options.config.limits.maxReadingBytes, onWait: () => options.metrics.readingWaits.inc() });
     this.#heart = new Heart<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
@@ -69,6 +72,7 @@ export class Backend {
       for (const { adapter } of this.#served.values()) adapter.reportLoad();
       options.metrics.callerConnections.set(this.#budget.connections);
       options.metrics.callerPrograms.set(this.#budget.programs);
+      options.metrics.readingBytes.set(this.#reading.bytes);
     });
   }
 
@@ -132,7 +136,7 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const adapter = new Adapter({
-      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, dispatcher: this.#agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
+      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, reading: this.#reading, dispatcher: this.#agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
       ...(before === undefined ? {} : { before: before.adapter }),
     });
     const inlet = before?.inlet ?? new Inlet();

@@ -4,7 +4,7 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
-import { modernHeaders, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
+import { modernHeaders, ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
 import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
@@ -49,7 +49,7 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     onProblem(problem, true);
     input.destroy();
   };
-  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, openTimeoutMs, child: undefined }, {
+  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share(), openTimeoutMs, child: undefined }, {
     message: (value) => {
       if (isObject(value) && initializeId !== undefined && isSameId(value['id'], initializeId) && isObject(value['result'])) {
         const { protocolVersion } = value['result'];

@@ -4,11 +4,13 @@
  */
 import type { JsonRpcMessage } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
+import type { ReadingShare } from './reading-budget.ts';
 import { connectionProblem, describeStatus } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 
 export interface DeliveryOptions {
   readonly limits: MessageLimits;
+  readonly reading: ReadingShare;
   readonly post: (body: string, reader: ResponseReader) => void;
   /** Some servers say something in the response. */
   readonly message: (value: unknown) => void;
@@ -47,7 +49,7 @@ export class Delivery {
   }
 
   #post(sent: Sent, pauses: readonly number[]): void {
-    const { limits, post, delivered, failed } = this.#options;
+    const { limits, reading, post, delivered, failed } = this.#options;
     const { message, body, settled } = sent;
     const again = (problem: string): void => {
       const [pause, ...later] = pauses;
@@ -80,7 +82,7 @@ export class Delivery {
         }
       },
       failed: (error, isSent) => again(connectionProblem(error, isSent)),
-    }, limits));
+    }, limits, reading));
   }
 }
 

@@ -9,6 +9,7 @@ import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
+import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
 import { Redactor } from './redactor.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
@@ -20,6 +21,7 @@ export interface TransportSource {
   readonly baseFolder: string;
   readonly limits: Limits;
   readonly dispatcher: Dispatcher;
+  readonly reading: ReadingBudget;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -32,9 +34,10 @@ export class TransportFactory {
   readonly #redactor: Redactor;
   readonly #fault: (error: unknown) => void;
   readonly #dispatcher: Dispatcher;
+  readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
 
-  constructor({ config, baseFolder, limits, dispatcher, log, metrics }: TransportSource) {
+  constructor({ config, baseFolder, limits, dispatcher, reading, log, metrics }: TransportSource) {
     this.#config = config;
     this.#limits = limits;
     this.#redactor = Redactor.of(config);
@@ -43,6 +46,7 @@ export class TransportFactory {
       log.error({ err: error }, 'a message of the server could not be handled');
     };
     this.#dispatcher = dispatcher;
+    this.#reading = reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child = config.command === undefined ? undefined
       : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: this.#redactor, log };
@@ -61,7 +65,7 @@ export class TransportFactory {
     const observer = guarded(hears, this.#redactor, this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
     if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses }, observer);
-    const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, limits, openTimeoutMs };
+    const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, reading: this.#reading, limits, openTimeoutMs };
     const child = isBase ? this.#child : undefined;
     const createStreamable = (to: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, to);
     if (type === 'sse') return new HttpSseTransport(options, observer);

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { MessageLimits } from './incoming.ts';
+import type { ReadingShare } from './reading-budget.ts';
 
 /** What every transport over HTTP needs to know. */
 export interface HttpOptions {
@@ -9,6 +10,8 @@ export interface HttpOptions {
   /** Connections of the whole process, by origin: servers behind one address share them. */
   readonly dispatcher: Dispatcher;
   readonly limits: MessageLimits;
+  /** What the server's answers may take while they are read. */
+  readonly reading: ReadingShare;
   readonly openTimeoutMs: number;
 }
 

@@ -31,6 +31,7 @@ export class HttpSseTransport implements Transport {
     this.#headers = lowerCased(options.headers);
     this.#delivery = new Delivery({
       limits: options.limits,
+      reading: options.reading,
       post: (body, reader) => {
         if (this.#endpoint !== undefined) this.#dispatch('POST', this.#endpoint, body, reader);
       },
@@ -77,7 +78,7 @@ export class HttpSseTransport implements Transport {
           fail(response.status >= 300 || response.mediaType !== 'text/event-stream' ? describeStatus(response) : 'the server ended the stream');
         },
         failed: (error, isSent) => fail(connectionProblem(error, isSent)),
-      }, this.#options.limits);
+      }, this.#options.limits, this.#options.reading);
       this.#dispatch('GET', this.#url, undefined, this.#stream);
     });
   }
@@ -97,7 +98,7 @@ export class HttpSseTransport implements Transport {
         if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
       },
       failed: (error, isSent) => this.#observer.requestFailed(id, { kind: isSent ? 'lost' : 'not-sent', problem: connectionProblem(error, isSent) }),
-    }, this.#options.limits));
+    }, this.#options.limits, this.#options.reading));
   }
 
   send(message: JsonRpcMessage, settled?: () => void): void {

@@ -10,6 +10,7 @@ import type { Dispatcher } from 'undici';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
+import { Reading, type ReadingShare } from './reading-budget.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
 
@@ -70,10 +71,16 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
   #isOver = false;
+  /** Whole messages so far. */
+  #messages = 0;
+  /** Goes on in a turn of its own: what is resumed may end at once, and let the next one go on. */
+  readonly #reading: Reading;
 
-  constructor(observer: ResponseObserver, limits: MessageLimits) {
+  /** @param share of what is read of large answers at once. */
+  constructor(observer: ResponseObserver, limits: MessageLimits, share: ReadingShare) {
     this.#observer = observer;
     this.#limits = limits;
+    this.#reading = new Reading(share, () => setImmediate(() => this.#controller?.resume()));
   }
 
   /** Ends the response without another word to the observer. */
@@ -113,13 +120,21 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
     if (this.#events !== undefined) {
+      const before = this.#messages;
       this.#events.parser.feed(this.#events.decoder.write(chunk));
+      // A message that is whole is in other hands; what is left of the chunk is little.
+      if (this.#messages !== before) this.#reading.end();
+      else this.#hold(controller, chunk.length);
       return;
     }
     this.#bytes += chunk.length;
     if (this.#mode === 'json') {
-      if (this.#bytes > this.#limits.maxUpstreamMessageBytes) this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
-      else this.#chunks.push(chunk);
+      if (this.#bytes > this.#limits.maxUpstreamMessageBytes) {
+        this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
+      } else {
+        this.#chunks.push(chunk);
+        this.#hold(controller, chunk.length);
+      }
       return;
     }
     if (this.#mode === 'error') this.#chunks.push(chunk);
@@ -157,7 +172,13 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     observer.failed(new Error(problem), true);
   }
 
+  /** What has come of a message that is not whole; when there is too much of that, the rest waits. */
+  #hold(controller: Dispatcher.DispatchController, bytes: number): void {
+    if (!this.#isOver && !this.#reading.add(bytes)) controller.pause();
+  }
+
   #release(): void {
+    this.#reading.end();
     this.#observer = silentObserver;
     this.#controller = undefined;
     this.#chunks = [];
@@ -167,6 +188,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #createParser(): EventSourceParser {
     return createParser({
       onEvent: ({ event, data }) => {
+        this.#messages += 1;
         if (event !== undefined && event !== 'message') this.#observer.otherEvent(event, data);
         else if (data !== '') this.#hear(data);
       },

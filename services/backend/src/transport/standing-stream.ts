@@ -5,6 +5,7 @@
  */
 import { printable } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
+import type { ReadingShare } from './reading-budget.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import { Reconnecting, saysSessionGone } from './server-words.ts';
 import type { TransportObserver } from './transport.ts';
@@ -12,6 +13,7 @@ import type { TransportObserver } from './transport.ts';
 export interface StandingStreamOptions {
   readonly observer: TransportObserver;
   readonly limits: MessageLimits;
+  readonly reading: ReadingShare;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
   /** It stood, and is refused now as an unknown session is. */
   readonly sessionGone: () => void;
@@ -48,7 +50,7 @@ export class StandingStream {
 
   open(): void {
     if (this.#isClosed) return;
-    const { observer, limits, get, sessionGone, lost } = this.#options;
+    const { observer, limits, reading, get, sessionGone, lost } = this.#options;
     const openedAt = performance.now();
     this.#attempts += 1;
     const again = (): void => {
@@ -91,7 +93,7 @@ export class StandingStream {
         if (isSent) again();
         else lost(`cannot connect: ${printable(error.message)}`);
       },
-    }, limits);
+    }, limits, reading);
     get(this.#lastEventId, this.#reader);
   }
 

@@ -75,6 +75,7 @@ export class StreamableHttpTransport implements Transport {
     this.#setHeaders();
     this.#delivery = new Delivery({
       limits: options.limits,
+      reading: options.reading,
       post: (body, reader) => this.#dispatch('POST', body, this.#headers, reader),
       message: (value) => observer.message(value, undefined),
       delivered: (message) => void this.#forgetQuestion(message),
@@ -90,7 +91,7 @@ export class StreamableHttpTransport implements Transport {
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
     const open = new OpenRequest(message.id);
-    const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits);
+    const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits, this.#options.reading);
     open.reader = reader;
     this.#open.add(open);
     this.#dispatch('POST', JSON.stringify(message), headers === undefined ? this.#headers : { ...this.#headers, ...headers }, reader);
@@ -235,7 +236,7 @@ export class StreamableHttpTransport implements Transport {
     open.resumptions += 1;
     open.isResumed = true;
     open.timer = setTimeout(() => {
-      const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits);
+      const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits, this.#options.reading);
       open.reader = reader;
       this.#dispatch('GET', undefined, this.#listenHeaders(open.lastEventId), reader);
     }, open.reconnecting.next());
@@ -245,6 +246,7 @@ export class StreamableHttpTransport implements Transport {
     this.#standing = new StandingStream({
       observer: this.#observer,
       limits: this.#options.limits,
+      reading: this.#options.reading,
       get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
       sessionGone: () => {
         if (this.#sessionId !== undefined) this.#observer.sessionGone();
@@ -284,7 +286,7 @@ export class StreamableHttpTransport implements Transport {
         clearTimeout(timer);
         resolve();
       };
-      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.limits));
+      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.limits, this.#options.reading));
     });
   }
 }

@@ -1,0 +1,137 @@
+/**
+ * How much of large answers of servers is read at once. Bytes that have come of an answer are in memory until it is whole; a hundred
+ * large ones that come together would be the whole heap. Beyond the bound an answer waits, unread, until others are whole: the
+ * network holds up its server.
+ *
+ * Invariant: of each server that has large answers one at least is always read on, so that nothing waits for what waits itself, and a
+ * server that dribbles holds up nobody else's.
+ */
+
+/** What is smaller is read in any case: answers in flight are bounded in number, and most are that small. */
+const smallBytes = 64 * 1024;
+/** Of the bound, what one server's answers may take. */
+const serverPart = 1 / 2;
+
+export interface ReadingBudgetOptions {
+  /** Bytes, of all servers. */
+  readonly maxBytes: number;
+  /** An answer has to wait. */
+  readonly onWait: () => void;
+}
+
+/** Of a process. */
+export class ReadingBudget {
+  readonly #options: ReadingBudgetOptions;
+  /** In the order in which they began to wait. */
+  readonly #waiting = new Set<Reading>();
+  #bytes = 0;
+
+  constructor(options: ReadingBudgetOptions) {
+    this.#options = options;
+  }
+
+  /** Bytes of large answers that are not whole. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Of one server. */
+  share(): ReadingShare {
+    return new ReadingShare(this, this.#options.maxBytes * serverPart);
+  }
+
+  count(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > this.#options.maxBytes;
+  }
+
+  wait(reading: Reading): void {
+    this.#waiting.add(reading);
+    this.#options.onWait();
+  }
+
+  forget(reading: Reading): void {
+    this.#waiting.delete(reading);
+  }
+
+  /** Some of it is free again. */
+  goOn(): void {
+    for (const reading of this.#waiting) if (reading.mayGoOn()) reading.resume();
+  }
+}
+
+/** What the answers of one server take. */
+export class ReadingShare {
+  readonly budget: ReadingBudget;
+  readonly #maxBytes: number;
+  #bytes = 0;
+  /** The one that is always read on. */
+  first: Reading | undefined;
+
+  constructor(budget: ReadingBudget, maxBytes: number) {
+    this.budget = budget;
+    this.#maxBytes = maxBytes;
+  }
+
+  count(bytes: number): void {
+    this.#bytes += bytes;
+    this.budget.count(bytes);
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > this.#maxBytes || this.budget.isFull;
+  }
+}
+
+/** One response that is being read: what has come of a message that is not whole. */
+export class Reading {
+  readonly #share: ReadingShare;
+  readonly #goOn: () => void;
+  #bytes = 0;
+
+  /** @param goOn is called when a response that had to wait may be read on. */
+  constructor(share: ReadingShare, goOn: () => void) {
+    this.#share = share;
+    this.#goOn = goOn;
+  }
+
+  /** More of the message has come. @returns false when what follows has to wait. */
+  add(bytes: number): boolean {
+    const large = largeOf(this.#bytes + bytes) - largeOf(this.#bytes);
+    this.#bytes += bytes;
+    if (large === 0) return true;
+    this.#share.count(large);
+    if (this.mayGoOn()) return true;
+    this.#share.budget.wait(this);
+    return false;
+  }
+
+  /** The message is whole, or is not read any further. */
+  end(): void {
+    const large = largeOf(this.#bytes);
+    this.#bytes = 0;
+    if (large === 0) return;
+    if (this.#share.first === this) this.#share.first = undefined;
+    this.#share.count(-large);
+    this.#share.budget.forget(this);
+    this.#share.budget.goOn();
+  }
+
+  mayGoOn(): boolean {
+    if (!this.#share.isFull) return true;
+    this.#share.first ??= this;
+    return this.#share.first === this;
+  }
+
+  resume(): void {
+    this.#share.budget.forget(this);
+    this.#goOn();
+  }
+}
+
+function largeOf(bytes: number): number {
+  return Math.max(0, bytes - smallBytes);
+}
