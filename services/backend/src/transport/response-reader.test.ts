@@ -1,0 +1,52 @@
+import type { Dispatcher } from 'undici';
+import { describe, expect, it, vi } from 'vitest';
+import { defaultLimits } from '@omnibus/protocol';
+import { ReadingBudget } from './reading-budget.ts';
+import { ResponseReader, silentObserver } from './response-reader.ts';
+
+const mb = 1_024 * 1_024;
+
+/** A response whose bytes come as the network has them, unless it was told to wait. */
+function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) {
+  const messages: unknown[] = [];
+  const state = { isWaiting: false };
+  const reader = new ResponseReader({ ...silentObserver, message: (value) => messages.push(value) }, defaultLimits, share);
+  const controller = {
+    pause: () => {
+      state.isWaiting = true;
+    },
+    resume: () => {
+      state.isWaiting = false;
+    },
+    abort: () => undefined,
+  } as unknown as Dispatcher.DispatchController;
+  reader.onRequestStart(controller);
+  reader.onResponseStart(controller, 200, { 'content-type': mediaType });
+  return { messages, state, reader, feed: (text: string) => reader.onResponseData(controller, Buffer.from(text)), end: () => reader.onResponseEnd() };
+}
+
+describe.each([['application/json', '', ''], ['text/event-stream', 'data: ', '\n\n']])('a large answer as %s', (mediaType, before, after) => {
+  it('waits while another of its server is read, and is read to its end afterwards', async () => {
+    const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+    const [first, second] = [response(share, mediaType), response(share, mediaType)];
+    const half = 'x'.repeat(mb);
+    for (const each of [first, second]) each.feed(`${before}{"jsonrpc":"2.0","id":1,"result":{"text":"${half}`);
+    expect([first.state.isWaiting, second.state.isWaiting]).toEqual([false, true]);
+    first.feed(`"}}${after}`);
+    first.end();
+    await vi.waitFor(() => expect(second.state.isWaiting).toBe(false));
+    second.feed(`"}}${after}`);
+    second.end();
+    for (const { messages } of [first, second]) expect(messages).toEqual([{ jsonrpc: '2.0', id: 1, result: { text: half } }]);
+  });
+
+  it('that is abandoned while it waits leaves its room to others', async () => {
+    const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+    const [first, second, third] = [response(share, mediaType), response(share, mediaType), response(share, mediaType)];
+    for (const each of [first, second, third]) each.feed(`${before}{"a":"${'x'.repeat(mb)}`);
+    expect([first.state.isWaiting, second.state.isWaiting, third.state.isWaiting]).toEqual([false, true, true]);
+    second.reader.abort();
+    first.reader.abort();
+    await vi.waitFor(() => expect(third.state.isWaiting).toBe(false));
+  });
+});
