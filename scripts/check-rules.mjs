@@ -4,6 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { arrowsOf, isForTests } from './service-arrows.mjs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
   .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
@@ -41,5 +42,41 @@ for (const file of texts) {
     violations += 1;
     console.error(`${file}:${index + 1}: two changes met here, and nobody chose`);
   }
+}
+
+/** A file holds one idea. Those that are longer today may only become shorter: the number is what they may have at most. */
+const maxLines = 300;
+const longFiles = {
+  'services/backend/src/adapter.ts': 308,
+  'services/backend/src/calls.ts': 426,
+  'services/backend/src/catalog-keeper.ts': 316,
+  'services/backend/src/connection.ts': 554,
+  'services/backend/src/instances.ts': 380,
+  'services/backend/src/transport/streamable-http.ts': 309,
+  'services/edge/src/session-door.ts': 426,
+  'services/session/src/exchange/exchange.ts': 362,
+  'services/session/src/forwarding.ts': 576,
+  'services/session/src/modern/call.ts': 362,
+  'services/session/src/modern/desk.ts': 477,
+  'services/session/src/session.ts': 545,
+  'services/session/src/worker.ts': 455,
+};
+for (const file of files) {
+  if (!file.startsWith('services/') || isForTests(file)) continue;
+  const lines = readFileSync(file, 'utf8').split('\n').length - 1;
+  const allowed = longFiles[file] ?? maxLines;
+  if (lines <= allowed) continue;
+  violations += 1;
+  console.error(`${file}: ${lines} lines; a file holds one idea and at most ${allowed} lines`);
+}
+
+/** Arrows between what stands at the top of a service (`service-arrows.mjs`): how many there may be at most. */
+const maxArrows = { session: 66, backend: 104, edge: 59 };
+for (const [service, allowed] of Object.entries(maxArrows)) {
+  const arrows = arrowsOf(service, files);
+  if (process.argv.includes('--arrows')) console.log(`${service}: ${arrows.length} of ${allowed}\n  ${arrows.join('\n  ')}`);
+  if (arrows.length <= allowed) continue;
+  violations += 1;
+  console.error(`services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`);
 }
 if (violations > 0) process.exit(1);

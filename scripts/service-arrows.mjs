@@ -1,0 +1,27 @@
+/**
+ * How entangled a service is: the number of arrows between what stands at the top of its `src` folder, where an arrow says that one folder
+ * or file imports from another one, however often. Tests, and what only tests import, draw none.
+ */
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+
+const imports = /^(?:import|export)\b[^;'"]*?from\s+'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gms;
+
+/** @param files paths of the repository. @returns `from -> to`, in order, for one service. */
+export function arrowsOf(service, files) {
+  const src = `services/${service}/src/`;
+  const top = (file) => file.slice(src.length).split('/')[0];
+  const arrows = new Set();
+  for (const file of files) {
+    if (!file.startsWith(src) || isForTests(file)) continue;
+    for (const [, one, other] of readFileSync(file, 'utf8').matchAll(imports)) {
+      const target = posix.join(posix.dirname(file), one ?? other);
+      if (target.startsWith(src) && top(target) !== top(file)) arrows.add(`${top(file)} -> ${top(target)}`);
+    }
+  }
+  return [...arrows].sort();
+}
+
+export function isForTests(file) {
+  return /\.test\.ts$|-under-test\.ts$|\/testing\//.test(file);
+}
