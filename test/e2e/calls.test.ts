@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
@@ -15,7 +16,7 @@ describe.each(shapes)('a call, %s', (shape) => {
   const onCall = (call: Call): void => {
     if (call.name === 'echo') call.answer(text(JSON.stringify(call.args)));
     else if (call.name === 'large') call.answer(text('x'.repeat(Number(call.args['bytes']))));
-    else if (call.name === 'refuse') call.fail(-32_050, 'MCP error -32050: not today');
+    else if (call.name === 'refuse') call.fail(-32_005, 'MCP error -32005: not today', { until: 'tomorrow' });
     else if (call.name === 'chatty') {
       for (const progress of [1, 2, 2, 1, 3]) call.progress(progress, 3);
       call.log('debug', 'quiet');
@@ -86,8 +87,11 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(a.calls.values.at(-1)?.meta['progressToken']).toBeTypeOf('number');
   });
 
-  it('passes a server\'s error on with its code, and its message once', async () => {
-    expect((await client.callTool('a__refuse')).last.error).toEqual({ code: -32_050, message: 'not today' });
+  it('passes a server\'s error on with its code, its message and its data, to clients of either era', async () => {
+    const error = { code: -32_005, message: 'MCP error -32005: not today', data: { until: 'tomorrow' } };
+    expect((await client.callTool('a__refuse')).last.error).toEqual(error);
+    using modern = new ModernClient(gateway.url, {});
+    expect((await modern.call('a__refuse')).last.error).toEqual(error);
   });
 
   it('gets its own answer although many calls carry the same id', async () => {

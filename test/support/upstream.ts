@@ -16,7 +16,7 @@ export interface Call {
   progress(progress: number, total?: number): void;
   log(level: string, data: unknown): void;
   answer(result: JsonObject): void;
-  fail(code: number, message: string): void;
+  fail(code: number, message: string, data?: JsonObject): void;
   /** Ends the connection without an answer. */
   drop(): void;
 }
@@ -215,7 +215,7 @@ export class Upstream {
       progress: (progress, total) => send({ method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress, total } }),
       log: (level, data) => send({ method: 'notifications/message', params: { level, data } }),
       answer: (result) => finish({ result }),
-      fail: (code, message) => finish({ error: { code, message } }),
+      fail: (code, message, data) => finish({ error: { code, message, ...(data === undefined ? {} : { data }) } }),
       drop: () => response.destroy(),
     };
     this.calls.add(call);

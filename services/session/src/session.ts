@@ -21,7 +21,7 @@ import { downLevelError, downLevelResult } from './dialect/legacy/down-level.ts'
 import { plainModernError, plainResult } from './dialect/legacy/from-modern.ts';
 import { offeredCapabilities } from './dialect/capabilities.ts';
 import { initializeResult } from './dialect/legacy/handshake.ts';
-import { logText, plainError, progressText } from './dialect/messages.ts';
+import { logText, progressText } from './dialect/messages.ts';
 import { Forwarding, type Party, type ServerAnswer } from './forwarding.ts';
 import type { SessionHost } from './host.ts';
 import { sessionMachine } from './machine.ts';
@@ -526,7 +526,7 @@ export class Session {
   }
 
   #legacyAnswer(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
-    const plain = answer.kind === 'error' ? plainModernError(method, plainError(answer.error)) : answer;
+    const plain = answer.kind === 'error' ? plainModernError(method, answer.error) : answer;
     if (plain.kind === 'error') return downLevelError(method, plain.error, this.#revision);
     return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.#revision) };
   }

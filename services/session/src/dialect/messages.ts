@@ -1,5 +1,5 @@
 /** What belongs to a call, in the words every revision has for it. */
-import { notificationText, type ExchangeEvent, type JsonObject, type JsonRpcErrorObject, type JsonRpcId } from '@omnibus/protocol';
+import { notificationText, type ExchangeEvent, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 
 export function progressText(token: JsonRpcId, { progress, total, message, more }: Extract<ExchangeEvent, { kind: 'progress' }>): string {
   return notificationText('notifications/progress', {
@@ -16,10 +16,4 @@ export function logText(params: JsonObject, source: string | undefined): string 
   const logger = params['logger'];
   const named = source === undefined ? params : { ...params, logger: typeof logger === 'string' ? `${source}/${logger}` : source };
   return notificationText('notifications/message', named);
-}
-
-/** Official servers put their code in front of the message and official clients do it again; once is enough. */
-export function plainError(error: JsonRpcErrorObject): JsonRpcErrorObject {
-  const prefix = `MCP error ${error.code}: `;
-  return error.message.startsWith(prefix) ? { ...error, message: error.message.slice(prefix.length) } : error;
 }

@@ -23,7 +23,7 @@ import {
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
-import { logText, plainError, progressText } from '../dialect/messages.ts';
+import { logText, progressText } from '../dialect/messages.ts';
 import { inputRequest, inputRequired, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding, type CallStream, type Party, type ServerAnswer } from '../forwarding.ts';
@@ -199,7 +199,7 @@ export class ModernCall implements CallStream, Party<ModernCall>, Kept {
     }
     const required = this.#options.urlsRequired({ ...outcome.error });
     if (required !== undefined) return { kind: 'result', result: required };
-    const error = modernError(plainError(outcome.error));
+    const error = modernError(outcome.error);
     if (error.code === modernCodes.capabilityMissing) this.#httpStatus = 400;
     else if (error.code === methodNotFound && isCustomMethod(method)) this.#httpStatus = 404;
     return { kind: 'error', error };

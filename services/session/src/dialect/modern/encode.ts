@@ -9,7 +9,6 @@ import { offeredExperiments } from '../capabilities.ts';
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 
-const internalError = -32_603;
 const invalidParams = -32_602;
 const legacyNotFound = -32_002;
 
@@ -59,13 +58,12 @@ export function subscriptionEnd(id: JsonRpcId): JsonObject {
   return { resultType: 'complete', _meta: { ...senderMeta, [metaKeys.subscriptionId]: id } };
 }
 
-/** A server's error in this revision's codes: those of older revisions mean nothing here. */
+/**
+ * A server's error as it came, but for one code: this revision forbids the older one for a resource that is not there (server/resources, Error
+ * Handling). Others that older revisions used have no meaning here, and are still what the server said (basic, Error codes).
+ */
 export function modernError(error: JsonRpcErrorObject): JsonRpcErrorObject {
-  if (error.code === legacyNotFound) return { ...error, code: invalidParams };
-  if (error.code <= -32_000 && error.code >= -32_019) {
-    return { code: internalError, message: error.message, data: { upstreamCode: error.code, ...(isObject(error.data) ? error.data : error.data === undefined ? {} : { data: error.data }) } };
-  }
-  return error;
+  return error.code === legacyNotFound ? { ...error, code: invalidParams } : error;
 }
 
 /** What a server asks, as an entry of `inputRequests`: without what ties a message to its connection. */
