@@ -19,7 +19,7 @@ export function arrowsOf(service, files) {
       if (target.startsWith(src) && top(target) !== top(file)) arrows.add(`${top(file)} -> ${top(target)}`);
     }
   }
-  return [...arrows].sort();
+  return [...arrows].sort((one, other) => (one < other ? -1 : 1));
 }
 
 export function isForTests(file) {
