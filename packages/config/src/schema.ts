@@ -156,7 +156,7 @@ const shape = z.strictObject({
     sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions it may open every second after that; one that is ended does not count. More is refused with 429.'),
     maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),
     maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one known caller on one worker; `anonymous` is nobody.'),
-    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer.'),
+    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer. A client on a WebSocket for which as many frames wait is read no further until it takes some.'),
     maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe('Requests without a session (2026-07-28) that wait for their answer at one worker. One client may have maxInFlightPerSession of them.'),
     maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client that wait at one worker between two requests (2026-07-28), or are kept to be asked for again. The oldest goes first.'),
     maxParked: limit('maxParked').describe('The same of all clients. A client that has none of its own there is refused beyond it.'),

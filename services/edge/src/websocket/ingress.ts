@@ -15,6 +15,7 @@ import type { Target } from '../http/steps/read-target.ts';
 import type { RequestMeter } from '../request-meter.ts';
 import type { SessionDoor } from '../session-door.ts';
 import { boundFrames } from './frames.ts';
+import { Outgoing } from './outgoing.ts';
 
 export interface WebSocketOptions {
   readonly bus: Bus;
@@ -98,27 +99,26 @@ export class WebSocketIngress {
     const { boundary, rate, limits, metrics, unread } = gate;
     const socket: Socket = request.socket;
     const address = gate.addresses.of(request);
-    /** @returns false when the client does not read: it is cut off. */
-    const mayWrite = (): boolean => {
-      if (webSocket.bufferedAmount <= limits.maxBufferedBytes) return true;
-      unread.cutOff(socket);
-      return false;
-    };
+    // A connection whose other end is gone without a word is found out by asking it.
+    let isAlive = true;
+    const outgoing = new Outgoing(webSocket, {
+      maxWaiting: limits.maxInFlightPerSession,
+      maxBufferedBytes: limits.maxBufferedBytes,
+      cutOff: () => unread.cutOff(socket),
+      wrote: () => unread.wrote(socket, () => address),
+      taken: () => {
+        isAlive = true;
+      },
+    });
     const origin = facts === undefined ? gate.addresses.originOf(request) : undefined;
     const client = new DuplexClient({
       bus, door, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
       carrier: 'websocket',
-      write: (text) => {
-        if (webSocket.readyState !== webSocket.OPEN || !mayWrite()) return;
-        webSocket.send(text);
-        unread.wrote(socket, () => address);
-      },
+      write: (text) => outgoing.send(text),
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
     if (facts !== undefined) webSocket.once('close', gate.tenures.begin(facts, () => webSocket.close(policyViolation)));
-    // A connection whose other end is gone without a word is found out by asking it.
-    let isAlive = true;
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();
       isAlive = false;
@@ -134,9 +134,7 @@ export class WebSocketIngress {
     webSocket.on('pong', () => {
       isAlive = true;
     });
-    webSocket.on('ping', (data: Buffer) => {
-      if (mayWrite()) webSocket.pong(data);
-    });
+    webSocket.on('ping', (data: Buffer) => outgoing.pong(data));
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
       if (!isBinary) {
         client.receiveBytes(data);
