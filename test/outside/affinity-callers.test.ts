@@ -5,12 +5,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Caller } from '../isolation/caller.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath } from '../support/processes.ts';
-import { RawClient } from '../support/raw-client.ts';
 
+interface ProcessStatus {
+  readonly role: string;
+  readonly adapters?: Readonly<Record<string, number>>;
+}
+
+const everyServerTwice = { pages: 2, told: 2, rooted: 2, newer: 2 };
 const many = Array.from({ length: 8 }, (_, index) => index);
 
 describe('clients without a session at programs of two backend workers', () => {
@@ -23,11 +28,16 @@ describe('clients without a session at programs of two backend workers', () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-affinity-'));
     const keeper = (name: string, revision = '2025-11-25'): object => ({ command: 'node', args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')] });
     gateway = await startGateway('nats', { mcpServers: { pages: keeper('pages'), told: keeper('told'), rooted: keeper('rooted'), newer: keeper('newer', '2026-07-28') } });
-    const [second, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
+    const [, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
     urls = [gateway.url, edge];
-    using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => ['pages', 'told', 'rooted', 'newer'].every((name) => names.includes(`${name}__count`)));
-    await Promise.all(['pages', 'told', 'rooted', 'newer'].map((name) => second.line(new RegExp(`"server":"${name}".*server is up`))));
+    // Where a caller's calls go follows from the workers that are there: each session worker has to know both.
+    for (const process of gateway.processes) {
+      const admin = await gateway.admin(process);
+      await vi.waitFor(async () => {
+        const { role, adapters } = (await (await fetch(`http://${admin}/status`)).json()) as ProcessStatus;
+        if (role === 'session') expect(adapters).toEqual(everyServerTwice);
+      }, { timeout: 30_000 });
+    }
   });
 
   afterAll(async () => {

@@ -57,6 +57,8 @@ export interface ProcessStatus {
   readonly sessions?: Readonly<Record<string, number>>;
   /** What servers offer and clients cannot be shown, with the reason. */
   readonly leftOut?: readonly string[];
+  /** Servers, with the number of backend workers that calls of clients may go to, as far as this process knows by now. */
+  readonly adapters?: Readonly<Record<string, number>>;
   readonly servers?: readonly {
     readonly server: string;
     readonly status: 'up' | 'down';
@@ -105,7 +107,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const status = (): ProcessStatus => ({
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
-    ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut }),
+    ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut, adapters: sessions.adapters }),
     ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => ({ server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
   });
   const admin = isServing ? await openAdmin(config, { metrics, notReady, status, onFault: (what, error) => faults.bug('request', what, error) }) : undefined;

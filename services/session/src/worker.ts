@@ -187,6 +187,11 @@ export class SessionWorker {
     return this.#views.leftOut;
   }
 
+  /** Servers, with the number of backend workers that a call of this worker's sessions may go to. */
+  get adapters(): Readonly<Record<string, number>> {
+    return this.#watch.adapters;
+  }
+
   /** What adapters are to know of sessions is said again. */
   #adaptersChanged(servers: readonly ServerName[]): void {
     for (const server of servers) {

@@ -144,11 +144,20 @@ export class ExchangeWatch {
    */
   route(server: ServerName, bound: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way {
     if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), worker: bound, isBound: true };
-    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#options.reaching(each, workers)]));
-    const known = this.#adapters.get(server);
+    const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context);
     return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
+  }
+
+  /** Servers, with the number of workers that a call may go to. */
+  get adapters(): Readonly<Record<ServerName, number>> {
+    return Object.fromEntries([...this.#known()].map(([server, workers]) => [server, workers.length]));
+  }
+
+  #known(): ReadonlyMap<ServerName, readonly WorkerId[]> {
+    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#options.reaching(each, workers)]));
+    return this.#adapters;
   }
 
   #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context']): WorkerId | undefined {
