@@ -1,8 +1,8 @@
 /** What the client sides of one worker share. */
-import type { Bus, Journal } from '@omnibus/bus';
+import type { Bus, Journal, PresenceWatch } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId, Declared, JsonObject } from '@omnibus/protocol';
+import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, Presence, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId, Declared, JsonObject } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import type { ExchangeWatch } from './exchange/exchange-watch.ts';
 import type { TimeLimits } from './exchange/exchange.ts';
@@ -20,6 +20,8 @@ export interface SessionHost {
   readonly frames: FrameBudget;
   /** Whether signs of life of an edge are heard. */
   readonly isEdgeThere: (edge: WorkerId) => boolean;
+  /** Signs of life of the session workers. */
+  readonly sessionWorkers: Pick<PresenceWatch<Presence>, 'state'>;
   /** Undefined where nobody traces. */
   readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;

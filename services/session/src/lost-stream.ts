@@ -2,15 +2,16 @@
  * A stream that another worker began. What it had sent is in the journal. A worker that only leaves goes on with it, and so
  * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
  */
-import { subjects, type Bus, type Journal, type Watch } from '@omnibus/bus';
-import { errorText, fault, idKey, parseJson, requestOf, toErrorObject, type EventPosition, type JsonRpcId, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { Inquiry, subjects, type Bus, type Journal, type PresenceWatch, type Watch } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { errorText, fault, idKey, parseJson, requestOf, toErrorObject, type EventPosition, type HeldStreams, type JsonRpcId, type Presence, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './kept-frames.ts';
-
-/** The worker that had the stream has this long to say whether it goes on with it. */
-const askMs = 2_000;
 
 export interface LostStreamOptions {
   readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  /** Signs of life of the session workers. */
+  readonly workers: Pick<PresenceWatch<Presence>, 'state'>;
   readonly journal: Journal<StreamEntry>;
   readonly key: SessionKey;
   readonly stream: StreamId;
@@ -52,21 +53,19 @@ export class LostStream {
     this.#subscription?.close();
   }
 
-  /** Whether the worker that began it still works on it. */
-  isHeldBy(worker: WorkerId): Promise<boolean> {
-    const { bus, key, stream } = this.#options;
-    return new Promise((resolve) => {
-      const finish = (isHeld: boolean): void => {
-        clearTimeout(limit);
-        pending.close();
-        resolve(isHeld);
-      };
-      const limit = setTimeout(() => finish(false), askMs);
-      const pending = bus.request(subjects.sessionStreams(worker), { key, streams: [stream] }, {
-        reply: ({ streams }) => finish(streams.includes(stream)),
-        failed: () => finish(false),
-      });
+  /**
+   * Asks the worker that began it whether it still works on it. Silence is no answer: `lost` is heard when that worker has said that it
+   * does not, or is proven to be gone (`bus/inquiry.ts`); neither is heard of one that is there and cannot be asked.
+   */
+  askAfter(worker: WorkerId, { held, lost }: { readonly held: () => void; readonly lost: () => void }): void {
+    const { bus, wheel, workers, key, stream } = this.#options;
+    const inquiry = new Inquiry<LostStream, HeldStreams>({
+      bus, clock: wheel, workers, held, lost,
+      payload: () => ({ key, streams: [stream] }),
+      heldOf: ({ streams }) => new Set(streams.includes(stream) ? [this] : []),
+      attemptOf: () => (this.isComplete ? undefined : 1),
     });
+    inquiry.ask([this], subjects.sessionStreams, () => [worker]);
   }
 
   /**

@@ -36,6 +36,11 @@ export class Peers {
     this.#watch.stop();
   }
 
+  /** What its signs of life say of a worker. */
+  get workers(): Pick<PresenceWatch<Presence>, 'state'> {
+    return this.#watch;
+  }
+
   /** Whoever may be there, us excepted. */
   get others(): readonly WorkerId[] {
     return this.#watch.expected.filter((worker) => worker !== this.#options.worker);

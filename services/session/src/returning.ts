@@ -1,6 +1,8 @@
 /** Clients that come back to a stream: one of this worker, or one that another worker began. */
 import type { Journal } from '@omnibus/bus';
+import type { Deadline } from '@omnibus/lifecycle';
 import { fault, isPushStream, requestOf, type EventPosition, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
 import type { SessionHost } from './host.ts';
 import { LostStream } from './lost-stream.ts';
 import type { PushStreams } from './push-streams.ts';
@@ -9,7 +11,7 @@ import type { StreamTable } from './stream-table.ts';
 
 export interface ReturningOptions {
   readonly key: SessionKey;
-  readonly host: SessionHost;
+  readonly host: Pick<SessionHost, 'bus' | 'wheel' | 'log' | 'limits' | 'drainMs' | 'streams' | 'sessionWorkers'> & { readonly metrics: Pick<Metrics, 'streamsResumed'> };
   readonly posts: StreamTable;
   readonly push: PushStreams;
   /** The worker that held the session before this one did. */
@@ -48,9 +50,9 @@ export class Returning {
 
   /** Goes on with a stream that another worker began. */
   async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
-    const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits } } = this.#options;
+    const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
     const heldBefore = this.#options.heldBefore();
-    const lost = await LostStream.find({ bus, journal, key, stream: after.stream });
+    const lost = await LostStream.find({ bus, wheel, workers: sessionWorkers, journal, key, stream: after.stream });
     if (isPushStream(after.stream)) {
       lost.close();
       if (push.size >= limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
@@ -69,7 +71,9 @@ export class Returning {
     }
     posts.add(stream);
     metrics.streamsResumed.inc();
+    let limit: Deadline | undefined;
     const finish = (): void => {
+      limit?.cancel();
       lost.close();
       posts.ended(stream);
     };
@@ -86,9 +90,15 @@ export class Returning {
       for (const event of lost.lastWords()) stream.restore(event);
       finish();
     };
-    void (heldBefore === undefined ? Promise.resolve(false) : lost.isHeldBy(heldBefore)).then((isHeld) => {
-      if (isHeld) wheel.schedule(drainMs(), giveUp);
-      else giveUp();
-    }, giveUp);
+    const waitForIt = (): void => {
+      limit?.cancel();
+      limit = wheel.schedule(drainMs(), giveUp);
+    };
+    if (heldBefore === undefined) {
+      giveUp();
+    } else {
+      waitForIt();
+      lost.askAfter(heldBefore, { held: waitForIt, lost: giveUp });
+    }
   }
 }

@@ -113,6 +113,7 @@ export class SessionWorker {
       callerProblem: (caller) => options.proofs?.problemOf(caller, mustBeKnown),
       frames: this.#frames,
       isEdgeThere: this.#edges.isThere,
+      sessionWorkers: this.#peers.workers,
       drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),

@@ -72,7 +72,7 @@ export class DeskUnderTest {
     const definition: EndpointDefinition = { endpoint: rootEndpoint, servers, prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
     const host: SessionHost = {
-      bus, wheel, log, metrics, tracing: undefined, callerProblem: () => undefined, sealer: new Sealer(), streams: undefined,
+      bus, wheel, log, metrics, tracing: undefined, callerProblem: () => undefined, sessionWorkers: { state: () => 'there' }, sealer: new Sealer(), streams: undefined,
       limits: { ...defaultLimits, ...limits },
       drainMs: () => 1_000,
       watch: this.#watch,
