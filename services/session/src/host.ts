@@ -4,11 +4,11 @@ import type { View } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Caller, EndpointName, ExchangeId, GatewayFault, LateReply, Limits, PostedMessage, Presence, QuestionId, ServerName, SessionKey, StreamEntry, WorkerId, Declared, JsonObject } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
-import type { ExchangeWatch } from './exchange/exchange-watch.ts';
-import type { TimeLimits } from './exchange/exchange.ts';
-import type { FrameBudget } from './kept-frames.ts';
-import type { Offers } from './routing/offers.ts';
-import type { Sealer } from './sealer.ts';
+import type { ExchangeWatch } from './call/exchange-watch.ts';
+import type { TimeLimits } from './call/exchange.ts';
+import type { FrameBudget } from './streams/kept-frames.ts';
+import type { Offers } from './views/offers.ts';
+import type { Sealer } from './public-ids/sealer.ts';
 
 export interface SessionHost {
   readonly bus: Bus;

@@ -8,23 +8,23 @@ import {
   type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type GatewayFault, type JsonObject, type LateReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type QuestionId, type ServerName, type SessionKey, type SessionMessage, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
-import { ExchangeWatch } from './exchange/exchange-watch.ts';
-import type { TimeLimits } from './exchange/exchange.ts';
-import { endpointDefinitions } from './routing/endpoints.ts';
-import { Interest } from './routing/interest.ts';
-import { Offers } from './routing/offers.ts';
-import { Views } from './routing/views.ts';
-import { HeldSessions, type HeldSession } from './held-sessions.ts';
+import { ExchangeWatch } from './call/exchange-watch.ts';
+import type { TimeLimits } from './call/exchange.ts';
+import { endpointDefinitions } from './views/endpoints.ts';
+import { Interest } from './views/interest.ts';
+import { Offers } from './views/offers.ts';
+import { Views } from './views/views.ts';
+import { HeldSessions, type HeldSession } from './ownership/held-sessions.ts';
 import type { SessionHost } from './host.ts';
-import { ModernDesk } from './modern/desk.ts';
-import { Edges } from './edges.ts';
-import { FrameBudget } from './kept-frames.ts';
-import { Peers } from './peers.ts';
-import { Sealer } from './sealer.ts';
+import { StatelessRequests } from './stateless/requests.ts';
+import { Edges } from './streams/edges.ts';
+import { FrameBudget } from './streams/kept-frames.ts';
+import { Peers } from './ownership/peers.ts';
+import { Sealer } from './public-ids/sealer.ts';
 import { initializeProblem } from './dialect/legacy/handshake.ts';
-import { SessionRecords } from './session-records.ts';
-import type { Reply } from './resumable-stream.ts';
-import { Session } from './session.ts';
+import { SessionRecords } from './ownership/records.ts';
+import type { Reply } from './streams/resumable-stream.ts';
+import { Session } from './stateful/session.ts';
 
 export interface SessionWorkerOptions {
   readonly config: Config;
@@ -53,7 +53,7 @@ export class SessionWorker {
   readonly #worker: WorkerId;
   readonly #records: SessionRecords;
   readonly #views: Views;
-  readonly #desk: ModernDesk;
+  readonly #stateless: StatelessRequests;
   readonly #watch: ExchangeWatch;
   readonly #sessions = new HeldSessions<Session>();
   /** Where sessions come in, and what those that are there hear. */
@@ -86,7 +86,7 @@ export class SessionWorker {
       wheel,
       announce: (endpoint, changesFor) => {
         for (const { session } of this.#sessions.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changesFor(session.declared));
-        this.#desk.listsChanged(endpoint, changesFor);
+        this.#stateless.listsChanged(endpoint, changesFor);
       },
       tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
       isLost: (backend) => this.#watch.isLost(backend),
@@ -112,8 +112,7 @@ export class SessionWorker {
       bus, wheel, log, metrics, tracing, sealer, streams,
       callerProblem: (caller) => options.proofs?.problemOf(caller, mustBeKnown),
       frames: this.#frames,
-      isEdgeThere: this.#edges.isThere,
-      sessionWorkers: this.#peers.workers,
+      isEdgeThere: this.#edges.isThere, sessionWorkers: this.#peers.workers,
       drainMs: () => this.#config.timeouts.drain,
       limits: config.limits,
       nextExchangeId: idSequence<ExchangeId>(worker),
@@ -129,12 +128,12 @@ export class SessionWorker {
     this.#interest = new Interest({
       bus, wheel,
       serversOf: (endpoint) => this.#views.get(endpoint)?.definition.servers ?? [],
-      inUse: () => new Set([...[...this.#sessions.values()].map(({ session }) => session.caller.endpoint), ...this.#desk.listenedTo]),
+      inUse: () => new Set([...[...this.#sessions.values()].map(({ session }) => session.caller.endpoint), ...this.#stateless.listenedTo]),
     });
-    this.#desk = new ModernDesk(this.#host, worker, () => this.#config.timeouts.human);
+    this.#stateless = new StatelessRequests(this.#host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
       metrics.sessionsByState(this.counts());
-      metrics.parkedCalls.set(this.#desk.parked);
+      metrics.parkedCalls.set(this.#stateless.parked);
       metrics.keptFrameBytes.set(this.#frames.used);
       metrics.sessionBytes.set(this.#sessions.bytes);
     });
@@ -155,7 +154,7 @@ export class SessionWorker {
           return;
         }
         for (const { session } of this.#sessions.values()) session.hear(notice);
-        this.#desk.hear(notice);
+        this.#stateless.hear(notice);
       }),
     ];
     this.#commands = await bus.subscribe(subjects.session(this.#worker), (message, answer) => this.#receive(message, answer));
@@ -168,7 +167,7 @@ export class SessionWorker {
     });
     await bus.subscribe(subjects.sessionFindAt(this.#worker), ({ key }, reply) => reply({ isHeld: this.#held(key) !== undefined }));
     await Promise.all([this.#peers.start(), this.#edges.start()]);
-    await this.#desk.start();
+    await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
     // Whoever is told that a session is held here has heard of this worker before.
     await this.#heart.start();
@@ -197,7 +196,7 @@ export class SessionWorker {
   #adaptersChanged(servers: readonly ServerName[]): void {
     for (const server of servers) {
       for (const { session } of this.#sessions.values()) session.adaptersChanged(server);
-      this.#desk.adaptersChanged(server);
+      this.#stateless.adaptersChanged(server);
     }
   }
 
@@ -225,9 +224,9 @@ export class SessionWorker {
     this.#edges.stop();
     const { bus } = this.#options;
     if (!bus.isShared) {
-      await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
+      await Promise.all([this.#stateless.stop(drain), ...[...this.#sessions.values()].map(({ session }) => session.drain(drain))]);
     } else {
-      await Promise.all([this.#desk.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
+      await Promise.all([this.#stateless.stop(drain), ...[...this.#sessions.values()].map((held) => this.#handOver(held, drain))]);
       await this.#commands?.drain();
       this.#heart.stop();
       this.#peers.stop();

@@ -1,6 +1,6 @@
 import type { View } from '@omnibus/catalog';
 import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
-import { carriesCustom } from '../routing/custom-route.ts';
+import { carriesCustom } from '../call/routes/custom-route.ts';
 
 /**
  * What servers may be told this client can do: what they may ask of it, the extensions the gateway carries, and what it tries out

@@ -1,7 +1,7 @@
 /** Where the streams of a test's session are kept. */
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { FrameBudget } from '../kept-frames.ts';
-import type { StreamHome } from '../resumable-stream.ts';
+import { FrameBudget } from '../streams/kept-frames.ts';
+import type { StreamHome } from '../streams/resumable-stream.ts';
 
 /** A budget whose clock the test turns. */
 export class TestBudget {

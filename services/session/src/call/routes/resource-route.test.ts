@@ -1,0 +1,108 @@
+/** Reading what no list names: which server is asked, and which is not. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { noLists, parseServerName, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { RequestsUnderTest, recordOf } from '../../stateless/requests-under-test.ts';
+
+const [one, two, three] = ['one', 'two', 'three'].map(parseServerName) as [ServerName, ServerName, ServerName];
+
+/** A server with these templates and listed resources. */
+function server(name: ServerName, templates: readonly string[], listed: readonly string[] = []): CatalogRecord {
+  return recordOf(name, {
+    lists: {
+      ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }], resources: listed.map((uri) => ({ uri, name: uri })),
+      resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
+    },
+  });
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function pass(ms = 0): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+/** @returns the server that was asked for a resource, or what the client was answered. */
+async function read(test: RequestsUnderTest, uri: string): Promise<string | JsonObject | undefined> {
+  const before = test.asked.length;
+  const sent = test.send('resources/read', { uri });
+  await pass();
+  return test.asked.length > before ? test.asked.at(-1)?.server : sent.answer();
+}
+
+/** A tool of a server answers with a link. */
+async function handOut(test: RequestsUnderTest, name: ServerName, uri: string): Promise<void> {
+  test.send('tools/call', { name: `${name}__act`, arguments: {} });
+  await pass();
+  test.asked.at(-1)?.reply({ kind: 'result', result: { content: [{ type: 'resource_link', uri, name: uri }] } });
+  await pass();
+}
+
+describe('a URI that no server lists', () => {
+  it('is read at the server that handed it out, not at one with a broad template', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, ['mem://{+p}']), server(two, [])]);
+    expect(await read(test, 'mem://of/two')).toBe('one');
+    await handOut(test, two, 'mem://of/two');
+    expect(await read(test, 'mem://of/two')).toBe('two');
+  });
+
+  it('is read at the server with the closest template, and a listed one at the server that lists it', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, ['mem://{+p}']), server(two, ['mem://notes/{id}']), server(three, [], ['mem://notes/7'])]);
+    await handOut(test, one, 'mem://notes/7');
+    expect([await read(test, 'mem://notes/1'), await read(test, 'mem://notes/7'), await read(test, 'mem://else')]).toEqual(['two', 'three', 'one']);
+  });
+
+  it('that two servers could have alike is read at neither, and the answer names both and says how to choose', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, ['mem://{+p}']), server(two, ['mem://{+path}'])]);
+    expect(await read(test, 'mem://x')).toMatchObject({ reason: 'resource.ambiguous', message: expect.stringMatching(/"one", "two".*omnibus:\/\/SERVER\//) as string });
+    expect(await read(test, 'omnibus://two/mem://x')).toBe('two');
+    await handOut(test, one, 'other://x');
+    await handOut(test, two, 'other://x');
+    expect(await read(test, 'other://x')).toMatchObject({ reason: 'resource.ambiguous' });
+  });
+
+  it('that nothing tells of is asked of a few servers, one after the other, and what one of them answers goes to the client', async () => {
+    const test = await RequestsUnderTest.start({}, Array.from({ length: 40 }, (_, index) => server(parseServerName(`server${index}`), [])));
+    const sent = test.send('resources/read', { uri: 'mem://nobody' });
+    await pass();
+    for (let count = 1; sent.answer() === undefined && count < 50; count += 1) {
+      expect(test.asked.length).toBe(count);
+      test.asked.at(-1)?.reply({ kind: 'error', error: { code: -32_002, message: 'not found' } });
+      await pass();
+    }
+    expect([test.asked.length, sent.answer()?.['code']]).toEqual([16, -32_602]);
+  });
+
+  it('is not asked of further servers when the time of a call is over, and one that could not be asked is not said to lack it', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, []), server(two, []), server(three, [])]);
+    const sent = test.send('resources/read', { uri: 'mem://nobody' });
+    await pass();
+    await pass(30_000);
+    expect([test.asked.length, sent.answer()?.['reason']]).toEqual([1, 'upstream.timeout']);
+    const again = test.send('resources/read', { uri: 'mem://nobody' });
+    await pass();
+    test.asked.at(-1)?.reply({ kind: 'fault', fault: { reason: 'upstream.unavailable', message: 'down' } });
+    for (let count = 0; count < 2; count += 1) {
+      await pass();
+      test.asked.at(-1)?.reply({ kind: 'error', error: { code: -32_002, message: 'not found' } });
+    }
+    await pass();
+    expect([test.asked.length, again.answer()?.['reason']]).toEqual([4, 'upstream.unavailable']);
+  });
+
+  it('is not asked of the next server once its client has gone', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, []), server(two, [])]);
+    const sent = test.send('resources/read', { uri: 'mem://nobody' });
+    await pass();
+    test.close(sent);
+    await pass();
+    test.asked.at(-1)?.reply({ kind: 'error', error: { code: -32_002, message: 'not found' } });
+    await pass(100);
+    expect([test.asked.length, test.cancelled.length]).toEqual([1, 1]);
+  });
+});

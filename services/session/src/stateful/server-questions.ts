@@ -1,0 +1,149 @@
+/** What servers ask of the client of one session, in words of its revision, and what it says to that. */
+import { subjects } from '@omnibus/bus';
+import {
+  askerOf, inputCapabilities, isInputMethod,
+  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type QuestionMethod, type Revision, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
+} from '@omnibus/protocol';
+import { PendingQuestions, type Questioner, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
+import { downLevelQuestion } from '../dialect/legacy/down-level.ts';
+import type { Exchange } from '../call/exchange.ts';
+import type { SessionHost } from '../host.ts';
+
+export interface ServerQuestionsOptions {
+  readonly key: SessionKey;
+  readonly host: SessionHost;
+  /** What servers may ask of this client. */
+  readonly capabilities: () => JsonObject;
+  readonly revision: () => Revision;
+  /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
+  readonly publicQuestion: (notice: NamedNotice<'question'>) => JsonObject;
+  readonly originalMention: (answer: JsonObject) => JsonObject;
+  /** Where what belongs to no call goes. */
+  readonly push: (text: string) => void;
+  /** What the session's record has of them is old. */
+  readonly changed: () => void;
+}
+
+type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
+type NamedNotice<Kind extends ServerNotice['kind']> = Extract<ServerNotice, { kind: Kind }>;
+
+/** What a client says that needs no answer of ours. */
+type Remark = Exclude<PostedMessage, { kind: 'request' }>;
+
+export class ServerQuestions {
+  readonly #options: ServerQuestionsOptions;
+  readonly #requests: PendingQuestions;
+  readonly #questioners = new Map<ServerName, Questioner>();
+  /** The client was asked something outside calls, which the record knows. */
+  #wasStanding = false;
+  /** The worker that held the session before this one did. */
+  heldBefore: WorkerId | undefined;
+
+  constructor(options: ServerQuestionsOptions) {
+    this.#options = options;
+    this.#requests = new PendingQuestions(options.host.nextQuestionId, options.originalMention);
+  }
+
+  /** Those that outlive this worker. */
+  get standing(): readonly StandingQuestion[] {
+    return this.#requests.standing;
+  }
+
+  restore({ questions = [], worker }: Pick<SessionRecord, 'questions' | 'worker'>): void {
+    this.heldBefore = worker;
+    this.#wasStanding = questions.length > 0;
+    for (const [id, server, input] of questions) this.#requests.restore(id, this.#standingQuestion(server, input));
+  }
+
+  // --- what servers ask ----------------------------------------------------------------------------------------------------
+
+  /** @param stream of the call that asks. */
+  ofCall(asker: Exchange, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
+    if (movedFrom !== undefined && this.#requests.move(movedFrom, input, asker)) return;
+    this.#ask({ asker, input, stream }, method, params);
+  }
+
+  /** What a server asks of this session outside any call: its connection to it is this session's own. */
+  outsideCalls(notice: NamedNotice<'question'>): void {
+    const { server, input, method } = notice;
+    this.#wasStanding = true;
+    this.#ask(this.#standingQuestion(server, input), method, this.#options.publicQuestion(notice));
+    this.#options.changed();
+  }
+
+  withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {
+    this.#requests.withdraw(this.#questioner(server), input, reason);
+    this.#options.changed();
+  }
+
+  withdraw(asker: Questioner, input: InputKey, reason: string): void {
+    this.#requests.withdraw(asker, input, reason);
+  }
+
+  withdrawAll(asker: Questioner, reason: string): void {
+    this.#requests.withdrawAll(asker, reason);
+  }
+
+  #ask(question: PendingQuestion, method: QuestionMethod, params: JsonObject): void {
+    const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
+    if (!isInputMethod(method)) {
+      this.#requests.ask(question, method, params); // No revision knows it; the client may.
+      return;
+    }
+    if (!(inputCapabilities[method] in this.#options.capabilities())) {
+      refuse(-32_601, `the client declared no capability for ${method}`);
+      return;
+    }
+    const known = downLevelQuestion(method, params, this.#options.revision());
+    if ('problem' in known) refuse(-32_602, known.problem);
+    else this.#requests.ask(question, method, known.params);
+  }
+
+  #standingQuestion(server: ServerName, input: InputKey): PendingQuestion {
+    return { asker: this.#questioner(server), input, stream: { send: this.#options.push }, standing: server };
+  }
+
+  /** The session as the one that answers a server. */
+  #questioner(server: ServerName): Questioner {
+    const known = this.#questioners.get(server);
+    if (known !== undefined) return known;
+    const { key, host: { bus } } = this.#options;
+    const tell = (command: ControlCommand): void => bus.publish(subjects.backendControl(server), command);
+    const questioner: Questioner = {
+      id: key,
+      answerInput: (input, answer) => tell({ kind: 'answer', asker: key, input, answer }),
+      passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: key, input, params }),
+    };
+    this.#questioners.set(server, questioner);
+    return questioner;
+  }
+
+  // --- what the client says to it --------------------------------------------------------------------------------------------
+
+  /** @returns false when nobody waits for it here. */
+  takeAnswer(response: JsonRpcResponse): boolean {
+    const isTaken = this.#requests.answer(response);
+    if (isTaken && this.#wasStanding) this.#options.changed();
+    return isTaken;
+  }
+
+  /** @returns false when it is about nothing that was asked here. */
+  takeProgress(params: JsonObject | undefined): boolean {
+    return this.#requests.progress(params);
+  }
+
+  /**
+   * Gives something that is about nothing open here to the worker that has it open.
+   * @param id of the question it is about.
+   */
+  passOn(remark: Remark, id: unknown): Promise<LateReply['outcome'] | 'silence'> {
+    return this.passTo(askerOf(id), remark);
+  }
+
+  async passTo(worker: WorkerId | undefined, remark: Remark): Promise<LateReply['outcome'] | 'silence'> {
+    const { key, host } = this.#options;
+    const outcome = worker === undefined ? 'closed' : await host.passOn(key, worker, this.heldBefore, remark);
+    if (outcome !== 'taken') host.metrics.dropped(remark.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');
+    return outcome;
+  }
+}

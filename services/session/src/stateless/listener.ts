@@ -1,0 +1,132 @@
+/**
+ * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of nothing but what was asked for, each
+ * message marked with the request's id, the acknowledgement first. It names what servers have taken, and so comes when each of them has
+ * said so or the time of the request is over; a resource that is not in it is one that nobody tells of.
+ */
+import { subjects } from '@omnibus/bus';
+import type { View } from '@omnibus/catalog';
+import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
+import { subscriptionEnd } from '../dialect/modern/encode.ts';
+import { Exchange } from '../call/exchange.ts';
+import type { SessionHost } from '../host.ts';
+import type { LinkedResources } from '../call/routes/linked-resources.ts';
+import { resourceRoute } from '../call/routes/resource-route.ts';
+import { clientOf } from '../call/client-of.ts';
+import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
+
+const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
+/** What is kept for the moment of the acknowledgement; a client that is told nothing of what was before it misses nothing it was promised. */
+const maxEarly = 1_000;
+/** Resources one stream can be told of. */
+export const maxResourceSubscriptions = 1_000;
+
+export class Listener {
+  readonly waiter: PendingReply;
+  /** What it is told of may depend on it. */
+  readonly declared: Declared;
+  readonly #host: SessionHost;
+  readonly #kinds: ReadonlySet<ChangeKind>;
+  readonly #touched = new Set<ServerName>();
+  /** What servers tell it of, by server and the server's own URI. */
+  readonly #taken: (readonly [server: ServerName, uri: string])[] = [];
+  /** What happened before the acknowledgement; undefined after it. */
+  #early: (() => void)[] | undefined = [];
+  /** Subscriptions on their way to servers. */
+  readonly #running = new Set<Exchange>();
+  #isEnded = false;
+
+  constructor(host: SessionHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
+    this.#host = host;
+    this.waiter = waiter;
+    this.declared = declaredBy(waiter.command.context.capabilities, false);
+    // From now on changes of what it sees are its own.
+    host.view(waiter.command.caller, this.declared);
+    this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
+    const { resourceSubscriptions } = asked;
+    const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions.filter((uri): uri is string => typeof uri === 'string') : undefined;
+    if (uris === undefined || uris.length === 0) this.#acknowledge(uris);
+    else this.#subscribe(uris, view, linkedResources);
+  }
+
+  listsChanged(kinds: readonly ChangeKind[]): void {
+    for (const kind of kinds) if (this.#kinds.has(kind)) this.#tell(changeNotifications[kind], {});
+  }
+
+  resourceUpdated(params: JsonObject): void {
+    this.#tell('notifications/resources/updated', params);
+  }
+
+  /** An adapter came or went, and those that are there may know of no subscription. */
+  adaptersChanged(server: ServerName): void {
+    if (this.#touched.has(server)) for (const [of, uri] of this.#taken) if (of === server) this.#subscribeOne(server, uri, () => undefined);
+  }
+
+  /** Nobody reads it any more, or the gateway stops. */
+  end(isGraceful: boolean): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#early = undefined;
+    for (const exchange of this.#running) exchange.cancel('nobody listens any more');
+    this.#running.clear();
+    for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
+    if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
+  }
+
+  get #id() {
+    return this.waiter.command.request.id;
+  }
+
+  #acknowledge(uris: readonly string[] | undefined): void {
+    const early = this.#early;
+    if (early === undefined || this.#isEnded) return;
+    const notifications = { ...Object.fromEntries([...this.#kinds].map((kind) => [flags[kind], true])), ...(uris === undefined ? {} : { resourceSubscriptions: uris }) };
+    this.#early = undefined;
+    this.#tell('notifications/subscriptions/acknowledged', { notifications });
+    for (const happened of early) happened();
+  }
+
+  #tell(method: string, params: JsonObject): void {
+    if (this.#isEnded) return;
+    const tell = (): void => send(this.waiter, notificationText(method, { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), [subscriptionId]: this.#id } }));
+    if (this.#early === undefined) tell();
+    else if (this.#early.length < maxEarly) this.#early.push(tell);
+  }
+
+  /** Subscribes each resource at its server, and acknowledges those that were taken. */
+  #subscribe(uris: readonly string[], view: View, linkedResources: LinkedResources): void {
+    const taken = new Set<string>();
+    const routes = new Map([...new Set(uris)].flatMap((uri) => {
+      const route = resourceRoute(view, linkedResources, uri);
+      return route === undefined || 'rivals' in route ? [] : [[uri, route]];
+    }));
+    let waiting = routes.size;
+    const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
+    for (const [uri, { server, original }] of routes) {
+      this.#touched.add(server);
+      this.#subscribeOne(server, original, (isTaken) => {
+        if (isTaken) {
+          taken.add(uri);
+          this.#taken.push([server, original]);
+        }
+        waiting -= 1;
+        if (waiting === 0) acknowledge();
+      });
+    }
+    if (waiting === 0) acknowledge();
+  }
+
+  #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
+    const { nextExchangeId, timeLimits } = this.#host;
+    const { key, caller, context, request } = this.waiter.command;
+    const limitMs = readOwnLimit(request.params ?? {});
+    const exchange = Exchange.start(this.#host, {
+      exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: { ...timeLimits(server, undefined), ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}) },
+      context: { principal: caller.principal, session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+    }, (outcome) => {
+      this.#running.delete(exchange);
+      settled(outcome.kind === 'result');
+    });
+    this.#running.add(exchange);
+  }
+}

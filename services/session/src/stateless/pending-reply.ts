@@ -1,0 +1,34 @@
+/** One request without a session that waits for its answer. */
+import { fault, isJsonRpcId, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
+
+export interface PendingReply {
+  readonly command: ModernCommand;
+  readonly reply: (frame: ModernReply) => void;
+}
+
+export function send({ reply }: PendingReply, text: string): void {
+  reply({ kind: 'message', text, isAnswer: false, sequence: undefined, last: false });
+}
+
+/** @param member `"result":…` or `"error":…`, serialised. */
+export function answer({ command, reply }: PendingReply, member: string, httpStatus = 200): void {
+  reply({ kind: 'message', text: `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},${member}}`, isAnswer: true, sequence: undefined, last: true, httpStatus });
+}
+
+export function answerResult(waiter: PendingReply, result: object): void {
+  answer(waiter, `"result":${JSON.stringify(result)}`);
+}
+
+export function refuse({ reply }: PendingReply, gatewayFault: GatewayFault): void {
+  reply({ kind: 'refused', fault: gatewayFault });
+}
+
+/** The token under which this request wants progress. */
+export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefined {
+  const meta = command.request.params?.['_meta'] as Readonly<Record<string, unknown>>;
+  const token = meta['progressToken'];
+  return isJsonRpcId(token) ? token : undefined;
+}
+
+export const draining: GatewayFault = fault('gateway.draining');
+export const { subscriptionId } = metaKeys;

@@ -1,0 +1,54 @@
+/** The `requestState` that a client comes back with: sealed, for one caller, one request and a time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
+import type { Sealer } from '../public-ids/sealer.ts';
+
+/** What a sealed `requestState` says. */
+type CallState =
+  /** The call is open at a worker. */
+  | { readonly kind: 'parked'; readonly worker: WorkerId; readonly call: string; readonly round: number }
+  /** The server wants URLs visited; then it is called again. */
+  | { readonly kind: 'again'; readonly round: number }
+  /** What a server of this revision wants back, for a caller who is known: nobody else may bring it. */
+  | { readonly kind: 'server'; readonly text: string };
+
+export interface SealedState {
+  readonly state: CallState;
+  readonly principal: Principal;
+  readonly digest: string;
+  /** Milliseconds since 1970; of a call that waits somewhere, its worker knows better, whose clock does not jump. */
+  readonly expiresAt: number;
+}
+
+export class RequestStates {
+  readonly #sealer: Sealer;
+  readonly #humanMs: () => number;
+
+  /** @param humanMs milliseconds a client has to come back. */
+  constructor(sealer: Sealer, humanMs: () => number) {
+    this.#sealer = sealer;
+    this.#humanMs = humanMs;
+  }
+
+  seal(state: CallState, principal: Principal, digest: string): string {
+    const sealed: SealedState = { state, principal, digest, expiresAt: Date.now() + this.#humanMs() };
+    return this.#sealer.seal('request-state', JSON.stringify(sealed));
+  }
+
+  /** @returns undefined for what was not sealed here. */
+  open(requestState: string): SealedState | undefined {
+    const text = this.#sealer.open('request-state', requestState);
+    return text === undefined ? undefined : (JSON.parse(text) as SealedState);
+  }
+}
+
+/** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
+export function digestOf(method: string, { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject): string {
+  return createHash('sha256').update(canonical([method, params])).digest('base64url');
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
+  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`;
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import type { StreamFrame, StreamId } from '@omnibus/protocol';
+import { homeOf } from '../testing/home.ts';
+import { ResumableStream } from './resumable-stream.ts';
+
+const id = (name: string): StreamId => name as StreamId;
+
+function reader() {
+  const frames: StreamFrame[] = [];
+  return { frames, reply: (frame: StreamFrame): void => void frames.push(frame), texts: () => frames.flatMap((frame) => (frame.kind === 'message' ? [`${frame.sequence}:${frame.text}`] : [frame.kind])) };
+}
+
+describe('a resumable stream', () => {
+  it('replays what follows the last event seen, under the same numbers, and goes on', () => {
+    const [first, second] = [reader(), reader()];
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
+    for (const text of ['a', 'b', 'c']) stream.send(text, false, false);
+    stream.detach(id('s'));
+    stream.send('d', false, false);
+    expect(stream.resume(2, id('r'), second.reply)).toBe(true);
+    stream.send('e', true, true);
+    expect(first.texts()).toEqual(['1:a', '2:b', '3:c']);
+    expect(second.texts()).toEqual(['attached', '3:c', '4:d', '5:e']);
+  });
+
+  it('replays and ends when it ended meanwhile', () => {
+    const [first, second] = [reader(), reader()];
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
+    stream.detach(id('s'));
+    stream.send('answer', true, true);
+    expect(stream.resume(0, id('r'), second.reply)).toBe(true);
+    expect(second.texts()).toEqual(['attached', '1:answer', 'end']);
+  });
+
+  it('has one reader: a new one takes over, and late news of the old one changes nothing', () => {
+    const [first, second] = [reader(), reader()];
+    const stream = new ResumableStream(id('s'), first.reply, homeOf());
+    stream.send('a', false, false);
+    stream.resume(1, id('r'), second.reply);
+    expect(stream.detach(id('s'))).toBe(false);
+    stream.send('b', false, false);
+    expect(first.texts()).toEqual(['1:a', 'end']);
+    expect(second.texts()).toEqual(['attached', '2:b']);
+  });
+
+  it('refuses a reader rather than give it a gap', () => {
+    const stream = new ResumableStream(id('s'), reader().reply, homeOf());
+    for (let number = 0; number < 300; number += 1) stream.send(String(number), false, false);
+    expect(stream.resume(10, id('r'), reader().reply)).toBe(false);
+    expect(stream.resume(301, id('r'), reader().reply)).toBe(false);
+    expect(stream.resume(250, id('r'), reader().reply)).toBe(true);
+  });
+});

@@ -1,0 +1,104 @@
+/** Clients that come back to a stream: one of this worker, or one that another worker began. */
+import type { Journal } from '@omnibus/bus';
+import type { Deadline } from '@omnibus/lifecycle';
+import { fault, isPushStream, requestOf, type EventPosition, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import type { SessionHost } from '../host.ts';
+import { LostStream } from './lost-stream.ts';
+import type { PushStreams } from './push-streams.ts';
+import { ResumableStream, type Reply } from './resumable-stream.ts';
+import type { StreamTable } from './stream-table.ts';
+
+export interface ReturningOptions {
+  readonly key: SessionKey;
+  readonly host: Pick<SessionHost, 'bus' | 'wheel' | 'log' | 'limits' | 'drainMs' | 'streams' | 'sessionWorkers'> & { readonly metrics: Pick<Metrics, 'streamsResumed'> };
+  readonly posts: StreamTable;
+  readonly push: PushStreams;
+  /** The worker that held the session before this one did. */
+  readonly heldBefore: () => WorkerId | undefined;
+}
+
+export class Returning {
+  readonly #options: ReturningOptions;
+  /** Streams of another worker that are being read. */
+  readonly #reviving = new Map<StreamId, Promise<void>>();
+
+  constructor(options: ReturningOptions) {
+    this.#options = options;
+  }
+
+  /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
+  resume(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined): void {
+    const { posts, push, host: { streams, log }, key } = this.#options;
+    const running = this.#reviving.get(after.stream);
+    if (running !== undefined) {
+      // Readers take over from each other in the order in which they came (T2).
+      void running.then(() => this.resume(after, reader, reply, edge));
+      return;
+    }
+    if (push.resume(after, reader, reply, edge)) return;
+    const post = posts.find(after.stream);
+    if (post === undefined && streams !== undefined) {
+      this.#reviving.set(after.stream, this.#revive(after, reader, reply, edge, streams).catch((error: unknown) => {
+        log.error({ err: error, session: key }, 'what was sent on a stream could not be read');
+        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+      }).finally(() => this.#reviving.delete(after.stream)));
+    } else if (post?.resume(after.sequence, reader, reply, edge) !== true) {
+      reply({ kind: 'refused', fault: fault('stream.unknown') });
+    }
+  }
+
+  /** Goes on with a stream that another worker began. */
+  async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
+    const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
+    const heldBefore = this.#options.heldBefore();
+    const lost = await LostStream.find({ bus, wheel, workers: sessionWorkers, journal, key, stream: after.stream });
+    if (isPushStream(after.stream)) {
+      lost.close();
+      if (push.size >= limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
+      else if (push.revive(after, lost.events, reader, reply, edge)) metrics.streamsResumed.inc();
+      else reply({ kind: 'refused', fault: fault('stream.unknown') });
+      return;
+    }
+    const stream = new ResumableStream(after.stream, undefined, { share: posts.home.share, keeper: undefined });
+    for (const event of lost.events) stream.restore(event);
+    if (!lost.isKnown || !stream.resume(after.sequence, reader, reply, edge)) {
+      lost.close();
+      stream.forget();
+      if (lost.isKnown || (heldBefore !== undefined && requestOf(after.stream) !== undefined)) lost.conclude(after, reply);
+      else reply({ kind: 'refused', fault: fault('stream.unknown') });
+      return;
+    }
+    posts.add(stream);
+    metrics.streamsResumed.inc();
+    let limit: Deadline | undefined;
+    const finish = (): void => {
+      limit?.cancel();
+      lost.close();
+      posts.ended(stream);
+    };
+    if (lost.isComplete) {
+      finish();
+      return;
+    }
+    lost.follow((event) => {
+      stream.restore(event);
+      if (event.last) finish();
+    });
+    const giveUp = (): void => {
+      if (lost.isComplete) return;
+      for (const event of lost.lastWords()) stream.restore(event);
+      finish();
+    };
+    const waitForIt = (): void => {
+      limit?.cancel();
+      limit = wheel.schedule(drainMs(), giveUp);
+    };
+    if (heldBefore === undefined) {
+      giveUp();
+    } else {
+      waitForIt();
+      lost.askAfter(heldBefore, { held: waitForIt, lost: giveUp });
+    }
+  }
+}
