@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startNatsServer } from '@omnibus/bus/testing';
+import { version } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
 import { fixturePath, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -29,7 +30,7 @@ async function configFile(content: string): Promise<string> {
 }
 
 it('help and version are answered', async () => {
-  expect(await omnibus('--version')).toEqual({ status: 0, output: '0.1.0' });
+  expect(await omnibus('--version')).toEqual({ status: 0, output: version });
   const help = await omnibus('-h');
   expect(help.status).toBe(0);
   expect(help.output).toContain('serve');

@@ -58,8 +58,9 @@ export async function writeConfig(config: object): Promise<string> {
 /**
  * @param config what the configuration file holds, less addresses, log and bus.
  * @param environment of its processes, besides ours.
+ * @param program what is run; default: the gateway of this checkout, as built.
  */
-export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}): Promise<GatewayUnderTest> {
+export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = join(root, 'services/gateway/dist/main.js')): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
@@ -67,7 +68,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   const configFile = join(folder, 'omnibus.json');
   const configure = (content: object): Promise<void> => writeFile(configFile, configText(content));
   await configure(config);
-  const args = [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort];
+  const args = [program, 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort];
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {

@@ -10,6 +10,5 @@ export { Heart, PresenceWatch } from './presence.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
-export { openNatsBus } from './nats/bus.ts';
-export { findLoginProblem } from './nats/login.ts';
+export { findLoginProblem, openNatsBus } from './nats/open.ts';
 export type { NatsLogin } from './nats/login.ts';

@@ -61,7 +61,7 @@ export function createProgram(): Command {
     .argument('<file>', 'the configuration')
     .action(async (file: string) => {
       const { check } = await import('./commands/check.ts');
-      check(file);
+      await check(file);
     });
 
   addKeys(program);

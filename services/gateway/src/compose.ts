@@ -1,16 +1,19 @@
-/** The whole program, top to bottom: which parts a role has, in which order they start and stop. */
+/**
+ * The whole program, top to bottom: which parts a role has, in which order they start and stop. A process loads the parts of its
+ * role and no others.
+ */
 import type { Bus, OnFault } from '@omnibus/bus';
-import { Backend } from '@omnibus/backend';
+import type { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
-import { Edge, RequestMeter } from '@omnibus/edge';
-import { openAuthenticator } from './identity.ts';
+import type { Edge } from '@omnibus/edge';
+import type { Authenticator } from '@omnibus/identity';
 import type { SealingKeys } from './sealing-key.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
-import { Sealer, SessionWorker } from '@omnibus/session';
-import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
+import type { SessionWorker } from '@omnibus/session';
+import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger, type Tracing } from '@omnibus/telemetry';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -29,7 +32,8 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  readonly meter: RequestMeter;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
   readonly faults: Faults;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
@@ -120,18 +124,25 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   bus = opened;
   busProblem = 'the bus is not connected';
   const stopMeasuring = measureBus(bus, wheel, metrics);
-  const tracing = openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
+  const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing };
-  const meter = new RequestMeter(metrics, tracing);
-  const sealer = sealingKeys === undefined ? undefined : new Sealer(sealingKeys);
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   let edge: Edge | undefined;
-  let authenticator: Awaited<ReturnType<typeof openAuthenticator>>;
+  let authenticator: Authenticator | undefined;
   try {
-    if (has('backend')) backend = new Backend({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
-    if (has('session')) sessions = await SessionWorker.create({ ...parts, sealer, proofs, log: log.child({ role: 'session' }) });
-    if (has('edge') && isServing) authenticator = await openAuthenticator({ config, baseFolder, log });
-    if (has('edge') && isServing) edge = new Edge({ ...parts, meter, authenticator, proofs, log: log.child({ role: 'edge' }) });
+    if (has('backend')) {
+      const { Backend: Part } = await import('@omnibus/backend');
+      backend = new Part({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
+    }
+    if (has('session')) {
+      const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
+      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, log: log.child({ role: 'session' }) });
+    }
+    if (has('edge') && isServing) {
+      const [{ Edge: Part, RequestMeter }, { openAuthenticator }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts')]);
+      authenticator = await openAuthenticator({ config, baseFolder, log });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), authenticator, proofs, log: log.child({ role: 'edge' }) });
+    }
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
@@ -148,7 +159,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   return {
     bus: opened,
     wheel,
-    meter,
+    metrics,
+    tracing,
     faults,
     endpoint,
     adminAddress: admin?.address,

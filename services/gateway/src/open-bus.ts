@@ -23,7 +23,7 @@ export function openBus(config: Config, { role, baseFolder, onFault, waiting = (
 }
 
 /** What is wrong with the address or the login of the bus, as far as that can be said without it. */
-export function busProblem(config: Config, baseFolder: string): string | undefined {
+export async function busProblem(config: Config, baseFolder: string): Promise<string | undefined> {
   return config.bus === 'memory' ? undefined : findLoginProblem(config.bus, loginOf(config, baseFolder));
 }
 

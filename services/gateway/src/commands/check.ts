@@ -5,14 +5,14 @@ import { sharingWarning } from '../sharing.ts';
 import { exitConfig, readSettings } from './settings.ts';
 
 /** Checks a configuration without starting anything. */
-export function check(file: string): void {
+export async function check(file: string): Promise<void> {
   const settings = readSettings(file, {});
   if ('problems' in settings) {
     process.stderr.write(`${settings.problems.join('\n')}\n`);
     process.exitCode = exitConfig;
     return;
   }
-  const problem = busProblem(settings.config, settings.baseFolder) ?? exposureProblem(settings.config);
+  const problem = (await busProblem(settings.config, settings.baseFolder)) ?? exposureProblem(settings.config);
   if (problem !== undefined) {
     process.stderr.write(`${file}: ${problem}\n`);
     process.exitCode = exitConfig;

@@ -5,7 +5,7 @@ import { banner } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
 import { sharingWarning } from '../sharing.ts';
-import { KubernetesDiscovery, type KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
+import type { KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
@@ -28,7 +28,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
     return;
   }
-  const problemOfBus = busProblem(config, baseFolder);
+  const problemOfBus = await busProblem(config, baseFolder);
   if (problemOfBus !== undefined) {
     fail([problemOfBus]);
     return;
@@ -138,7 +138,8 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
 
 async function startDiscovery(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery | undefined> {
   try {
-    return await KubernetesDiscovery.start(options);
+    const { KubernetesDiscovery: Discovery } = await import('../discovery/kubernetes.ts');
+    return await Discovery.start(options);
   } catch (error) {
     options.log.error({ err: error }, 'servers in Kubernetes are not looked for');
     return undefined;

@@ -1,4 +1,4 @@
-import { Boundary, serveStdioClient, SessionDoor } from '@omnibus/edge';
+import { Boundary, RequestMeter, serveStdioClient, SessionDoor } from '@omnibus/edge';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
@@ -70,10 +70,10 @@ async function serveAlone(options: StdioOptions): Promise<void> {
     setTimeout(resolve, settleMs).unref();
   });
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
-  const { bus, wheel, meter, faults } = gateway;
+  const { bus, wheel, metrics, tracing, faults } = gateway;
   process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
   await serveStdioClient({
-    bus, meter, endpoint,
+    bus, endpoint, meter: new RequestMeter(metrics, tracing),
     door: new SessionDoor(bus, wheel, log), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
     ready: Promise.race([gateway.settled(), limit]),
   });

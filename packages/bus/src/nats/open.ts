@@ -1,0 +1,16 @@
+/** The library that speaks NATS is loaded where there is one to speak to: a gateway of one process starts without it. */
+import type { Bus, OnFault } from '../bus.ts';
+import type { NatsOptions } from './connect.ts';
+import type { NatsLogin } from './login.ts';
+
+/** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS that takes only small messages. */
+export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
+  const { openNatsBus: open } = await import('./bus.ts');
+  return open(options, onFault);
+}
+
+/** What cannot be meant, for a check that connects to nothing. */
+export async function findLoginProblem(servers: string, login: NatsLogin): Promise<string | undefined> {
+  const { findLoginProblem: find } = await import('./login.ts');
+  return find(servers, login);
+}
