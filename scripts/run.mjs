@@ -13,13 +13,16 @@ const bin = join(root, 'node_modules', '.bin');
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
 const [task, ...rest] = process.argv.slice(2);
 
+/** What `npm test -- NAME` runs of one area, where the name alone would mean other files too. */
+const areas = { package: ['test/package/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
+
 /** What `npm test -- quick` runs: every unit test, the documents, and what shows most of a fault in a call within the shortest time. */
 const quickTests = ['packages/', 'services/', 'test/docs/', 'test/e2e/calls.', 'test/e2e/catalog.', 'test/e2e/json-rpc.', 'test/e2e/listen.', 'test/e2e/exact-numbers.', 'test/outside/edge-http.'];
 
 const tasks = {
   async start() {
-    install();
-    build();
+    install({ toRun: true });
+    buildToRun();
     const config = rest.some((argument) => /^(-c|--config)/.test(argument)) ? [] : ['--config', 'deploy/examples/quickstart.yaml'];
     process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
   },
@@ -30,6 +33,7 @@ const tasks = {
   },
   async test() {
     if (rest[0] === 'quick') rest.splice(0, 1, ...quickTests);
+    if (Object.hasOwn(areas, rest[0] ?? '')) rest.splice(0, 1, ...areas[rest[0]]);
     install();
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
@@ -67,6 +71,18 @@ const tasks = {
     provide('nats-server', 'nats-server');
     run('node', ['test/dist/bench/main.js', ...rest]);
   },
+  /** What npm does after an installation: `npx omnibus` works from then on. */
+  prepare() {
+    buildToRun();
+  },
+  package() {
+    install();
+    run('node', ['scripts/package/pack.mjs', ...rest]);
+  },
+  release() {
+    install();
+    run('node', ['scripts/package/release.mjs', ...rest]);
+  },
   docs() {
     install();
     build();
@@ -80,17 +96,32 @@ if (!Object.hasOwn(tasks, task)) {
 }
 await tasks[task]();
 
-/** Installs when nothing is installed or the lock file is newer than what is. */
-function install() {
+/** Whether what only tests need is installed too. */
+function hasTestTools() {
+  return existsSync(join(root, 'node_modules', 'vitest', 'package.json'));
+}
+
+/**
+ * Installs when nothing is installed or the lock file is newer than what is.
+ * @param toRun leaves out what only tests need, as long as nobody has asked for it.
+ */
+function install({ toRun = false } = {}) {
   const marker = join(root, 'node_modules', '.package-lock.json');
-  if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs) return;
+  const isCurrent = existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+  if (isCurrent && (toRun || hasTestTools())) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
   // Not `npm ci`: that refuses a lock file whose registry did not offer the binaries of every other platform.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']);
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...(toRun && !hasTestTools() ? ['--omit=dev'] : [])]);
 }
 
 function build() {
   run('tsc', ['-b']);
+}
+
+/** Types are not checked where what tests are written with is not there: the sources of some tests stand beside what they test. */
+function buildToRun() {
+  if (hasTestTools()) build();
+  else run('tsc', ['-b', '--noCheck', 'services/gateway']);
 }
 
 /** Types, lint, direction of imports, dead code, rules of the project. */

@@ -1,0 +1,50 @@
+/**
+ * Makes the one package that people install: `dist/omnibus-gateway-<version>.tgz`. It holds everything it runs with, so installing it
+ * installs nothing else, runs no script, and works without a registry. Nothing is published.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundle } from './bundle.mjs';
+import { billOf, noticesOf, packagesOf } from './parts.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const read = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
+const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+
+/**
+ * @param destination folder for the archive; what it needs on the way goes beside it and is removed.
+ * @returns the path of the archive, and what is in it.
+ */
+export async function makePackage(destination) {
+  const { version, description, license } = read('package.json');
+  const { name, bin, engines, keywords } = read('services/gateway/package.json');
+  const folder = join(destination, 'package');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  const packages = packagesOf(await bundle(root, join(folder, 'dist')));
+  const isClean = git('status', '--porcelain') === '';
+  const write = (file, text) => writeFileSync(join(folder, file), text);
+  const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
+  write('package.json', json({
+    name, version, description, license, keywords, type: 'module', bin, engines, files: ['bin', 'dist', 'LICENSES-OF-OTHERS.md', 'omnibus.schema.json', 'sbom.cdx.json'],
+    // What it was made from, where that is a commit; npm's own name for it.
+    ...(isClean ? { gitHead: git('rev-parse', 'HEAD') } : {}),
+  }));
+  write('LICENSES-OF-OTHERS.md', noticesOf(packages));
+  write('sbom.cdx.json', json(billOf(root, packages, { name, version, date: git('log', '-1', '--format=%cI') })));
+  for (const [from, to] of [['services/gateway/bin/omnibus.js', 'bin/omnibus.js'], ['services/gateway/README.md', 'README.md'], ['LICENSE', 'LICENSE'], ['docs/omnibus.schema.json', 'omnibus.schema.json']]) copyFileSync(join(root, from), join(folder, to));
+  const [{ filename, unpackedSize, entryCount }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', destination], { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }));
+  const archive = join(destination, `omnibus-gateway-${version}.tgz`);
+  // npm says the name of a scoped package in its JSON as it was before it wrote the file.
+  if (filename.split('/').at(-1) !== `omnibus-gateway-${version}.tgz`) renameSync(join(destination, filename), archive);
+  rmSync(folder, { recursive: true });
+  return { archive, packedBytes: statSync(archive).size, unpackedBytes: unpackedSize, files: entryCount, packages: packages.length };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const destination = process.argv[2] ?? join(root, 'dist');
+  const { archive, packedBytes, unpackedBytes, files, packages } = await makePackage(destination);
+  console.log(`${archive}: ${(packedBytes / 1e6).toFixed(2)} MB packed, ${(unpackedBytes / 1e6).toFixed(2)} MB unpacked, ${files} files, with code of ${packages} packages`);
+}

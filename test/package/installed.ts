@@ -1,0 +1,76 @@
+/** The package, made once for all tests of it and installed as a stranger would: into an empty folder, by npm, from the file alone. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../support/processes.ts';
+
+const run = promisify(execFile);
+
+export interface Archive {
+  readonly file: string;
+  readonly packedBytes: number;
+}
+
+/** @param folder where the archive goes. */
+export async function makeArchive(folder: string): Promise<Archive> {
+  await run('node', [join(root, 'scripts/package/pack.mjs'), folder]);
+  const [name] = (await readdir(folder)).filter((file) => file.endsWith('.tgz')) as [string];
+  const file = join(folder, name);
+  return { file, packedBytes: (await stat(file)).size };
+}
+
+export interface Installed {
+  /** Of the package. */
+  readonly folder: string;
+  readonly command: string;
+  /** Which packages there are now, as npm names them. */
+  readonly packages: readonly string[];
+  readonly bytes: number;
+  /** Makes a process say which files it loads, by this environment. */
+  readonly tracing: Readonly<Record<string, string>>;
+  /** What processes with that environment have loaded, each with its files; those of Node itself are left out. */
+  loaded(): Promise<readonly (readonly string[])[]>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A loader that writes down what is loaded, for each process and thread. */
+const tracer = `
+  import { appendFileSync } from 'node:fs';
+  import { registerHooks } from 'node:module';
+  registerHooks({ load(url, context, next) {
+    if (url.startsWith('file:')) appendFileSync(process.env.OMNIBUS_TEST_LOADED + '/' + process.pid, decodeURIComponent(new URL(url).pathname) + '\\n');
+    return next(url, context);
+  } });
+`;
+
+/** With an empty cache and without any registry: what is not in the file is not there. */
+export async function install(archive: string): Promise<Installed> {
+  const place = await mkdtemp(join(tmpdir(), 'omnibus-installed-'));
+  const [home, loadedFolder, tracerFile] = [join(place, 'home'), join(place, 'loaded'), join(place, 'tracer.mjs')];
+  for (const folder of [home, loadedFolder]) await mkdir(folder);
+  await writeFile(join(home, 'package.json'), '{}');
+  await writeFile(tracerFile, tracer);
+  await run('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', join(place, 'cache'), archive], { cwd: home });
+  const { packages } = JSON.parse(await readFile(join(home, 'node_modules/.package-lock.json'), 'utf8')) as { readonly packages: object };
+  const folder = join(home, 'node_modules/@omnibus/gateway');
+  return {
+    folder,
+    command: join(home, 'node_modules/.bin/omnibus'),
+    packages: Object.keys(packages).map((path) => path.replace('node_modules/', '')),
+    bytes: await sizeOf(join(home, 'node_modules')),
+    tracing: { NODE_OPTIONS: `--import=${tracerFile}`, OMNIBUS_TEST_LOADED: loadedFolder },
+    async loaded() {
+      const files = await readdir(loadedFolder);
+      return Promise.all(files.map(async (file) => (await readFile(join(loadedFolder, file), 'utf8')).trim().split('\n')));
+    },
+    [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
+  };
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+  const sizes = await Promise.all(entries.filter((entry) => entry.isFile()).map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

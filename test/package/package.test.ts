@@ -1,0 +1,146 @@
+/** The package that people install, as they do: from the file alone, into an empty folder. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { version } from '@omnibus/protocol';
+import { startGateway, shapes, writeConfig } from '../support/gateway.ts';
+import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+import { install, makeArchive, type Archive, type Installed } from './installed.ts';
+import { nodeOf } from './other-nodes.ts';
+
+/** Bytes, with room to grow: what is measured stands in docs/install.md. A clone's dependencies that run are 125 MB in 133 packages. */
+const mostPacked = 2_500_000;
+const mostUnpacked = 12_500_000;
+
+let folder: string;
+let archive: Archive;
+let installed: Installed;
+let upstream: Upstream;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-package-'));
+  archive = await makeArchive(folder);
+  installed = await install(archive.file);
+  upstream = await Upstream.start({ tools: [{ ...tool('greet'), inputSchema: { type: 'object', properties: { name: { type: 'string' } } } }], onCall: (call) => call.answer(text(`hello ${String(call.args['name'])}`)) });
+});
+afterAll(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await installed[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function omnibus(...args: readonly string[]): Promise<Outcome> {
+  return runProgram(installed.command, args);
+}
+
+function runProgram(program: string, args: readonly string[]): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = execFile(program, args, (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }));
+  });
+}
+
+const servers = () => ({ greeter: { url: upstream.url, validation: 'enforce' }, program: { command: 'node', args: [fixturePath('stdio-server')] } });
+const read = async (file: string): Promise<string> => readFile(join(installed.folder, file), 'utf8');
+
+it('is one package without dependencies, and a twentieth of what a clone runs with', async () => {
+  expect(installed.packages).toEqual(['@omnibus/gateway']);
+  expect(archive.packedBytes).toBeLessThan(mostPacked);
+  expect(installed.bytes).toBeLessThan(mostUnpacked);
+  const manifest = JSON.parse(await read('package.json')) as Readonly<Record<string, unknown>>;
+  expect(manifest).toMatchObject({ name: '@omnibus/gateway', version, license: 'MIT', bin: { omnibus: './bin/omnibus.js' }, engines: { node: '>=22.22.0' } });
+  for (const absent of ['dependencies', 'optionalDependencies', 'scripts', 'private']) expect(manifest).not.toHaveProperty(absent);
+  expect(await readdir(installed.folder)).toEqual(['LICENSE', 'LICENSES-OF-OTHERS.md', 'README.md', 'bin', 'dist', 'omnibus.schema.json', 'package.json', 'sbom.cdx.json']);
+  expect(await readdir(join(installed.folder, 'dist'))).toEqual(expect.arrayContaining(['main.js', 'edge.js', 'session.js', 'backend.js', 'nats.js', 'kubernetes-client.js']));
+});
+
+it('names every package it holds code of in its bill of materials, each with its licence, and holds the licence', async () => {
+  const bill = JSON.parse(await read('sbom.cdx.json')) as { readonly bomFormat: string; readonly metadata: { readonly component: { readonly name: string; readonly version: string } }; readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string; readonly licenses: readonly unknown[] }[] };
+  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: '@omnibus/gateway', version } } });
+  const licences = await read('LICENSES-OF-OTHERS.md');
+  for (const { name, version: of, purl, licenses } of bill.components) {
+    expect(purl).toContain('pkg:npm/');
+    expect(licenses.length).toBeGreaterThan(0);
+    expect(licences).toContain(`${name} ${of} (`);
+  }
+  expect(bill.components.map(({ name }) => name)).toEqual(expect.arrayContaining(['undici', 'zod', 'ws', 'jose', '@kubernetes/client-node']));
+  for (const wanted of ['vitest', 'typescript', 'chai']) expect(bill.components.map(({ name }) => name)).not.toContain(wanted);
+});
+
+it('answers version, help and check', async () => {
+  expect(await omnibus('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  expect(await omnibus('--help')).toMatchObject({ code: 0, out: expect.stringContaining('serve') as string });
+  const config = await writeConfig({ mcpServers: servers() });
+  expect(await omnibus('check', config)).toMatchObject({ code: 0, out: expect.stringContaining('is good: 2 servers (greeter, program)') as string });
+  expect(await omnibus('check', await writeConfig({ mcpServer: {} }))).toMatchObject({ code: 78, err: expect.stringContaining('did you mean "mcpServers"?') as string });
+});
+
+it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing from outside, and ends clean', async (shape) => {
+  const before = (await installed.loaded()).length;
+  const gateway = await startGateway(shape, { mcpServers: servers() }, installed.tracing, installed.command.replace(/node_modules\/\.bin\/omnibus$/, 'node_modules/@omnibus/gateway/bin/omnibus.js'));
+  const client = await RawClient.open(gateway.url);
+  const { result } = (await client.request('tools/list')).last;
+  expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(expect.arrayContaining(['greeter__greet', 'program__echo']));
+  expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
+  expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
+  expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
+  const { processes } = gateway;
+  await gateway[Symbol.asyncDispose]();
+  expect(processes.map(({ child }) => child.exitCode)).toEqual(processes.map(() => 0));
+  // The programs of servers write nothing down: they are started without our environment.
+  const loaded = (await installed.loaded()).slice(before);
+  expect(loaded.length).toBe(processes.length);
+  for (const file of loaded.flat()) expect(file).toMatch(new RegExp(`^${installed.folder}/|/tracer\\.mjs$`));
+  const parts = (files: readonly string[]): string => ['edge', 'session', 'backend', 'nats', 'kubernetes-client'].filter((part) => files.some((file) => file.endsWith(`/dist/${part}.js`))).join(' ');
+  expect(new Set(loaded.map(parts))).toEqual(new Set(shape === 'embedded' ? ['edge session backend'] : ['backend nats', 'edge nats', 'session nats']));
+});
+
+it('serves a desktop client on stdin and stdout, and ends with it', async () => {
+  const config = await writeConfig({ mcpServers: servers() });
+  const running = startProcess(installed.command, ['stdio', '--config', config], {}, 'pipe');
+  const say = (message: object): boolean | undefined => running.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const answer = async (id: number): Promise<Message> => JSON.parse((await running.line(new RegExp(`^\\{.*"id":${id}[,}].*$`)))[0]) as Message;
+  say({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'desktop', version: '1' } } });
+  expect((await answer(1)).result).toMatchObject({ serverInfo: { version } });
+  say({ method: 'notifications/initialized' });
+  say({ id: 2, method: 'tools/call', params: { name: 'program__echo', arguments: { b: 2 } } });
+  expect((await answer(2)).result).toMatchObject(text('{"b":2}'));
+  const ended = new Promise((resolve) => {
+    running.child.once('exit', resolve);
+  });
+  running.child.stdin?.end();
+  expect(await ended).toBe(0);
+});
+
+it('loads every part of itself, also those that are seldom asked for', async () => {
+  const files = (await readdir(join(installed.folder, 'dist'))).filter((file) => file !== 'main.js').map((file) => join(installed.folder, 'dist', file));
+  const script = `for (const file of ${JSON.stringify(files)}) await import(file); process.stdout.write('all');`;
+  expect(await runProgram(process.execPath, ['--input-type=module', '--eval', script])).toEqual({ code: 0, out: 'all', err: '' });
+});
+
+it('runs on the oldest Node it says it runs on, and says on an older one which is needed', async () => {
+  const program = join(installed.folder, 'bin/omnibus.js');
+  const [oldest, older] = await Promise.all([nodeOf('22.22.0'), nodeOf('18.20.8')]);
+  const config = await writeConfig({ mcpServers: servers(), listen: '127.0.0.1:0', admin: '127.0.0.1:0' });
+  await using running = startProcess(oldest, [program, 'serve', '--config', config]);
+  const [, url] = (await running.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+  await running.line(/"msg":"ready"/);
+  const client = await RawClient.open(url);
+  expect((await client.callTool('greeter__greet', { name: 'Bob' })).last.result).toMatchObject(text('hello Bob'));
+  expect(await runProgram(older, [program, 'serve'])).toEqual({ code: 78, out: '', err: `omnibus: Node 22.22.0 or later is needed; this is Node 18.20.8, ${older}\n` });
+});
+
+it('the clone says what it is made of with one number', async () => {
+  const manifests = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as { readonly packages: Readonly<Record<string, { readonly version?: string; readonly link?: boolean }>> };
+  const own = Object.entries(manifests.packages).filter(([path]) => !path.includes('node_modules'));
+  expect(own.length).toBeGreaterThan(10);
+  for (const [path, { version: of }] of own) expect(`${path} ${of}`).toBe(`${path} ${version}`);
+});
