@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { clientLibraries } from './clients.ts';
 import { conformanceServers, startServer, untilAllAreUp } from './conformance-servers.ts';
-import { make, usable } from './toolchains.ts';
+import { make, makingLimitMs, usable } from './toolchains.ts';
+
+const libraries = usable(clientLibraries);
 
 /** Ours asks clients of either era; the other, as most servers, those with sessions only. */
 describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScript SDK 2.4'].includes(name)))('at $name,', (asked) => {
@@ -11,6 +13,7 @@ describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScrip
   let direct: string;
   let through: string;
 
+  beforeAll(() => make(libraries.flatMap(({ needs = [] }) => needs)), makingLimitMs);
   beforeAll(async () => {
     direct = stack.use(await startServer(asked)).url;
     const gateway = stack.use(await startGateway('embedded', { mcpServers: { asked: { url: direct } } }));
@@ -19,8 +22,7 @@ describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScrip
   });
   afterAll(() => stack.disposeAsync());
 
-  it.each(usable(clientLibraries))('the client of $name hears through the gateway what it hears directly', { timeout: 180_000 }, async (library) => {
-    await make(library.needs);
+  it.each(libraries)('the client of $name hears through the gateway what it hears directly', { timeout: 180_000 }, async (library) => {
     const before = await library.use(direct);
     const after = await library.use(through);
     expect({ ...after, tools: after.tools.filter((name) => before.tools.includes(name)) }).toEqual(before);

@@ -4,7 +4,7 @@
  * gateway; anything that fails only directly is a difference that docs/differences.md explains.
  */
 import { tmpdir } from 'node:os';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runSuite, type SuiteName } from '../conformance/run-suite.ts';
 import { startGateway } from '../support/gateway.ts';
 import { fixturePath } from '../support/processes.ts';
@@ -12,7 +12,7 @@ import { conformanceServers, startServer, untilAllAreUp } from './conformance-se
 import { explanationOfCheck } from './differences.ts';
 import { installed } from './published.ts';
 import { revisions, Speaker } from './speaker.ts';
-import { isWhole, make, usable } from './toolchains.ts';
+import { isWhole, make, makingLimitMs, usable } from './toolchains.ts';
 
 /** `isBrief`: run always; the older suite, which knows nothing that the newer does not, when everything is run. */
 const allRuns: readonly { readonly suite: SuiteName; readonly args: readonly string[]; readonly isBrief: boolean }[] = [
@@ -95,8 +95,9 @@ const others = {
 describe.each(usable(conformanceServers))('$name', { concurrent: true }, (asked) => {
   const { name } = asked;
 
+  beforeAll(() => make(asked.needs), makingLimitMs);
+
   it('gives through the gateway what it gives directly', { timeout: 900_000 }, async () => {
-    await make(asked.needs);
     await using alone = await startServer(asked);
     await using behind = await startServer(asked);
     await using gateway = await startGateway('embedded', { mcpServers: { ...others, asked: { url: behind.url } } });

@@ -4,14 +4,14 @@
  */
 import { mkdir } from 'node:fs/promises';
 import type { JsonObject } from '@omnibus/protocol';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { askAll, compare, type Answers, type Found } from './compare.ts';
 import { conformanceServers, startServer, untilAllAreUp } from './conformance-servers.ts';
 import { allDifferences, explanationOf, type Difference } from './differences.ts';
 import { publishedServers, type PublishedServer } from './published.ts';
 import { Speaker, type Era } from './speaker.ts';
-import { isWhole, make, usable, work } from './toolchains.ts';
+import { isWhole, make, makingLimitMs, usable, work } from './toolchains.ts';
 
 /** What is called at each server of the official suites. */
 const offered: Pick<PublishedServer, 'calls' | 'prompts' | 'reads' | 'completions'> = {
@@ -28,11 +28,15 @@ const eras = ['legacy', 'modern'] as const;
 const declared: readonly JsonObject[] = isWhole ? [{}, { elicitation: {}, sampling: {}, roots: { listChanged: true } }] : [{}];
 if (!isWhole) console.log('left out: comparing what clients hear that declare elicitation, sampling and roots, since each of them starts programs of its own for minutes; `OMNIBUS_DIRECT=all npm test -- direct` does it');
 
-it('of published servers a client hears the same through one gateway for all of them', { timeout: 600_000 }, async () => {
-  const servers = usable(publishedServers);
-  const suites = usable(conformanceServers);
+const servers = usable(publishedServers);
+const suites = usable(conformanceServers);
+
+beforeAll(async () => {
   await mkdir(work, { recursive: true });
   await make([...servers, ...suites].flatMap(({ needs = [] }) => needs));
+}, makingLimitMs);
+
+it('of published servers a client hears the same through one gateway for all of them', { timeout: 600_000 }, async () => {
   await using stack = new AsyncDisposableStack();
   const started = await Promise.all(suites.map(async (server): Promise<PublishedServer> => {
     const running = stack.use(await startServer(server));

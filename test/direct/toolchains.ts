@@ -48,6 +48,9 @@ export function usable<Item extends { readonly name: string; readonly needs?: re
   });
 }
 
+/** Some hundred crates are compiled on two processors, which may have other things to do. */
+export const makingLimitMs = 30 * 60_000;
+
 const inTheMaking = new Map<Making, Promise<void>>();
 
 /** Makes what is not there yet. @throws {Error} with what the toolchain printed. */
