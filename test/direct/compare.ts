@@ -121,6 +121,7 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
   }
   await ask('completion/complete unknown prompt', 'completion/complete', { ref: { type: 'ref/prompt', name: named('prompts/list', 'nobody_has_this') }, argument: { name: 'a', value: '' } });
   await ask('tools/list bad cursor', 'tools/list', { cursor: 'nobody gave this' });
+  if (speaker.era === 'legacy') await ask('logging/setLevel of no level', 'logging/setLevel', { level: 'loud' });
   await ask('unknown method', 'nobody/knows', {});
   return answers;
 }

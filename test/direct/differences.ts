@@ -107,9 +107,20 @@ const differences: readonly Difference[] = [
   },
   {
     what: 'A method that no server of the endpoint has a capability for is refused in the gateway\'s words, with the same code.',
-    where: '`error.message` and `error.data` for a list request or `completion/complete`',
+    where: '`error.message` and `error.data` for a list request, `completion/complete` or `logging/setLevel`',
     why: 'The server is not asked for what it said it does not have.',
-    isAnswer: (found) => (isList(found) || found.question.startsWith('completion/complete')) && /^error\.(message|data)$/.test(found.path),
+    isAnswer: (found) => (isList(found) || /^(completion\/complete|logging\/setLevel)/.test(found.question)) && /^error\.(message|data)$/.test(found.path),
+  },
+  {
+    what: 'A log level that no revision has is refused with -32602, also where the server takes it.',
+    where: 'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words',
+    why: 'What a client is to hear of which call could not be told by such a level, and several servers say several things to it.',
+    isAnswer: (found) => found.question === 'logging/setLevel of no level' && (isWhole(found) || found.path.startsWith('error.')) && (found.endpoint === 'all' || isWhole(found)),
+  },
+  {
+    what: 'A server that several clients use over one connection is told the most verbose of the levels they set, and `info` at least; each client hears its own level.',
+    where: '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25',
+    why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone.',
   },
   {
     what: 'A resource that is not there has the code of the client\'s revision.',

@@ -46,7 +46,7 @@ interface Wire {
 }
 
 export class Speaker {
-  readonly #era: Era;
+  readonly era: Era;
   readonly #capabilities: JsonObject;
   readonly #wire: Wire;
   readonly #waiting = new Map<unknown, { readonly before: Message[]; answered(answer: Message): void }>();
@@ -55,7 +55,7 @@ export class Speaker {
   opening: Message = {};
 
   private constructor(target: Target, era: Era, capabilities: JsonObject) {
-    this.#era = era;
+    this.era = era;
     this.#capabilities = capabilities;
     const hear = (message: Message): void => this.#hear(message);
     this.#wire = 'url' in target ? new HttpWire(target.url, hear) : new StdioWire(target, hear);
@@ -64,7 +64,7 @@ export class Speaker {
   /** Whether the server speaks the era it was opened in. */
   get isUnderstood(): boolean {
     const { supportedVersions } = this.opening.result ?? {};
-    return this.opening.result !== undefined && (!Array.isArray(supportedVersions) || supportedVersions.includes(revisions[this.#era]));
+    return this.opening.result !== undefined && (!Array.isArray(supportedVersions) || supportedVersions.includes(revisions[this.era]));
   }
 
   /** Introduces itself. In the newer era nothing is introduced: it asks what there is. */
@@ -96,7 +96,7 @@ export class Speaker {
     const before: Message[] = [];
     this.#waiting.set(id, { before, answered: (answer) => resolve({ answer, before }) });
     const limit = setTimeout(() => reject(new Error(`${method} ${JSON.stringify(params)} was not answered in ${limitMs / 1_000} s`)), limitMs);
-    const given = this.#era === 'modern' ? { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...this.#envelope() } } : params;
+    const given = this.era === 'modern' ? { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...this.#envelope() } } : params;
     this.#wire.send({ jsonrpc: '2.0', id, method, params: given }).catch(reject);
     try {
       return await promise;

@@ -35,7 +35,8 @@ describe('what a message carries', () => {
 
   beforeAll(async () => {
     for (const name of servers) {
-      speakers.set(name, await Speaker.start({ isModern: name === 'new', capabilities: { logging: {} } }));
+      const custom = (method: string, { level }: JsonObject): JsonObject | undefined => (method === 'logging/setLevel' && level !== 'loud' ? {} : undefined);
+      speakers.set(name, await Speaker.start({ isModern: name === 'new', capabilities: { logging: {} }, ...(name === 'old' ? { custom } : {}) }));
     }
     gateway = await startGateway('embedded', {
       mcpServers: Object.fromEntries(servers.map((name) => [name, { url: speaker(name).url, timeout: '400ms', maxTime: '5s' }])),
@@ -97,6 +98,15 @@ describe('what a message carries', () => {
       expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(server === 'new' ? ['debug', 'error'] : ['error']);
       await loud.delete();
     });
+  });
+
+  it('what a server says to a level that is set at its own endpoint is what its client hears', async () => {
+    using only = await RawClient.open(`${gateway.url}/old`);
+    expect((await only.request('logging/setLevel', { level: 'loud' })).last.error).toEqual({ code: -32_601, message: 'no logging/setLevel here' });
+    expect((await only.request('logging/setLevel', { level: 'error' })).last.result).toEqual({});
+    using both = await RawClient.open(gateway.url);
+    expect((await both.request('logging/setLevel', { level: 'loud' })).last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
+    await only.delete();
   });
 
   const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));

@@ -18,6 +18,7 @@ export type ExchangeMethod =
   | 'resources/subscribe'
   | 'resources/unsubscribe'
   | 'completion/complete'
+  | 'logging/setLevel'
   | SkillMethod
   | TaskMethod
   | CustomMethod;

@@ -39,7 +39,7 @@ export interface CallsOptions {
   readonly questions: QuestionRelay;
   readonly tasks: Tasks;
   readonly watching: Watching;
-  readonly levels: Pick<LogLevels, 'raise' | 'least'>;
+  readonly levels: Pick<LogLevels, 'raise' | 'least' | 'judged'>;
   readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
   readonly connections: () => Pick<Instances, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo'>;
@@ -251,8 +251,7 @@ export class Calls {
     if (command.isNotification === true) {
       const isSaid = connection.say(command.method, command.params);
       end();
-      if (isSaid) this.#finish(call, { kind: 'result', result: {} });
-      else this.#refuse(call, fault('upstream.unavailable', `server "${server}" cannot be told anything but requests now`, { server }));
+      this.#finish(call, isSaid ? { kind: 'result', result: {} } : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" cannot be told anything but requests now`, { server }) });
       return;
     }
     const isSubscription = command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe';
@@ -264,7 +263,8 @@ export class Calls {
     }
     const attempt: Attempt = { connection, params: tracedParams(command.params, call.span), round: 0, end };
     const raised = levels.raise(connection, command.context);
-    if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
+    if (command.method === 'logging/setLevel') void levels.judged(connection, command).finally(end).then((outcome) => this.#finish(call, outcome));
+    else if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? this.#send(call, attempt) : end()));
     else if (connection.isModern && isSubscription) {
       void watching.change(command, connection).then((outcome) => {
         end();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anonymous, newRequestKey, type ExchangeContext, type LogLevel, type SessionKey } from '@omnibus/protocol';
+import { anonymous, newRequestKey, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey } from '@omnibus/protocol';
 import { LogLevels, type LevelledConnection } from './log-levels.ts';
 
 const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({ owner, isModern, ask: () => Promise.resolve({ kind: 'result', result: {} }) });
@@ -48,5 +48,36 @@ describe('the levels a server is told', () => {
     const { made } = levels(shared);
     expect(made.raise(shared, contextOf(newRequestKey(), 'debug', true))).toBeDefined();
     expect(made.least(shared, contextOf(newRequestKey()))).toBe('info');
+  });
+
+  it('a session is answered what its server says to the level it sets, and one that is refused is in force nowhere', async () => {
+    const asked: JsonObject[] = [];
+    let outcome: ExchangeOutcome = { kind: 'error', error: { code: -32_050, message: 'never', data: [1] } };
+    const shared: LevelledConnection = {
+      owner: undefined, isModern: false,
+      ask: (_method, params) => {
+        asked.push(params);
+        return Promise.resolve(outcome);
+      },
+    };
+    const { made, told } = levels(shared);
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    expect(await made.judged(shared, { params: { level: 'alert' }, context: contextOf(one) })).toEqual(outcome);
+    expect(await made.judged(shared, { params: { level: 'loud' }, context: contextOf(one) })).toEqual(outcome);
+    expect([...made.sessions]).toEqual([]);
+    outcome = { kind: 'result', result: { _meta: { kept: true } } };
+    expect(await made.judged(shared, { params: { level: 'debug' }, context: contextOf(two) })).toEqual(outcome);
+    expect(await made.judged(shared, { params: { level: 'error' }, context: contextOf(one) })).toEqual(outcome);
+    expect(asked.map(({ level }) => level)).toEqual(['info', 'loud', 'debug', 'debug']);
+    made.set(two, 'debug');
+    expect(told).toEqual([]);
+  });
+
+  it('a level that a server takes and nobody knows is refused, and what was in force is again', async () => {
+    const shared = connection();
+    const { made, told } = levels(shared);
+    made.set(newRequestKey(), 'debug');
+    expect(await made.judged(shared, { params: { level: 'loud' }, context: contextOf(newRequestKey()) })).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid' } });
+    expect(told).toEqual([[0, 'debug'], [0, 'debug']]);
   });
 });

@@ -4,7 +4,10 @@
  * level has what the server says of itself, or, once another's level is in force, what is usual. A server of 2026-07-28 is told with every
  * request.
  */
-import { logLevels, type ExchangeContext, type JsonObject, type LogLevel, type SessionKey } from '@omnibus/protocol';
+import {
+  fault, isLogLevel, logLevels,
+  type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey,
+} from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 import { setLevelParams } from './dialect/legacy/messages.ts';
 
@@ -13,6 +16,9 @@ export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'isModern' |
 
 /** What a session that set no level has where the server's own default is not to be had any more. */
 const usualLevel: LogLevel = 'info';
+
+/** A server of 2026-07-28 takes levels with requests, and these are ours to read. */
+const taken: ExchangeOutcome = { kind: 'result', result: {} };
 
 export interface LogLevelsOptions<Connection extends LevelledConnection = LevelledConnection> {
   /** All that lead to the server. */
@@ -38,7 +44,39 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   set(session: SessionKey, level: LogLevel): void {
-    this.#change(session, () => this.#levels.set(session, level));
+    // Its server may have been told while the session was.
+    if (this.#levels.get(session) !== level) this.#change(session, () => this.#levels.set(session, level));
+  }
+
+  /**
+   * A session of a server's own endpoint sets a level, and hears what the server says to it (2025-11-25 server/utilities/logging, Error Handling).
+   */
+  async judged(connection: Connection, { params, context: { session } }: Pick<CallCommand, 'params' | 'context'>): Promise<ExchangeOutcome> {
+    const { level } = params;
+    if (!isLogLevel(level)) return this.#judgedUnknown(connection, session, params);
+    const [before, inForce] = [this.#levels.get(session), this.#mostVerbose];
+    this.#levels.set(session, level);
+    const isChanged = this.#mostVerbose !== inForce;
+    const outcome = connection.isModern ? taken : await this.#tell(connection, { ...params, level: connection.owner === undefined ? this.#mostVerbose : level });
+    if (outcome.kind !== 'error') {
+      for (const other of this.#options.connections()) if (other !== connection && (other.owner === undefined ? isChanged : other.owner === session)) this.send(other);
+    } else if (before === undefined) this.#levels.delete(session);
+    else this.#levels.set(session, before);
+    return outcome;
+  }
+
+  /** The server says why it does not take it. One that does is told again what was in force: what is to be heard of a call could not be told by such a level. */
+  async #judgedUnknown(connection: Connection, session: SessionKey, params: JsonObject): Promise<ExchangeOutcome> {
+    const outcome = connection.isModern ? taken : await this.#tell(connection, params);
+    if (outcome.kind === 'error') return outcome;
+    const inForce = connection.owner === undefined ? this.#mostVerbose : this.#levels.get(session);
+    if (!connection.isModern) this.#options.tell('logging/setLevel', setLevelParams(inForce ?? usualLevel), connection);
+    return { kind: 'fault', fault: fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`) };
+  }
+
+  #tell(connection: Connection, params: JsonObject): Promise<ExchangeOutcome> {
+    this.#raised.delete(connection);
+    return connection.ask('logging/setLevel', params);
   }
 
   remove(session: SessionKey): void {

@@ -475,12 +475,11 @@ export class Forwarding<Stream extends CallStream> {
 
   #exchange(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable }: Destination, settled: Settled, cancelled?: () => void): void {
     const { stream, progressToken, view, task } = call;
-    const { nextExchangeId } = this.#host;
+    const { nextExchangeId, tracing } = this.#host;
     if (!this.touched.has(server)) {
       this.touched.add(server);
       this.#hooks.touched();
     }
-    const { tracing } = this.#host;
     const { method } = call;
     const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#party.key, 'omnibus.server': server } }, stream.trace);
     const stop = (reason: string): void => {
@@ -541,12 +540,13 @@ export class Forwarding<Stream extends CallStream> {
 
   /** An adapter that was not there before knows of no subscription. */
   subscribeAgain(server: ServerName): void {
-    for (const [of, uri] of this.subscriptions) {
-      if (of !== server) continue;
-      Exchange.start(this.#host, {
-        exchange: this.#host.nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: this.#host.timeLimits(server, undefined), context: this.#context(false), bound: this.#bound.get(server),
-      });
-    }
+    for (const [of, uri] of this.subscriptions) if (of === server) this.ask(server, 'resources/subscribe', { uri }, ['resource', uri]);
+  }
+
+  /** Asks a server something that belongs to no call of the client. */
+  ask(server: ServerName, method: ExchangeMethod, params: JsonObject, subject: Topic, settled?: Settled): void {
+    this.touched.add(server);
+    Exchange.start(this.#host, { exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: this.#context(false), bound: this.#bound.get(server) }, settled);
   }
 
   /** Fetching a task's result takes as long as the task. */

@@ -10,9 +10,9 @@ import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, featuresOf, isCustomMethod, isCustomNotification, isJsonRpcId, isLogLevel, isObject, latestLegacyRevision, listKindOf, logLevels, negotiateRevision, notificationText, resultText, sessionExtensions, declaredBy,
+  changeKinds, fault, featuresOf, isCustomMethod, isCustomNotification, isJsonRpcId, isObject, latestLegacyRevision, listKindOf, negotiateRevision, notificationText, resultText, sessionExtensions, declaredBy,
   type Caller, type ChangeKind, type ErrorReason, type ExchangeMethod, type JsonObject, type JsonRpcId, type LegacyRevision, type Declared,
-  type JsonRpcNotification, type JsonRpcRequest, type LateReply, type LogLevel, type PostedMessage, type Revision, type ServerName, type ServerNotice,
+  type JsonRpcNotification, type JsonRpcRequest, type LateReply, type PostedMessage, type Revision, type ServerName, type ServerNotice,
   type SessionCommand, type SessionKey, type SessionRecord, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -21,6 +21,7 @@ import { downLevelError, downLevelResult } from '../dialect/legacy/down-level.ts
 import { plainModernError, plainResult } from '../dialect/legacy/from-modern.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
+import { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import { logText, progressText } from '../dialect/messages.ts';
 import { Forwarding, type ClientPort, type ServerAnswer } from '../call/forward.ts';
 import type { SessionHost } from '../host.ts';
@@ -50,7 +51,7 @@ export class Session {
   readonly #push: PushStreams;
   /** What servers may ask of this client. */
   #capabilities: JsonObject = {};
-  #logLevel: LogLevel | undefined;
+  readonly #logLevel: ClientLogLevel;
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
   readonly #hooks: SessionHooks;
@@ -74,6 +75,14 @@ export class Session {
     this.#host = host;
     this.#hooks = hooks;
     this.#forwarding = new Forwarding(host, this.#party(), new LinkedResources(), { idle: () => this.#onIdle?.(), touched: () => this.#hooks.changed(this) });
+    this.#logLevel = new ClientLogLevel({
+      ask: (server, params, settled) => this.#forwarding.ask(server, 'logging/setLevel', params, ['request', 'logging/setLevel'], settled),
+      tell: (server, level) => {
+        this.#forwarding.touched.add(server);
+        host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: key, level });
+      },
+      changed: () => this.#hooks.changed(this),
+    });
     this.#offerWait = new OfferWait({ key, caller, offers: host.offers, capabilities: () => this.#capabilities, declared: () => this.declared, told: (server) => this.#forwarding.touched.add(server) });
     const { streams } = host;
     const keeper = streams === undefined ? undefined : { keep: (stream: StreamId, event: SentEvent) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
@@ -207,7 +216,7 @@ export class Session {
         return;
       case 'log':
         // What belongs to no call is only for those who asked for logs.
-        if (this.#logLevel !== undefined && this.#wantsLog(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
+        if (this.#logLevel.current !== undefined && this.#logLevel.wants(notice.params)) this.#push.push(logText(notice.params, this.#sourceName(view, notice.server)));
         return;
       case 'notification':
         this.#push.push(notificationText(notice.method, notice.params === undefined ? undefined : this.#forwarding.publicMention(notice.server, notice.params)));
@@ -231,7 +240,7 @@ export class Session {
     return {
       caller: this.caller, revision: this.#revision as LegacyRevision, capabilities: this.#declared, isReady: this.#isReady, worker, touched: [...this.#forwarding.touched],
       subscriptions: this.#forwarding.subscriptions, bound: this.#forwarding.bound, offered: [...this.#offered],
-      ...(this.#logLevel === undefined ? {} : { logLevel: this.#logLevel }),
+      ...(this.#logLevel.current === undefined ? {} : { logLevel: this.#logLevel.current }),
       ...(standing.length === 0 ? {} : { questions: standing }),
     };
   }
@@ -244,7 +253,7 @@ export class Session {
     this.#forwarding.subscriptions = subscriptions;
     for (const [server, at] of bound ?? []) this.#forwarding.bind(server, at);
     this.#declare(capabilities);
-    this.#logLevel = logLevel;
+    this.#logLevel.current = logLevel;
     for (const server of touched) this.#forwarding.touched.add(server);
     this.#questions.restore(record);
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
@@ -292,7 +301,7 @@ export class Session {
   /** An adapter came or went: what those that are there are to know of this session is said again. */
   adaptersChanged(server: ServerName): void {
     if (!this.#forwarding.touched.has(server)) return;
-    if (this.#logLevel !== undefined) this.#host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: this.key, level: this.#logLevel });
+    this.#logLevel.tell(server);
     this.#forwarding.subscribeAgain(server);
   }
 
@@ -460,7 +469,10 @@ export class Session {
         stream.answer(resultText(id, '{}'));
         return;
       case 'logging/setLevel':
-        this.#setLogLevel(stream, id, params?.['level'], view);
+        this.#logLevel.set(params ?? {}, view.definition.servers, {
+          answerMember: (member) => stream.answerMember(id, member),
+          refuse: ({ reason, message }) => this.#refuse(stream, id, reason, message),
+        });
         return;
       case 'initialize':
         this.#refuse(stream, id, 'session.initialized');
@@ -485,25 +497,6 @@ export class Session {
     stream.refuse(id, fault(reason, message, data));
   }
 
-  #setLogLevel(stream: PostStream, id: JsonRpcId, level: unknown, view: View): void {
-    if (!isLogLevel(level)) {
-      this.#refuse(stream, id, 'params.invalid', `params.level must be one of ${logLevels.join(', ')}`);
-      return;
-    }
-    this.#logLevel = level;
-    this.#hooks.changed(this);
-    for (const server of view.definition.servers) {
-      this.#forwarding.touched.add(server);
-      this.#host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: this.key, level });
-    }
-    stream.answer(resultText(id, '{}'));
-  }
-
-  #wantsLog(params: JsonObject): boolean {
-    const { level } = params;
-    return this.#logLevel === undefined || !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(this.#logLevel);
-  }
-
   // --- what the forwarding of requests needs to know ---------------------------------------------------------------------
 
   #party(): ClientPort<PostStream> {
@@ -511,13 +504,13 @@ export class Session {
       key: this.key,
       caller: this.caller,
       standsAlone: false,
-      logLevel: () => this.#logLevel,
+      logLevel: () => this.#logLevel.current,
       capabilities: () => this.#capabilities,
       takesTasks: () => false,
       knowsTasks: () => featuresOf(this.#revision).tasks,
       push: (text) => this.#push.push(text),
       progressText,
-      logText: (params, view, server) => (this.#wantsLog(params) ? logText(params, this.#sourceName(view, server)) : undefined),
+      logText: (params, view, server) => (this.#logLevel.wants(params) ? logText(params, this.#sourceName(view, server)) : undefined),
       ask: (asker, { stream }, _server, event) => this.#questions.ofCall(asker, stream, event),
       inputWithdrawn: (asker, input, reason) => this.#questions.withdraw(asker, input, reason),
       askerEnded: (asker, reason) => this.#questions.withdrawAll(asker, reason),
