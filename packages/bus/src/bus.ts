@@ -84,6 +84,10 @@ export interface Bucket<Value> {
   readonly isSmall?: boolean;
   /** Milliseconds after its last change at which a key is forgotten; never, when left out. */
   readonly maxAgeMs?: number;
+  /** Of all values together, as they are stored; a write beyond it fails with `overloaded`. For what strangers can make us write. */
+  readonly maxBytes?: number;
+  /** Whoever reads sees what anybody has written before: no replica that lags answers. Dearer over NATS. */
+  readonly isCurrent?: boolean;
   readonly [value]?: Value;
 }
 

@@ -5,7 +5,7 @@ export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
-export { catalogBucket, sessionsBucket, subjects } from './subjects.ts';
+export { authorizationBuckets, catalogBucket, sessionsBucket, subjects } from './subjects.ts';
 export { Heart, PresenceWatch } from './presence.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';

@@ -2,6 +2,7 @@
 import type { CatalogRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, WorkerId } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { catalogRecord, sessionRecord } from './shapes/records.ts';
+import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
 import { forEveryone, subject, type Subject } from './subject.ts';
 import type { Bucket, JournalDefinition } from './bus.ts';
@@ -106,3 +107,27 @@ export const streamJournal: JournalDefinition<StreamEntry> = {
 
 /** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
 export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', shape: sessionRecord, isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+const mebibyte = 1_024 * 1_024;
+const sealed: Shape<string> = (stored) => (typeof stored === 'string' ? 'fits' : 'junk');
+/** NATS forgets by the age of a bucket; when exactly something ends stands in it. */
+const slackMs = 5 * minuteMs;
+
+/**
+ * What the authorization server keeps (`services/authorization`), each value sealed. Any edge serves any step of a sign-in, so each has to read
+ * what another has just written.
+ */
+export const authorizationBuckets = {
+  /** Codes and sign-ins that are going on. Strangers can begin those, so they have little room. */
+  short: { name: 'omnibus-oauth-short', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 32 * mebibyte },
+  /** Sessions of browsers, what users have allowed, refresh tokens: at most this long after they were last used. */
+  long: { name: 'omnibus-oauth-long', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs, maxBytes: 64 * mebibyte },
+  /** Clients that registered themselves, since they were last used. */
+  clients: { name: 'omnibus-oauth-clients', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 90 * dayMs, maxBytes: 32 * mebibyte },
+  /** The keys that tokens are signed with. */
+  keys: { name: 'omnibus-oauth-keys', shape: sealed, isSmall: true, isCurrent: true },
+  /** What users have allowed and taken back; every edge watches it. */
+  revoked: { name: 'omnibus-oauth-revoked', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs + slackMs, maxBytes: 16 * mebibyte },
+} as const satisfies Readonly<Record<string, Bucket<string>>>;

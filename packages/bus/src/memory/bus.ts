@@ -103,7 +103,7 @@ export class MemoryBus implements Bus {
   readonly isShared = false;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs);
+    const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);
     this.#buckets.set(bucket.name, existing);
     return Promise.resolve(existing as unknown as KeyValue<Value>);
   }

@@ -7,29 +7,49 @@ const maxDeleted = 10_000;
 interface Stored<Value> extends KeyValueEntry<Value> {
   /** When it is forgotten. */
   readonly until: number;
+  /** Characters of its JSON; counted only where they are bounded. */
+  readonly size: number;
 }
 
 export class MemoryKeyValue<Value> implements KeyValue<Value> {
+  /** The one that is forgotten next is first. */
   readonly #entries = new Map<string, Stored<Value>>();
   /** The key that was deleted longest ago first. */
   readonly #deleted = new Set<string>();
   readonly #maxAgeMs: number;
   readonly #watchers = new Set<(change: KeyValueChange<Value>) => void>();
   readonly #deliver: (delivery: () => void) => void;
+  readonly #maxBytes: number;
+  #bytes = 0;
   #revision = 0;
 
-  constructor(deliver: (delivery: () => void) => void, maxAgeMs = Infinity) {
+  constructor(deliver: (delivery: () => void) => void, maxAgeMs = Infinity, maxBytes = Infinity) {
     this.#deliver = deliver;
     this.#maxAgeMs = maxAgeMs;
+    this.#maxBytes = maxBytes;
   }
 
   #read(key: string): KeyValueEntry<Value> | undefined {
     const stored = this.#entries.get(key);
     if (stored === undefined) return undefined;
-    const { until, ...entry } = stored;
+    const { until, size: _size, ...entry } = stored;
     if (performance.now() < until) return entry;
-    this.#entries.delete(key);
+    this.#remove(key);
     return undefined;
+  }
+
+  #remove(key: string): boolean {
+    this.#bytes -= this.#entries.get(key)?.size ?? 0;
+    return this.#entries.delete(key);
+  }
+
+  /** Lets go of what is forgotten and never asked for again. */
+  #sweep(): void {
+    const now = performance.now();
+    for (const [key, { until }] of this.#entries) {
+      if (now < until) return;
+      this.#remove(key);
+    }
   }
 
   get(key: string): Promise<KeyValueEntry<Value> | undefined> {
@@ -37,9 +57,14 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
   }
 
   put(key: string, value: Value): Promise<number> {
+    this.#sweep();
+    const size = this.#maxBytes === Infinity ? 0 : key.length + JSON.stringify(value).length;
+    if (this.#bytes - (this.#entries.get(key)?.size ?? 0) + size > this.#maxBytes) return Promise.reject(new BusError('overloaded', `there is no room for key ${key}`));
     this.#revision += 1;
     const entry = { key, value, revision: this.#revision };
-    this.#entries.set(key, { ...entry, until: performance.now() + this.#maxAgeMs });
+    this.#remove(key);
+    this.#bytes += size;
+    this.#entries.set(key, { ...entry, until: performance.now() + this.#maxAgeMs, size });
     this.#deleted.delete(key);
     this.#announce({ kind: 'put', ...entry });
     return Promise.resolve(entry.revision);
@@ -68,7 +93,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     this.#deleted.delete(key);
     this.#deleted.add(key);
     if (this.#deleted.size > maxDeleted) this.#deleted.delete(this.#deleted.keys().next().value as string);
-    if (this.#entries.delete(key)) {
+    if (this.#remove(key)) {
       this.#revision += 1;
       this.#announce({ kind: 'delete', key });
     }

@@ -17,6 +17,8 @@ import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } 
 
 /** JetStream's "wrong last sequence": somebody else changed the key. */
 const wrongLastSequence = 10_071;
+/** JetStream's failure of a store, such as "maximum bytes exceeded". */
+const storeFailed = 10_077;
 /** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
 const largestPartBytes = 512 * 1024;
 /** Of one value: as much as one message may have. */
@@ -38,9 +40,9 @@ function readStored(stored: unknown): Stored {
   throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
 }
 
-export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
+export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
   const manager = new Kvm(connection);
-  const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }) };
+  const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }), ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }), ...(isCurrent ? { allow_direct: false } : {}) };
   const create = (bucketName: string): Promise<KV> => withReplicas(connection, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
@@ -63,7 +65,9 @@ export async function readClockSkew(connection: NatsConnection): Promise<number>
 }
 
 function ofConflict(key: string, error: unknown): unknown {
-  return error instanceof JetStreamApiError && error.code === wrongLastSequence ? new BusError('revision-conflict', `key ${key} was changed by somebody else`, error) : error;
+  if (!(error instanceof JetStreamApiError)) return error;
+  if (error.code === wrongLastSequence) return new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
+  return error.code === storeFailed ? new BusError('overloaded', `there is no room for key ${key}`, error) : error;
 }
 
 interface Stores<Value> {

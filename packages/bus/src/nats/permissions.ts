@@ -6,7 +6,7 @@
  */
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
-import { catalogBucket, sessionsBucket, streamJournal } from '../subjects.ts';
+import { authorizationBuckets, catalogBucket, sessionsBucket, streamJournal } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -17,11 +17,12 @@ export interface Permissions {
 export const busRoles = ['edge', 'session', 'backend'] as const satisfies readonly BusRole[];
 
 /** Which roles use what is stored. */
-const stored = {
+const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [catalogBucket.name]: ['session', 'backend'],
   [`${catalogBucket.name}-parts`]: ['session', 'backend'],
   [sessionsBucket.name]: ['session', 'backend'],
-} as const;
+  ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
+};
 const journalRoles: readonly BusRole[] = ['session', 'edge'];
 
 /** Under which subject answers to a role come in; its processes add a token of their own. */
@@ -40,7 +41,7 @@ export function permissionsOf(role: BusRole): Permissions {
   return {
     publish: [
       ...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`), '$JS.API.INFO',
-      ...Object.entries(stored).filter(([, roles]) => (roles as readonly BusRole[]).includes(role)).flatMap(([bucket]) => ofBucket(bucket)),
+      ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(bucket)),
       ...(journalRoles.includes(role) ? ofStream(streamJournal.name) : []),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].toSorted(),

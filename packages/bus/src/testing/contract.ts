@@ -298,6 +298,16 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
         await kept.create('b', { text: 'anew' });
       });
 
+      it('takes no more bytes than it may, and takes others when some are gone', async () => {
+        const small: Bucket<{ readonly text: string }> = { name: `${bucket.name}-small`, isSmall: true, isCurrent: true, maxBytes: 10_000 };
+        const [near, far] = [await bus.near.keyValue(small), await bus.far.keyValue(small)];
+        await near.put('a', { text: 'x'.repeat(6_000) });
+        await expect(far.put('b', { text: 'y'.repeat(6_000) })).rejects.toMatchObject({ kind: 'overloaded' });
+        await near.delete('a');
+        await far.put('b', { text: 'y'.repeat(6_000) });
+        expect((await near.get('b'))?.value.text.length).toBe(6_000);
+      });
+
       it('shows a watcher every present value, then every change', async () => {
         const near = await bus.near.keyValue(bucket);
         const far = await bus.far.keyValue(bucket);
