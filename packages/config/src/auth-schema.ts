@@ -1,5 +1,6 @@
 /** The part of the configuration that says how callers are known. */
 import { z } from 'zod';
+import { durationHint, parseDurationMs } from './duration.ts';
 
 /** Those that need a private key to sign: with a shared secret, whoever can check a token could make one. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
@@ -32,6 +33,42 @@ const proxy = z.strictObject({
   groupsHeader: headerName.optional().describe('The header that names groups, separated by commas.'),
 });
 
+const lasting = (fallback: string) => z.union([z.string(), z.number()])
+  .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
+  .transform((value) => parseDurationMs(value) as number)
+  .prefault(fallback);
+const atMost = (most: string, text: string) => lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
+
+const signIn = z.strictObject({
+  issuer: trustedUrl.max(512).describe('An OpenID provider that users sign in at, such as "https://login.example.com".'),
+  clientId: z.string().min(1).describe('What the gateway is registered as there, with the redirect address `publicUrl`/federation/callback.'),
+  clientSecret: z.string().min(1).optional().describe('Secret.'),
+  scopes: z.array(scope).max(50).default(['openid', 'profile']).describe('What is asked for there. With `offline_access`, where the provider has it, a sign-in lasts as long as the provider says, and is asked about with each refresh; without, as long as the token it gives.'),
+  subject: claim('sub').describe('The claim that names a user for ever. Entra ID: `oid`.'),
+  groups: claim('groups').describe('The claim that names groups; they stand in our tokens.'),
+  tenant: z.string().min(1).optional().describe('The claim that names the tenant; who has none is not let in then.'),
+});
+
+const authorizationServer = z.strictObject({
+  users: z.strictObject({
+    file: z.string().min(1).describe('File of users that `omnibus users` writes; it holds digests of passwords and is followed.'),
+  }).optional().describe('A few users of its own, for a start.'),
+  signIn: signIn.optional().describe('Users come from an OpenID provider.'),
+  registration: z.enum(['open', 'token', 'off']).default('open').describe('Who may register a client (RFC 7591). open: whoever asks, within rates, for what the consent page shows; token: who has `registrationToken`; off: nobody, and clients need a document of their own (client id metadata documents) or are listed in `clients`.'),
+  registrationToken: z.string().min(16).optional().describe('Secret. Sent as `Authorization: Bearer` to register a client.'),
+  clientDocuments: z.boolean().default(true).describe('Whether a client may be named by the https:// address of a document that describes it.'),
+  documentHosts: z.array(z.string().min(1)).default([]).describe('Hosts of such documents that may be fetched although they are, or resolve to, addresses that are not of the public Internet.'),
+  clients: z.array(z.strictObject({
+    id: z.string().min(1).max(200).describe('What the client names itself by.'),
+    name: z.string().max(200).optional().describe('For people, on the consent page.'),
+    secret: z.string().min(16).optional().describe('Secret. Without, the client is one that can keep none.'),
+    redirectUris: z.array(z.string().min(1).max(2_000)).min(1).describe('Where it may have users sent back: https:// addresses, or those of programs: loopback addresses, with whatever port, or a scheme of its own.'),
+  })).max(100).default([]).describe('Clients that need not register.'),
+  accessTokenLife: atMost('1h', '10m').describe('Time after which an access token is none any more.'),
+  signInLife: atMost('720h', '336h').describe('Time a client may refresh its tokens, and a browser stays signed in, since it did so last.'),
+  refreshGrace: atMost('2m', '30s').describe('Time in which a refresh token that was used may be used again by the same client, which may not have read the answer. Later, all its tokens are revoked.'),
+});
+
 const ways = z.strictObject({
   keys: z.strictObject({
     file: z.string().min(1).describe('File of the API keys that `omnibus keys` makes, lists and revokes; it holds digests only and is followed.'),
@@ -39,9 +76,12 @@ const ways = z.strictObject({
   issuers: z.array(issuer).max(100).default([]).describe('Authorization servers whose tokens are taken. Needs `publicUrl`.'),
   audience: z.array(z.string().min(1)).default([]).describe('What tokens must be for, on any endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always good there.'),
   scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have; clients are told of them.'),
+  server: authorizationServer.optional().describe('An authorization server of the gateway\'s own, for teams without one. Needs `publicUrl`.'),
   proxy: proxy.optional().describe('A proxy in front that signs users in and says who they are.'),
-}).refine(({ keys, issuers, proxy: front }) => keys !== undefined || issuers.length > 0 || front !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
+}).refine(({ keys, issuers, proxy: front, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || server !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
   .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, { error: 'an issuer stands here twice', path: ['issuers'] })
+  .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, { error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider', path: ['server'] })
+  .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, { error: 'registration with a token needs `registrationToken`', path: ['server', 'registration'] })
   .refine(({ issuers }) => issuers.filter(({ introspection }) => introspection !== undefined).length <= 1, { error: 'an opaque token does not say whose it is, so only one issuer can have introspection', path: ['issuers'] });
 
 export const authSchema = z.union([z.literal('none'), ways]);

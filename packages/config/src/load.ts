@@ -93,7 +93,7 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: (path: Pat
 
 /** Whether the option is one whose value is not shown to anybody. */
 function isSecret(path: Path): boolean {
-  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env)$/.test(step));
+  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|secret|registrationToken)$/.test(step));
 }
 
 /** A user and a password may stand in an address. */

@@ -193,6 +193,10 @@ export const configSchema = shape.superRefine((config, context) => {
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.issuers.length > 0 && config.publicUrl === undefined) {
     context.addIssue({ code: 'custom', message: 'tokens of issuers need `publicUrl`, the address that they are for', path: ['auth', 'issuers'] });
   }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
+    const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });
+  }
   for (const [serverName, settings] of Object.entries(config.mcpServers)) {
     const problem = (message: string, ...path: string[]): void => {
       context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
@@ -222,6 +226,13 @@ export const configSchema = shape.superRefine((config, context) => {
     }
   }
 });
+
+/** Whoever reads along where passwords and tokens go in the clear has them. */
+function serverAddressProblem(publicUrl: string | undefined, issuers: readonly string[]): string | undefined {
+  if (publicUrl === undefined) return 'an authorization server needs `publicUrl`, the address that its users and clients know';
+  if (!publicUrl.startsWith('https:') && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl)) return 'an authorization server needs a `publicUrl` of https://, unless it is of this machine';
+  return issuers.includes(publicUrl) ? '`publicUrl` is this server itself, and not another issuer' : undefined;
+}
 
 export type Config = z.output<typeof configSchema>;
 /** `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. */

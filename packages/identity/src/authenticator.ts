@@ -8,6 +8,7 @@ import { canonical } from './issuers/claims.ts';
 import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
 import { isKey } from './key-file.ts';
 import { KnownTokens, type Known } from './known-tokens.ts';
+import { OwnTokens, type OwnServer } from './own-tokens.ts';
 import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
 
 /** Where clients find the gateway, and what a token must be for there. */
@@ -27,6 +28,8 @@ export interface AuthenticatorOptions {
   /** Undefined where there are no issuers. */
   readonly resource: ResourceOptions | undefined;
   readonly proxy: TrustedProxyOptions | undefined;
+  /** Our own authorization server; undefined where there is none. */
+  readonly own?: OwnServer | undefined;
   /** What the operator is to know. */
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
@@ -53,6 +56,7 @@ export class Authenticator {
   readonly #keys: ApiKeys | undefined;
   readonly #issuers: ReadonlyMap<string, Issuer>;
   readonly #proxy: TrustedProxy | undefined;
+  readonly #own: OwnTokens | undefined;
   readonly #tokens = new KnownTokens();
   readonly #listeners: Set<() => void>;
   /** By endpoint; there are as many as the configuration has. */
@@ -72,11 +76,17 @@ export class Authenticator {
   }
 
   private constructor(options: AuthenticatorOptions, keys: ApiKeys | undefined, listeners: Set<() => void>) {
-    const { issuers, proxy, warn } = options;
+    const { issuers, proxy, warn, own } = options;
     this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
-    this.#issuers = new Map(issuers.map((each) => [each.issuer, new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))]));
+    this.#own = own === undefined ? undefined : new OwnTokens(own, () => {
+      for (const listener of listeners) listener();
+    });
+    this.#issuers = new Map([
+      ...(this.#own === undefined ? [] : [this.#own.issuer]),
+      ...issuers.map((each) => new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))),
+    ].map((each) => [each.options.issuer, each]));
     this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
   }
 
@@ -95,7 +105,7 @@ export class Authenticator {
 
   /** Whether what was proven is proven still: asked for streams that are open, when something was revoked. */
   holds(facts: Facts): boolean {
-    return facts.key === undefined || this.#keys?.holds(facts) === true;
+    return facts.key === undefined ? this.#own?.holds(facts) !== false : this.#keys?.holds(facts) === true;
   }
 
   /** Calls back when something may have been revoked. */
@@ -129,6 +139,7 @@ export class Authenticator {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
+    if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user has taken back what it was given for') };
     const { scopes = [] } = this.#options.resource ?? {};
     if (scopes.every((scope) => facts.scopes.includes(scope))) return facts;
     return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };

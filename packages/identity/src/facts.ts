@@ -23,6 +23,8 @@ export interface Facts extends Subject {
   readonly expiresAt: number | undefined;
   /** The API key that proved it. */
   readonly key: string | undefined;
+  /** What the user has allowed, and may take back: of tokens of our own authorization server. */
+  readonly grant?: string | undefined;
 }
 
 /** Somebody, or why nobody is believed to be there. */

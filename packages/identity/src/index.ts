@@ -1,5 +1,6 @@
 export { Authenticator } from './authenticator.ts';
 export { Proofs } from './proofs.ts';
+export type { OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';
 export { formatKeys, newKey, parseKeys } from './key-file.ts';
 export type { KeyRecord } from './key-file.ts';

@@ -13,6 +13,7 @@ import { ByteBudget } from './byte-budget.ts';
 import { ClientAddresses } from './client-address.ts';
 import { Endpoints } from './endpoints.ts';
 import type { Gate } from './http/arrival.ts';
+import type { Site } from './http/site.ts';
 import { Gatekeeper } from './http/gatekeeper.ts';
 import { Pipeline } from './http/pipeline.ts';
 import { ResourceMetadata } from './http/resource-metadata.ts';
@@ -35,6 +36,8 @@ export interface EdgeOptions {
   readonly meter: RequestMeter;
   /** Undefined where callers need not be known. */
   readonly authenticator?: Authenticator | undefined;
+  /** Our own authorization server; undefined where there is none. */
+  readonly site?: Site | undefined;
   /** Undefined in one process. */
   readonly proofs?: Proofs | undefined;
 }
@@ -53,7 +56,7 @@ export class Edge {
 
   constructor(options: EdgeOptions) {
     this.#options = options;
-    const { config, bus, wheel, log, metrics, meter, authenticator } = options;
+    const { config, bus, wheel, log, metrics, meter, authenticator, site } = options;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
@@ -67,7 +70,7 @@ export class Edge {
     this.#endpoints = endpoints;
     this.#pipeline = new Pipeline({
       door: this.#door,
-      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints,
+      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
       writers: new Set(),
@@ -141,8 +144,9 @@ export class Edge {
 
 /** Undefined where nobody gives tokens. */
 function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
-  if (auth === undefined || auth === 'none' || auth.issuers.length === 0 || publicUrl === undefined) return undefined;
-  return new ResourceMetadata({ publicUrl, issuers: auth.issuers.map(({ issuer }) => issuer), scopes: auth.scopes });
+  if (auth === undefined || auth === 'none' || publicUrl === undefined) return undefined;
+  const issuers = [...(auth.server === undefined ? [] : [publicUrl]), ...auth.issuers.map(({ issuer }) => issuer)];
+  return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes: auth.scopes });
 }
 
 function gateOf({ config: { listen, limits, security }, wheel, log, metrics, authenticator, proofs }: EdgeOptions): Gate {

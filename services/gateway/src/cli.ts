@@ -5,6 +5,7 @@ import type { ServeOptions } from './commands/serve.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
 import type { StdioOptions } from './commands/stdio.ts';
+import type { AddOptions, UsersOptions } from './commands/users.ts';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
 export function createProgram(): Command {
@@ -65,6 +66,7 @@ export function createProgram(): Command {
     });
 
   addKeys(program);
+  addUsers(program);
   return program;
 }
 
@@ -97,5 +99,34 @@ function addKeys(program: Command): void {
     .action(async (id: string, options: KeysOptions) => {
       const { revokeKey } = await import('./commands/keys.ts');
       revokeKey(id, options);
+    });
+}
+
+function addUsers(program: Command): void {
+  const users = program.command('users').description('users of the gateway\'s own authorization server (docs/identity.md)');
+  const command = (words: string, description: string): Command => users.command(words).description(description)
+    .option('-c, --config <file>', 'configuration that names the file of users (default: omnibus.yaml here)')
+    .option('-f, --file <file>', 'the file of users itself');
+
+  command('add', 'add a user, or give one another password, which is read from stdin')
+    .argument('<name>', 'what the user signs in as')
+    .option('-g, --group <name...>', 'groups of the user')
+    .action(async (name: string, options: AddOptions) => {
+      const { addUser } = await import('./commands/users.ts');
+      await addUser(name, options);
+    });
+
+  command('list', 'show the users there are')
+    .option('--json', 'as JSON')
+    .action(async (options: UsersOptions & { readonly json?: boolean }) => {
+      const { listUsers } = await import('./commands/users.ts');
+      listUsers(options);
+    });
+
+  command('remove', 'make somebody no user any more')
+    .argument('<name>', 'what the user signs in as')
+    .action(async (name: string, options: UsersOptions) => {
+      const { removeUser } = await import('./commands/users.ts');
+      removeUser(name, options);
     });
 }

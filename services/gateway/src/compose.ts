@@ -5,6 +5,7 @@
 import type { Bus, OnFault } from '@omnibus/bus';
 import type { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
+import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
 import type { Authenticator } from '@omnibus/identity';
 import type { SealingKeys } from './sealing-key.ts';
@@ -129,6 +130,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   let edge: Edge | undefined;
   let authenticator: Authenticator | undefined;
+  let authorization: AuthorizationServer | undefined;
+  let current = config;
   try {
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
@@ -139,9 +142,11 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, log: log.child({ role: 'session' }) });
     }
     if (has('edge') && isServing) {
-      const [{ Edge: Part, RequestMeter }, { openAuthenticator }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts')]);
-      authenticator = await openAuthenticator({ config, baseFolder, log });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), authenticator, proofs, log: log.child({ role: 'edge' }) });
+      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts')]);
+      const edgeLog = log.child({ role: 'edge' });
+      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, log: edgeLog });
+      authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), authenticator, site: authorization, proofs, log: edgeLog });
     }
     await sessions?.start();
     await backend?.start();
@@ -149,6 +154,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   } catch (error) {
     await backend?.stop();
     await authenticator?.close();
+    await authorization?.close();
     await bus.drain();
     throw error;
   }
@@ -167,6 +173,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     records: () => backend?.records ?? [],
     settled: () => settled,
     async apply(changed) {
+      current = changed;
       sessions?.apply(changed);
       edge?.apply(changed);
       await backend?.apply(changed);
@@ -178,6 +185,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       await sessions?.stop();
       await edge?.stop();
       await authenticator?.close();
+      await authorization?.close();
       await backend?.stop();
       stopMeasuring();
       stopFlushing();

@@ -1,7 +1,7 @@
 /** How callers are known, as the configuration says. */
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
-import { Authenticator } from '@omnibus/identity';
+import { Authenticator, type OwnServer } from '@omnibus/identity';
 import type { Logger } from '@omnibus/telemetry';
 
 interface IdentityOptions {
@@ -9,18 +9,21 @@ interface IdentityOptions {
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly log: Logger;
+  /** Our own authorization server; undefined where there is none. */
+  readonly own: OwnServer | undefined;
 }
 
 /**
  * @returns undefined where callers need not be known.
  * @throws {Error} in words for the operator when a way cannot be used.
  */
-export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log }: IdentityOptions): Promise<Authenticator | undefined> {
+export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log, own }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
     issuers: auth.issuers,
     resource: publicUrl === undefined ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
     proxy: auth.proxy,
+    own,
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
   });

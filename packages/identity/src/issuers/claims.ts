@@ -45,7 +45,7 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
     facts: {
-      issuer, subject, tenant, actors, groups, scopes, client, key: undefined,
+      issuer, subject, tenant, actors, groups, scopes, client, key: undefined, grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors),
       expiresAt: typeof exp === 'number' ? (exp + toleranceSeconds) * 1_000 : undefined,
     },

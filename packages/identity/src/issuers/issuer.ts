@@ -2,7 +2,7 @@
  * One authorization server whose tokens are believed: signed ones (RFC 9068, and what came before it) are verified here, opaque ones it is
  * asked about (RFC 7662).
  */
-import { errors, jwtVerify, type JWTPayload } from 'jose';
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { proofOf, toleranceSeconds, type ClaimNames, type Proof } from './claims.ts';
 import { fetchJson } from './fetch-json.ts';
@@ -30,9 +30,14 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #keys: KeySet;
 
-  constructor(options: IssuerOptions, failed: (problem: string) => void) {
+  /** Where its keys are found. */
+  readonly #find: JWTVerifyGetKey;
+
+  /** @param find where the keys are had without asking anybody. */
+  constructor(options: IssuerOptions, failed: (problem: string) => void, find?: JWTVerifyGetKey) {
     this.options = options;
     this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed });
+    this.#find = find ?? this.#keys.find;
   }
 
   /** @throws {Error} in words. */
@@ -44,7 +49,7 @@ export class Issuer {
   async verify(token: string): Promise<Outcome> {
     const { issuer, algorithms, tokenType } = this.options;
     try {
-      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#keys.find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp', 'aud'], clockTolerance: toleranceSeconds });
+      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp', 'aud'], clockTolerance: toleranceSeconds });
       const problem = kindProblem(payload, typ?.toLowerCase(), tokenType);
       return problem === undefined ? this.#proof(payload as JsonObject) : invalid(problem);
     } catch (error) {

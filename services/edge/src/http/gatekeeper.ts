@@ -27,7 +27,7 @@ export interface Stranger {
 /** What RFC 6750, 3.1 calls a refusal; nothing where no credential was sent. */
 const errorCodes: Partial<Record<GatewayFault['reason'], string>> = { 'auth.invalid': 'invalid_token', 'auth.scope': 'insufficient_scope', 'auth.endpoint': 'insufficient_scope', 'auth.query': 'invalid_request' };
 /** Where clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
-const serverMetadata = '/.well-known/oauth-authorization-server';
+const serverMetadata = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
 export class Gatekeeper {
   readonly #options: GatekeeperOptions;
@@ -61,7 +61,7 @@ export class Gatekeeper {
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | Promise<string> | undefined {
     const { authenticator, metadata } = this.#options;
     if (metadata === undefined) return undefined;
-    return path === serverMetadata ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
+    return serverMetadata.includes(path) ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
   }
 
   /** RFC 6750, 3 and RFC 9728, 5.1. The text says nothing of the token but what is wrong with it. */

@@ -16,6 +16,7 @@ import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
 import type { Gatekeeper } from './gatekeeper.ts';
+import type { Site } from './site.ts';
 import { PostEndpoint } from './post.ts';
 import { StandingEndpoint } from './standing.ts';
 import { checkHost } from './steps/check-host.ts';
@@ -30,6 +31,8 @@ export interface PipelineOptions {
   readonly gate: Gate;
   /** Undefined where callers need not be known. */
   readonly gatekeeper: Gatekeeper | undefined;
+  /** Undefined where there is none. */
+  readonly site: Site | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly allowedHosts: ReadonlySet<string> | undefined;
@@ -88,6 +91,7 @@ export class Pipeline {
       const caller: Caller = { principal: anonymous, endpoint: endpoint as EndpointName };
       return new Arrival(request, response, caller, this.#options.gate, waitsForContinue);
     };
+    if (this.#servesSite(request, response, arrivalAt)) return;
     const target = this.targetOf(request);
     if ('fault' in target) {
       arrivalAt('').refuse(target.fault);
@@ -103,6 +107,19 @@ export class Pipeline {
     else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
     else if (eventSource === undefined) this.#whenKnown(arrival, target.path, () => this.#handleEndpoint(arrival));
     else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
+  }
+
+  /** What the site serves is for every origin, as far as it says itself, but for no Host of somebody else. */
+  #servesSite(request: IncomingMessage, response: ServerResponse, arrivalAt: (endpoint: string) => Arrival): boolean {
+    const { site, allowedHosts } = this.#options;
+    if (site === undefined) return false;
+    const target = readTarget(request);
+    if ('fault' in target || !site.handles(target.path)) return false;
+    const forbidden = checkHost(target.host, allowedHosts);
+    const arrival = arrivalAt('');
+    if (forbidden !== undefined) arrival.refuse(forbidden);
+    else arrival.run(() => site.handle(request, response, arrival.address()));
+    return true;
   }
 
   /** Goes on when it is known who asks. A browser asks without a credential whether it may send one. */

@@ -1,9 +1,10 @@
 /** Makes, lists and revokes API keys: lines of a file that the gateway follows. A key is shown once, when it is made. */
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { formatKeys, newKey, parseKeys, type KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
+import { rewrite } from './rewrite.ts';
 import { fail, findSettings } from './settings.ts';
 
 export interface KeysOptions {
@@ -51,7 +52,7 @@ export function listKeys({ json = false, ...where }: KeysOptions & { readonly js
     process.stdout.write(`${JSON.stringify(keys.map(({ hash: _digest, ...rest }) => rest), null, 2)}\n`);
     return;
   }
-  const rows = keys.map((key) => [key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.groups.map(printable).join(', ') || '-', key.created ?? '-', printable(key.note ?? '')]);
+  const rows = keys.map((key) => [key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.groups.map((group) => printable(group)).join(', ') || '-', key.created ?? '-', printable(key.note ?? '')]);
   process.stdout.write(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'GROUPS', 'CREATED', 'NOTE'], ...rows])}\n`);
 }
 
@@ -69,38 +70,19 @@ export function revokeKey(id: string, where: KeysOptions): void {
 
 type Change = { readonly keys: readonly KeyRecord[]; readonly said: (file: string) => void } | { readonly problem: string };
 
-/** Reads the file, writes it anew in one step, and lets nobody else do so meanwhile. */
+/** Changes the file of keys, which nobody else changes meanwhile. */
 function change(where: KeysOptions, make: (keys: readonly KeyRecord[]) => Change): void {
   const file = findFile(where);
   if (file === undefined) return;
-  const lock = `${file}.lock`;
-  mkdirSync(dirname(file), { recursive: true });
-  try {
-    closeSync(openSync(lock, 'wx'));
-  } catch (error) {
-    const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    fail([isTaken ? `another command is changing ${file}; if there is none, remove ${lock}` : `${file} cannot be written: ${String(error)}`]);
-    return;
-  }
-  try {
+  rewrite(file, () => {
     const keys = existsSync(file) ? read(file) : [];
-    if (keys === undefined) return;
+    if (keys === undefined) return undefined;
     const changed = make(keys);
-    if ('problem' in changed) {
-      fail([changed.problem]);
-      return;
-    }
+    if ('problem' in changed) return changed;
     const text = formatKeys(changed.keys);
     parseKeys(text); // What the gateway would not take is not written.
-    const written = `${file}.new`;
-    writeFileSync(written, text, { mode: 0o600 });
-    renameSync(written, file);
-    changed.said(file);
-  } catch (error) {
-    fail([(error as Error).message]);
-  } finally {
-    rmSync(lock, { force: true });
-  }
+    return { text, said: () => changed.said(file) };
+  });
 }
 
 function read(file: string): readonly KeyRecord[] | undefined {

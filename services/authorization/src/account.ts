@@ -1,0 +1,65 @@
+/** The page where a user sees what he has allowed, takes it back, and signs out. */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type Provider from 'oidc-provider';
+import { readForm, Unwanted } from './form.ts';
+import { accountPage, sendPage, wordsPage } from './pages.ts';
+import { accountClient } from './settings.ts';
+import type { Exchange, SiteOptions } from './site.ts';
+
+type SessionContext = Parameters<Provider['Session']['get']>[0];
+
+export class Account {
+  readonly #options: SiteOptions;
+
+  constructor(options: SiteOptions) {
+    this.#options = options;
+  }
+
+  /** @param action what follows `/account/`. @throws {Unwanted} */
+  async serve({ request, response }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
+    const { provider, people, users, secrets, publicUrl } = this.#options;
+    const context = provider().createContext(request, response);
+    const session = await provider().Session.get(context as unknown as SessionContext);
+    const subject = session.accountId;
+    const person = subject === undefined ? undefined : users()?.find(subject) ?? await people.find(subject);
+    if (subject === undefined || person === undefined) {
+      if (action !== undefined || request.method !== 'GET') throw new Unwanted(403, 'you are not signed in');
+      if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
+      else response.writeHead(303, { location: this.#signInAddress(), 'cache-control': 'no-store' }).end();
+      return;
+    }
+    if (request.method === 'GET' && action === undefined) {
+      sendPage(response, 200, accountPage(person.name, secrets.formToken(session.uid), (await people.allowed(subject)).toSorted((a, b) => b.at - a.at)));
+      return;
+    }
+    if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
+    const form = await readForm(request, publicUrl);
+    if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form is of another sign-in');
+    const grant = form.get('grant');
+    if (action === 'revoke' && grant !== null && grant !== '*') {
+      await people.takeBack(subject, grant);
+      response.writeHead(303, { location: '/account', 'cache-control': 'no-store' }).end();
+      return;
+    }
+    if (action === 'revoke' && grant === '*') await people.takeBack(subject);
+    else if (action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
+    await session.destroy();
+    response.setHeader('set-cookie', cookiesOf(request).filter((name) => name.includes('omnibus-')).map((name) => `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`));
+    sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed something go on, unless you take it back.'));
+  }
+
+  /** As for any client; the code that comes back is for nobody. */
+  #signInAddress(): string {
+    const { publicUrl } = this.#options;
+    const query = new URLSearchParams({
+      client_id: accountClient, response_type: 'code', redirect_uri: `${publicUrl}/account`, scope: 'openid',
+      code_challenge: randomBytes(32).toString('base64url'), code_challenge_method: 'S256',
+    });
+    return `/authorize?${query.toString()}`;
+  }
+}
+
+function cookiesOf({ headers: { cookie = '' } }: IncomingMessage): string[] {
+  return cookie.split(';').map((each) => (each.split('=', 1)[0] as string).trim()).filter((name) => /^[\w.-]+$/.test(name));
+}

@@ -1,0 +1,129 @@
+/**
+ * What oidc-provider keeps, on the buckets of the gateway, so that any edge serves any step of a sign-in. Single use is decided by
+ * compare-and-set: of several edges that redeem one code, one does.
+ */
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { Revocations } from './revocations.ts';
+import type { SealedStore } from './sealed-store.ts';
+
+interface Stores {
+  readonly short: SealedStore;
+  readonly long: SealedStore;
+  readonly clients: SealedStore;
+}
+
+export interface AdapterOptions {
+  readonly stores: Stores;
+  readonly revocations: Revocations;
+  /** Milliseconds in which a refresh token that was used may be used again. */
+  readonly refreshGraceMs: number;
+  /** What the library answers `invalid_grant` for. */
+  readonly usedBefore: () => Error;
+  /** Something was used twice that may be used once. */
+  readonly reused: (grantId: string) => void;
+  readonly now?: () => number;
+}
+
+interface Stored {
+  readonly payload: AdapterPayload;
+  /** Milliseconds since 1970. */
+  readonly writtenAt: number;
+  /** The same; undefined for what ends with its bucket. */
+  readonly until: number | undefined;
+}
+
+const longLived = new Set(['Session', 'Grant', 'RefreshToken']);
+/** What is gone when the user has taken back what was allowed. */
+const ofGrant = new Set(['AuthorizationCode', 'RefreshToken', 'AccessToken', 'Grant']);
+/** Clients that are used are written again, so that the age of their bucket counts from then. */
+const touchMs = 24 * 3_600_000;
+
+/** @returns what makes the store of one model of the library. */
+export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
+  const { stores } = options;
+  return (model) => new StoreAdapter(model, model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short, options);
+}
+
+class StoreAdapter implements Adapter {
+  readonly #model: string;
+  readonly #store: SealedStore;
+  readonly #options: AdapterOptions;
+  readonly #now: () => number;
+
+  constructor(model: string, store: SealedStore, options: AdapterOptions) {
+    this.#model = model;
+    this.#store = store;
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+    const now = this.#now();
+    const stored: Stored = { payload, writtenAt: now, until: expiresIn === undefined ? undefined : now + expiresIn * 1_000 };
+    await this.#store.put(this.#model, id, stored);
+    if (this.#model === 'Session' && payload.uid !== undefined) await this.#store.put('SessionUid', payload.uid, { id });
+  }
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    const stored = await this.#current(id);
+    if (stored === undefined) return undefined;
+    const { payload, writtenAt } = stored.value;
+    if (ofGrant.has(this.#model) && await this.#options.revocations.wasRevoked(this.#model === 'Grant' ? id : payload.grantId ?? '')) return undefined;
+    if (this.#model === 'Client' && this.#now() - writtenAt > touchMs) await this.upsert(id, payload);
+    if (this.#model !== 'RefreshToken' || !this.#isInGrace(payload)) return payload;
+    const { consumed: _consumed, ...unused } = payload;
+    return unused;
+  }
+
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    const found = await this.#store.get<{ readonly id: string }>('SessionUid', uid);
+    return found === undefined ? undefined : this.find(found.value.id);
+  }
+
+  /** Nobody types codes here. */
+  findByUserCode(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /** @throws {Error} of `usedBefore` for all but one. */
+  async consume(id: string): Promise<void> {
+    const stored = await this.#current(id);
+    if (stored === undefined) throw this.#options.usedBefore();
+    const { value, revision } = stored;
+    const { payload } = value;
+    if (payload.consumed === undefined) {
+      const consumed = Math.floor(this.#now() / 1_000);
+      if (await this.#store.update(this.#model, id, { ...value, payload: { ...payload, consumed } }, revision)) return;
+      // Somebody else was faster, this moment.
+      if (this.#model === 'RefreshToken' && this.#options.refreshGraceMs > 0) return;
+    } else if (this.#model === 'RefreshToken' && this.#isInGrace(payload)) {
+      return;
+    }
+    if (payload.grantId !== undefined) await this.revokeByGrantId(payload.grantId);
+    throw this.#options.usedBefore();
+  }
+
+  async destroy(id: string): Promise<void> {
+    const stored = this.#model === 'Session' ? await this.#current(id) : undefined;
+    await this.#store.delete(this.#model, id);
+    const uid = stored?.value.payload.uid;
+    // The session may have another id by now, under which its uid leads on.
+    if (uid !== undefined && (await this.#store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id) await this.#store.delete('SessionUid', uid);
+  }
+
+  async revokeByGrantId(grantId: string): Promise<void> {
+    if (await this.#options.revocations.wasRevoked(grantId)) return;
+    await this.#options.revocations.revoke(grantId);
+    this.#options.reused(grantId);
+  }
+
+  async #current(id: string): Promise<{ readonly value: Stored; readonly revision: number } | undefined> {
+    const stored = await this.#store.get<Stored>(this.#model, id);
+    return stored === undefined || (stored.value.until !== undefined && stored.value.until <= this.#now()) ? undefined : stored;
+  }
+
+  /** Clients that did not read an answer, or refresh from several places at once, are no thieves. */
+  #isInGrace({ consumed }: AdapterPayload): boolean {
+    return typeof consumed === 'number' && this.#now() - consumed * 1_000 < this.#options.refreshGraceMs;
+  }
+}

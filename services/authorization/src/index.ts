@@ -1,0 +1,3 @@
+export { AuthorizationServer } from './server.ts';
+export { digestOf, formatUsers, minPasswordCharacters, parseUsers } from './users.ts';
+export type { UserRecord } from './users.ts';

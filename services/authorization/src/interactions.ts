@@ -1,0 +1,179 @@
+/** Signing in, and allowing: the pages between a client's request and its answer. */
+import type Provider from 'oidc-provider';
+import { readForm, Unwanted } from './form.ts';
+import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
+import { isLoopback, redirectHost } from './registration.ts';
+import type { Exchange, SiteOptions } from './site.ts';
+import { Throttle } from './throttle.ts';
+import { SignInProblem } from './upstream.ts';
+import { maxPasswordCharacters } from './users.ts';
+
+type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
+
+const maxNameCharacters = 128;
+/** Guesses at one user's password, from wherever, and at anybody's from one address: ten at once, then one a minute, or one in six seconds. */
+const perUser = { burst: 10, everyMs: 60_000 };
+const perAddress = { burst: 20, everyMs: 6_000 };
+
+export class Interactions {
+  readonly #options: SiteOptions;
+  readonly #byUser = new Throttle(perUser);
+  readonly #byAddress = new Throttle(perAddress);
+
+  constructor(options: SiteOptions) {
+    this.#options = options;
+  }
+
+  /** @param uid of the path. @param action what follows it. @throws {Unwanted} */
+  async serve(exchange: Exchange, uid: string, action: string | undefined, query: URLSearchParams): Promise<void> {
+    const { request, response } = exchange;
+    // The cookie decides whose sign-in it is; it is sent to this path alone.
+    const details = await this.#options.provider().interactionDetails(request, response);
+    if (details.uid !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
+    if (request.method === 'GET' && action === undefined) return this.#show(exchange, details);
+    if (request.method === 'GET' && action === 'upstream') return this.#leave(exchange, details);
+    if (request.method === 'GET' && action === 'federated') return this.#federated(exchange, details, query);
+    if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
+    const form = await readForm(request, this.#options.publicUrl);
+    if (!this.#options.secrets.isFormToken(uid, form.get('token'))) throw new Unwanted(403, 'this form is of another sign-in');
+    switch (action) {
+      case 'login': return this.#signIn(exchange, details, form);
+      case 'consent': return this.#allow(exchange, details);
+      case 'abort': return this.#options.provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
+      default: throw new Unwanted(404, 'there is no such page');
+    }
+  }
+
+  /** Back from the OpenID provider: the browser's cookie for the sign-in is sent under its own path alone. */
+  callback({ response }: Exchange, query: URLSearchParams): Promise<void> {
+    const uid = this.#options.upstream?.uidOf(query.get('state') ?? '');
+    if (uid === undefined) return Promise.reject(new Unwanted(400, 'this sign-in was not begun here'));
+    response.writeHead(303, { location: `/interaction/${encodeURIComponent(uid)}/federated?${query.toString()}`, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+    return Promise.resolve();
+  }
+
+  /** The OpenID provider says that somebody has signed out (OpenID Connect Back-Channel Logout 1.0). */
+  async loggedOut({ request, response }: Exchange): Promise<void> {
+    const { upstream, people, publicUrl } = this.#options;
+    if (upstream === undefined || request.method !== 'POST') throw new Unwanted(404, 'there is no such page');
+    const form = await readForm(request, publicUrl);
+    const subject = await upstream.loggedOut(form.get('logout_token') ?? '');
+    if (subject === undefined) throw new Unwanted(400, 'this is no logout token of the provider');
+    await people.takeBack(subject);
+    await people.change(subject, (person) => ({ ...person, upstream: undefined }));
+    response.writeHead(200, { 'cache-control': 'no-store' }).end();
+  }
+
+  async #show(exchange: Exchange, details: Details): Promise<void> {
+    if (details.prompt.name === 'consent') return this.#showConsent(exchange, details);
+    if (details.prompt.name !== 'login') throw new Unwanted(400, 'there is no such page');
+    if (this.#options.users() === undefined) return this.#leave(exchange, details);
+    return this.#showSignIn(exchange, details, 200, '', undefined);
+  }
+
+  async #showSignIn({ response }: Exchange, { uid, params }: Details, status: number, name: string, problem: string | undefined): Promise<void> {
+    const { secrets, upstream, provider } = this.#options;
+    const client = await provider().Client.find(String(params['client_id']));
+    sendPage(response, status, signInPage({
+      action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName ?? String(params['client_id']),
+      hasUsers: true, upstreamHost: upstream?.host, formTargets: targetsOf(String(params['redirect_uri'])), name, problem,
+    }));
+  }
+
+  async #leave({ response }: Exchange, { uid, prompt }: Details): Promise<void> {
+    const { upstream } = this.#options;
+    if (upstream === undefined || prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
+    try {
+      response.writeHead(303, { location: await upstream.begin(uid), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+    } catch (error) {
+      this.#refuse(response, error);
+    }
+  }
+
+  async #federated({ request, response }: Exchange, { uid, prompt }: Details, query: URLSearchParams): Promise<void> {
+    const { upstream, people, provider } = this.#options;
+    // A state that somebody else was given would sign this browser in as him.
+    if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
+    try {
+      const person = await upstream.finish(query);
+      await people.signedIn(person);
+      await provider().interactionFinished(request, response, { login: { accountId: person.subject, remember: true } }, { mergeWithLastSubmission: false });
+    } catch (error) {
+      this.#refuse(response, error);
+    }
+  }
+
+  /** @throws what is no fault of the provider. */
+  #refuse(response: Exchange['response'], error: unknown): void {
+    if (!(error instanceof SignInProblem)) throw error;
+    this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-in at the OpenID provider has failed');
+    sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
+  }
+
+  async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
+    const { request, response, address } = exchange;
+    const { provider, users, log } = this.#options;
+    const known = users();
+    if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
+    const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
+    const password = form.get('password') ?? '';
+    const wait = Math.max(this.#byAddress.take(address), this.#byUser.take(name));
+    if (wait > 0) {
+      response.setHeader('retry-after', wait);
+      return this.#showSignIn(exchange, details, 429, name, `Too many attempts. Try again in ${wait} seconds.`);
+    }
+    const user = password.length > maxPasswordCharacters ? undefined : await known.verify(name, password);
+    if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people sign in at this moment. Try again.');
+    if (user === undefined) {
+      log.warn({ user: name, address }, 'somebody could not sign in');
+      return this.#showSignIn(exchange, details, 403, name, 'There is no such user, or this is not the password.');
+    }
+    this.#byAddress.giveBack(address);
+    this.#byUser.giveBack(name);
+    await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });
+  }
+
+  async #showConsent({ response }: Exchange, { uid, params, session, prompt }: Details): Promise<void> {
+    const { secrets, people, users, provider, serversAt, scopes } = this.#options;
+    const subject = session?.accountId ?? '';
+    const clientId = String(params['client_id']);
+    const redirectUri = String(params['redirect_uri']);
+    const client = await provider().Client.find(clientId);
+    const person = users()?.find(subject) ?? await people.find(subject);
+    const missing = prompt.details['missingResourceScopes'] as Readonly<Record<string, readonly string[]>> | undefined;
+    const resources = missing === undefined ? [params['resource'] ?? []].flat().map(String) : Object.keys(missing);
+    sendPage(response, 200, consentPage({
+      action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
+      redirectHost: redirectHost(redirectUri), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
+      person: person?.name ?? subject, scopes, resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
+    }));
+  }
+
+  async #allow({ request, response }: Exchange, { params, session, prompt, grantId }: Details): Promise<void> {
+    const { people, provider, log } = this.#options;
+    const subject = session?.accountId;
+    if (prompt.name !== 'consent' || subject === undefined) throw new Unwanted(400, 'nothing was asked');
+    const { Grant, Client } = provider();
+    const clientId = String(params['client_id']);
+    const known = grantId === undefined ? undefined : await Grant.find(grantId);
+    const grant = known?.accountId === subject && known.clientId === clientId ? known : new Grant({ accountId: subject, clientId });
+    const { missingOIDCScope: oidc, missingResourceScopes: resources = {} } = prompt.details as { readonly missingOIDCScope?: readonly string[]; readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    if (oidc !== undefined) grant.addOIDCScope(oidc.join(' '));
+    for (const [resource, scopes] of Object.entries(resources)) grant.addResourceScope(resource, scopes.join(' '));
+    const saved = await grant.save();
+    const client = await Client.find(clientId);
+    await people.allow(subject, {
+      grantId: saved, clientId, clientName: client?.clientName, redirectHosts: [redirectHost(String(params['redirect_uri']))],
+      scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources), at: Date.now(),
+    });
+    log.info({ client: clientId, user: subject }, 'a user has allowed a client to act for him');
+    await provider().interactionFinished(request, response, { consent: { grantId: saved } }, { mergeWithLastSubmission: true });
+  }
+}
+
+/** Where the answer to a form may lead on: browsers hold redirects against the page that the form was on. */
+function targetsOf(redirectUri: string): readonly string[] {
+  if (!URL.canParse(redirectUri)) return [];
+  const { origin, protocol } = new URL(redirectUri);
+  return [origin === 'null' ? protocol : origin];
+}

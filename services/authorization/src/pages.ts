@@ -1,0 +1,124 @@
+/**
+ * The pages of the authorization server: plain HTML without a script, which nobody may frame, and which say in words who gets what. All that
+ * comes from others is escaped, and shown as text.
+ */
+import type { ServerResponse } from 'node:http';
+import { hash } from 'node:crypto';
+import type { Allowed } from './people.ts';
+
+const style = `
+:root{color-scheme:light dark}*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
+main{width:100%;max-width:32rem;border:1px solid color-mix(in srgb,CanvasText 20%,transparent);border-radius:.75rem;padding:2rem}
+h1{font-size:1.35rem;line-height:1.3;margin:0 0 1rem}h2{font-size:1.05rem;margin:1.5rem 0 .5rem}p{margin:.5rem 0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1rem;margin:1rem 0}dt{opacity:.7}dd{margin:0;overflow-wrap:anywhere}
+.where{font-size:1.35rem;font-weight:600;overflow-wrap:anywhere}.note{border-inline-start:.25rem solid #c77700;padding-inline-start:.75rem}.error{border-inline-start:.25rem solid #c00;padding-inline-start:.75rem}
+label{display:block;margin:.75rem 0 .25rem}input{width:100%;font:inherit;padding:.5rem .6rem;border:1px solid #888;border-radius:.4rem;background:Field;color:FieldText}
+.actions{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}button{font:inherit;padding:.5rem 1.1rem;border-radius:.4rem;border:1px solid #888;background:ButtonFace;color:ButtonText;cursor:pointer}
+button.main{background:#0b57d0;border-color:#0b57d0;color:#fff}:focus-visible{outline:3px solid #4c8df6;outline-offset:2px}li{margin:.75rem 0}ul{padding-inline-start:1.2rem}
+`;
+const styleDigest = hash('sha256', style, 'base64');
+
+/** A text as it may stand in a page. */
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+export interface Page {
+  readonly title: string;
+  readonly body: string;
+  /** Where a form of the page may lead besides here: the directive counts for redirects that follow, too. */
+  readonly formTargets?: readonly string[];
+}
+
+export function sendPage(response: ServerResponse, status: number, { title, body, formTargets = [] }: Page): void {
+  const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
+  for (const [name, value] of Object.entries(pageHeaders(formTargets))) response.setHeader(name, value);
+  response.writeHead(status, { 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+function pageHeaders(formTargets: readonly string[]): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+    'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', // A form of ours says where it comes from, and nobody else is told.
+    'referrer-policy': 'same-origin', 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin',
+  };
+}
+
+const hidden = (name: string, value: string): string => `<input type="hidden" name="${name}" value="${escaped(value)}">`;
+const problemOf = (problem: string | undefined): string => (problem === undefined ? '' : `<p class="error" role="alert">${escaped(problem)}</p>`);
+
+export interface SignInPage {
+  readonly action: string;
+  readonly formToken: string;
+  readonly clientName: string;
+  /** Whether there are users of our own. */
+  readonly hasUsers: boolean;
+  /** The OpenID provider; undefined where there is none. */
+  readonly upstreamHost: string | undefined;
+  readonly formTargets: readonly string[];
+  readonly name: string;
+  readonly problem: string | undefined;
+}
+
+export function signInPage({ action, formToken, clientName, hasUsers, upstreamHost, formTargets, name, problem }: SignInPage): Page {
+  const own = `<form method="post" action="${escaped(action)}/login">${hidden('token', formToken)}
+<label for="name">User name</label><input id="name" name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus value="${escaped(name)}">
+<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
+<div class="actions"><button class="main" type="submit">Sign in</button></div></form>`;
+  const elsewhere = upstreamHost === undefined ? '' : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
+  const cancel = `<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<div class="actions"><button type="submit">Cancel</button></div></form>`;
+  return { title: 'Sign in', formTargets, body: `<p>To go on with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
+}
+
+export interface ConsentPage {
+  readonly action: string;
+  readonly formToken: string;
+  readonly clientName: string | undefined;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly redirectHost: string;
+  readonly isOnThisComputer: boolean;
+  readonly isAddress: boolean;
+  readonly person: string;
+  readonly scopes: readonly string[];
+  /** What each address gives access to, in words. */
+  readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];
+  readonly formTargets: readonly string[];
+}
+
+export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, formTargets }: ConsentPage): Page {
+  const who = clientName ?? clientId;
+  const where = resources.map(({ address, servers }) => `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`).join('');
+  const rows: readonly (readonly [string, string])[] = [
+    ['Signed in as', escaped(person)],
+    [isAddress ? 'Described at' : 'Client id', escaped(clientId)],
+    ['May', scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')],
+  ];
+  return {
+    title: `Allow ${who} to act for you?`, formTargets,
+    body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
+${isOnThisComputer ? '<p class="note">A program that runs on this computer. Any program here can say that it has this name: go on only if you have just started it yourself.</p>' : ''}
+<dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>
+<h2>It gets access to</h2><ul>${where}</ul>
+<div class="actions"><form method="post" action="${escaped(action)}/consent">${hidden('token', formToken)}<button class="main" type="submit">Allow</button></form>
+<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<button type="submit">Refuse</button></form></div>`,
+  };
+}
+
+export function accountPage(person: string, formToken: string, allowed: readonly Allowed[]): Page {
+  const entry = ({ grantId, clientName, clientId, redirectHosts, scopes, resources, at }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${new Date(at).toISOString().slice(0, 10)}
+<form method="post" action="/account/revoke">${hidden('token', formToken)}${hidden('grant', grantId)}<button type="submit">Take back</button></form></li>`;
+  return {
+    title: 'What you have allowed',
+    body: `<p>Signed in as <strong>${escaped(person)}</strong>.</p>${allowed.length === 0 ? '<p>Nothing.</p>' : `<ul>${allowed.map(entry).join('')}</ul>`}
+<div class="actions"><form method="post" action="/account/sign-out">${hidden('token', formToken)}<button type="submit">Sign out</button></form>
+<form method="post" action="/account/revoke">${hidden('token', formToken)}${hidden('grant', '*')}<button type="submit">Take all back and sign out</button></form></div>`,
+  };
+}
+
+/** A page that says something. */
+export function wordsPage(title: string, ...words: readonly string[]): Page {
+  return { title, body: words.map((each) => `<p>${escaped(each)}</p>`).join('') };
+}

@@ -1,0 +1,61 @@
+/**
+ * What a client may say of itself, whether it registers (RFC 7591) or has a document: what is needed is taken, within bounds, and the rest is
+ * dropped. What kind of client it is follows from where it wants users sent back, since that is what protects them.
+ */
+import { isObject, type JsonObject } from '@omnibus/protocol';
+
+const maxRedirectUris = 10;
+const maxUriCharacters = 2_000;
+const maxNameCharacters = 200;
+const authMethods = ['none', 'client_secret_basic', 'client_secret_post'];
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+/** Where a browser would do something of its own. */
+const dangerousSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'about:', 'file:', 'ftp:', 'ws:', 'wss:', 'mailto:', 'view-source:', 'filesystem:', 'intent:']);
+
+export type Described = { readonly metadata: JsonObject } | { readonly problem: string; readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata' };
+
+/** Whether a program on the user's own machine is sent there: any port is its port (RFC 8252, 7.3). */
+export function isLoopback(uri: string): boolean {
+  return URL.canParse(uri) && new URL(uri).protocol === 'http:' && loopback.test(new URL(uri).hostname);
+}
+
+/** Whose page or program it is, for people. */
+export function redirectHost(uri: string): string {
+  if (!URL.canParse(uri)) return uri;
+  const { protocol, hostname, host } = new URL(uri);
+  if (isLoopback(uri)) return hostname;
+  return protocol === 'https:' ? host : protocol;
+}
+
+export function describeClient(said: unknown): Described {
+  if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
+  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: method, client_uri: home } = said;
+  if (!Array.isArray(uris) || uris.length === 0 || uris.length > maxRedirectUris) return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
+  const kinds = new Set<string>();
+  for (const uri of uris as readonly unknown[]) {
+    const kind = kindOf(uri);
+    if ('problem' in kind) return { error: 'invalid_redirect_uri', problem: kind.problem };
+    kinds.add(kind.kind);
+  }
+  if (method !== undefined && !authMethods.includes(method as string)) return { error: 'invalid_client_metadata', problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}` };
+  return {
+    metadata: {
+      // Of a program as soon as one is: some editors have a page of theirs beside it.
+      redirect_uris: uris, application_type: kinds.has('native') ? 'native' : 'web',
+      grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
+      ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
+      ...(typeof name === 'string' && name !== '' ? { client_name: name.slice(0, maxNameCharacters) } : {}),
+      ...(typeof home === 'string' && home.length <= maxUriCharacters && URL.canParse(home) && new URL(home).protocol === 'https:' ? { client_uri: home } : {}),
+    },
+  };
+}
+
+function kindOf(uri: unknown): { readonly kind: 'web' | 'native' } | { readonly problem: string } {
+  if (typeof uri !== 'string' || uri.length > maxUriCharacters || !URL.canParse(uri)) return { problem: 'a redirect URI is no address' };
+  const { protocol, username, password, hash } = new URL(uri);
+  if (hash !== '' || uri.includes('#')) return { problem: 'a redirect URI has a fragment' };
+  if (username !== '' || password !== '') return { problem: 'a redirect URI names a user' };
+  if (protocol === 'https:') return { kind: 'web' };
+  if (protocol === 'http:') return isLoopback(uri) ? { kind: 'native' } : { problem: 'a redirect URI over http:// is not of this machine' };
+  return dangerousSchemes.has(protocol) ? { problem: `a redirect URI may not be of ${protocol}` } : { kind: 'native' };
+}

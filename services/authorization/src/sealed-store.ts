@@ -1,0 +1,86 @@
+/** A bucket whose values nobody else on the bus can read, under keys that say nothing. */
+import { hash } from 'node:crypto';
+import { BusError, type KeyValue } from '@omnibus/bus';
+import type { JsonObject } from '@omnibus/protocol';
+import type { Secrets } from './secrets.ts';
+
+export interface Kept<Value> {
+  readonly value: Value;
+  readonly revision: number;
+}
+
+/** Attempts at a change that others make at the same time. */
+const maxAttempts = 8;
+
+export class SealedStore {
+  readonly #bucket: KeyValue<string>;
+  readonly #name: string;
+  readonly #secrets: Secrets;
+
+  constructor(name: string, bucket: KeyValue<string>, secrets: Secrets) {
+    this.#name = name;
+    this.#bucket = bucket;
+    this.#secrets = secrets;
+  }
+
+  /** What cannot be opened, as of a sealing key that is gone, is as good as nothing. */
+  async get<Value = JsonObject>(kind: string, id: string): Promise<Kept<Value> | undefined> {
+    const key = keyOf(kind, id);
+    const entry = await this.#bucket.get(key);
+    const text = entry === undefined ? undefined : this.#secrets.open(this.#place(key), entry.value);
+    return entry === undefined || text === undefined ? undefined : { value: JSON.parse(text) as Value, revision: entry.revision };
+  }
+
+  async put(kind: string, id: string, value: unknown): Promise<void> {
+    const key = keyOf(kind, id);
+    await this.#bucket.put(key, this.#sealed(key, value));
+  }
+
+  /** @returns false when somebody else has changed it meanwhile. */
+  async update(kind: string, id: string, value: unknown, revision: number): Promise<boolean> {
+    const key = keyOf(kind, id);
+    return won(() => this.#bucket.update(key, this.#sealed(key, value), revision));
+  }
+
+  /** Changes what is there, whoever else does so too. @param make of what there is; undefined leaves it as it is. */
+  async change<Value>(kind: string, id: string, make: (value: Value | undefined) => Value | undefined): Promise<void> {
+    const key = keyOf(kind, id);
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+      const entry = await this.#bucket.get(key);
+      const text = entry === undefined ? undefined : this.#secrets.open(this.#place(key), entry.value);
+      const value = make(text === undefined ? undefined : JSON.parse(text) as Value);
+      if (value === undefined) return;
+      const sealed = this.#sealed(key, value);
+      if (await won(() => (entry === undefined ? this.#bucket.create(key, sealed) : this.#bucket.update(key, sealed, entry.revision)))) return;
+    }
+    throw new BusError('revision-conflict', 'others change the same all the time');
+  }
+
+  async delete(kind: string, id: string): Promise<void> {
+    await this.#bucket.delete(keyOf(kind, id));
+  }
+
+  #sealed(key: string, value: unknown): string {
+    return this.#secrets.seal(this.#place(key), JSON.stringify(value));
+  }
+
+  /** A value that somebody moves to another key does not open there. */
+  #place(key: string): string {
+    return `${this.#name} ${key}`;
+  }
+}
+
+async function won(write: () => Promise<number>): Promise<boolean> {
+  try {
+    await write();
+    return true;
+  } catch (error) {
+    if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+    throw error;
+  }
+}
+
+/** Ids are secrets, such as codes, or addresses of clients, which fit into no key. */
+function keyOf(kind: string, id: string): string {
+  return `${kind}.${hash('sha256', id, 'base64url')}`;
+}

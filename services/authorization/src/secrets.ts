@@ -1,0 +1,56 @@
+/** What is sealed and signed here, with keys made of the sealing key of the gateway: nobody who reads the bus reads what is stored there. */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const cipher = 'aes-256-gcm';
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export class Secrets {
+  /** The first seals, all of them open. */
+  readonly #sealing: readonly [Buffer, ...Buffer[]];
+  /** What cookies are signed with; the first signs. */
+  readonly cookieKeys: readonly string[];
+  readonly #formKey: Buffer;
+
+  /** @param keys the sealing keys, the same in every edge. Default: one of its own, for a gateway of one process. */
+  constructor(keys: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
+    const derive = (key: Buffer, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `omnibus authorization ${purpose}`, keyBytes));
+    const [first, ...more] = keys;
+    this.#sealing = [derive(first, 'store'), ...more.map((key) => derive(key, 'store'))];
+    this.cookieKeys = keys.map((key) => derive(key, 'cookies').toString('base64url'));
+    this.#formKey = derive(first, 'forms');
+  }
+
+  /** @param place where the text is kept or sent: sealed for one place, it does not open in another. */
+  seal(place: string, text: string): string {
+    const nonce = randomBytes(nonceBytes);
+    const encrypt = createCipheriv(cipher, this.#sealing[0], nonce).setAAD(Buffer.from(place));
+    return Buffer.concat([nonce, encrypt.update(text, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
+  }
+
+  /** @returns undefined for what was not sealed here for this place. */
+  open(place: string, sealed: string): string | undefined {
+    const bytes = Buffer.from(sealed, 'base64url');
+    if (bytes.length < nonceBytes + tagBytes) return undefined;
+    for (const key of this.#sealing) {
+      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-tagBytes));
+      try {
+        return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
+      } catch {
+        // Of another key, not ours, or changed.
+      }
+    }
+    return undefined;
+  }
+
+  /** What a form carries, so that only a page of ours can have sent it. @param of whose form it is. */
+  formToken(of: string): string {
+    return createHmac('sha256', this.#formKey).update(of).digest('base64url');
+  }
+
+  isFormToken(of: string, given: unknown): boolean {
+    const [right, said] = [Buffer.from(this.formToken(of)), Buffer.from(typeof given === 'string' ? given : '')];
+    return right.length === said.length && timingSafeEqual(right, said);
+  }
+}

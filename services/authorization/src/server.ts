@@ -1,0 +1,186 @@
+/** The authorization server: what is asked for at its addresses, and what edges have to know of its tokens. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { authorizationBuckets, type Bus } from '@omnibus/bus';
+import type { JsonObject } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type * as oidc from 'oidc-provider';
+import type Provider from 'oidc-provider';
+import { adapterFactory } from './adapter.ts';
+import { Site } from './site.ts';
+import { People, type Person } from './people.ts';
+import { Revocations } from './revocations.ts';
+import { SealedStore } from './sealed-store.ts';
+import { Secrets } from './secrets.ts';
+import { settingsOf, type Rules } from './settings.ts';
+import { SigningKeys } from './signing-keys.ts';
+import { Upstream, type SignInOptions } from './upstream.ts';
+import { Users } from './users.ts';
+
+export interface AuthorizationServerOptions extends Rules {
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** The sealing keys of the gateway; undefined where it is one process without any. */
+  readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
+  readonly usersFile: string | undefined;
+  readonly signIn: SignInOptions | undefined;
+  readonly refreshGraceMs: number;
+  /** What an address gives access to: the endpoint's servers. @returns undefined for one that is none of ours. */
+  readonly serversAt: (resource: string) => readonly string[] | undefined;
+}
+
+/** Clocks of edges differ. */
+const toleranceMs = 60_000;
+/** Between two looks whether there has to be another key. */
+const renewMs = 600_000;
+
+export class AuthorizationServer {
+  readonly #options: AuthorizationServerOptions;
+  readonly #secrets: Secrets;
+  readonly #revocations: Revocations;
+  readonly #people: People;
+  readonly #site: Site;
+  #keys: SigningKeys | undefined;
+  #users: Users | undefined;
+  readonly #upstream: Upstream | undefined;
+  readonly #build: (keys: SigningKeys) => Provider;
+  #provider: Provider | undefined;
+  #handle: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined;
+  #renewing: ReturnType<typeof setInterval> | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  /** @throws {Error} in words for the operator. */
+  static async open(options: AuthorizationServerOptions): Promise<AuthorizationServer> {
+    const { bus, sealingKeys, accessTokenMs } = options;
+    const library = await import('oidc-provider');
+    const secrets = new Secrets(sealingKeys);
+    const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
+    const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
+    const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs);
+    const server = new AuthorizationServer(options, { library, secrets, revocations, stores: { short, long, clients } });
+    await server.#open(options);
+    return server;
+  }
+
+  private constructor(options: AuthorizationServerOptions, { library, secrets, revocations, stores }: {
+    readonly library: typeof oidc;
+    readonly secrets: Secrets;
+    readonly revocations: Revocations;
+    readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
+  }) {
+    const { publicUrl, signIn, log, refreshGraceMs, serversAt } = options;
+    this.#options = options;
+    this.#secrets = secrets;
+    this.#revocations = revocations;
+    this.#people = new People(stores.long, revocations);
+    this.#upstream = signIn === undefined ? undefined : new Upstream(signIn, publicUrl, secrets, this.#people);
+    revocations.onRevoked(() => this.#changed());
+    const adapter = adapterFactory({
+      stores, revocations, refreshGraceMs,
+      usedBefore: () => new library.errors.InvalidGrant('used before'),
+      reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
+    });
+    this.#build = (keys) => {
+      const provider = new library.default(publicUrl, settingsOf({
+        rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
+        audienceOf: (resource) => (serversAt(resource) === undefined ? undefined : audienceOf(resource)),
+        personOf: (subject, isRefresh) => this.#personOf(subject, isRefresh),
+      }));
+      // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
+      provider.proxy = true;
+      provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request'));
+      return provider;
+    };
+    this.#site = new Site({
+      ...options, secrets, people: this.#people, upstream: this.#upstream,
+      users: () => this.#users, provider: () => this.#provider as Provider,
+    });
+  }
+
+  async #open({ bus, usersFile, log }: AuthorizationServerOptions): Promise<void> {
+    this.#users = usersFile === undefined ? undefined : await Users.open(usersFile, {
+      left: (names) => {
+        for (const name of names) this.#takeBack(name);
+      },
+      rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
+    });
+    const keys: SigningKeys = await SigningKeys.open({ bucket: await bus.keyValue<string>(authorizationBuckets.keys), secrets: this.#secrets, changed: () => this.#rebuild() });
+    this.#keys = keys;
+    this.#rebuild();
+    this.#renewing = setInterval(() => {
+      keys.renew().then(() => this.#rebuild(), (error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
+    }, renewMs).unref();
+  }
+
+  get issuer(): string {
+    return this.#options.publicUrl;
+  }
+
+  /** The public keys that its tokens are signed with. */
+  publicKeys(): { readonly keys: readonly JsonObject[] } {
+    return { keys: (this.#keys?.all ?? []).map(({ jwk }) => ({ kty: jwk.kty as string, crv: jwk.crv as string, x: jwk.x as string, y: jwk.y as string, kid: String(jwk['kid']), use: 'sig', alg: 'ES256' })) };
+  }
+
+  /** Whether what a token stands for was taken back. @param grant the claim `grant_id` of the token. */
+  isRevoked(grant: string): boolean {
+    return this.#revocations.has(grant);
+  }
+
+  /** Calls back when something was revoked, or keys have changed. */
+  onChanged(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Whether it serves a path, which may have a query. */
+  handles(path: string): boolean {
+    return this.#site.handles(path);
+  }
+
+  /** Serves a request to a path that it handles. Never throws. @param address what its client is counted under. */
+  handle(request: IncomingMessage, response: ServerResponse, address: string): void {
+    if (this.#handle !== undefined) this.#site.handle({ request, response, address }, this.#handle);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#keys?.close();
+    this.#revocations.close();
+    await this.#users?.close();
+  }
+
+  #rebuild(): void {
+    const keys = this.#keys;
+    if (keys === undefined) return;
+    this.#provider = this.#build(keys);
+    this.#handle = this.#provider.callback();
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Whoever is a user, as the file or the provider says now. */
+  async #personOf(subject: string, isRefresh: boolean): Promise<Person | undefined> {
+    const user = this.#users?.find(subject);
+    if (user !== undefined) return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
+    const person = await this.#people.find(subject);
+    if (person?.upstream === undefined || this.#upstream === undefined) return undefined;
+    if (!isRefresh) return person;
+    if (await this.#upstream.lasts(person)) return await this.#people.find(subject);
+    await this.#people.takeBack(subject);
+    return undefined;
+  }
+
+  #takeBack(subject: string): void {
+    this.#people.takeBack(subject).catch((error: unknown) => this.#options.log.warn({ problem: String(error) }, 'what a user that is gone has allowed could not be revoked'));
+  }
+}
+
+/**
+ * What a token for an address says that it is for: scheme and host in small letters, no slash at the end (MCP authorization, Canonical Server
+ * URI). Who names the gateway without a path means all of it.
+ */
+function audienceOf(address: string): string {
+  const { origin, pathname } = new URL(address);
+  return `${origin}${pathname === '/' ? '/mcp' : pathname.replace(/\/$/, '')}`;
+}

@@ -1,0 +1,184 @@
+/** How oidc-provider is set up here. Each line that looks like a detail is there because without it some client, or some rule, failed. */
+import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
+import type { JsonObject } from '@omnibus/protocol';
+import { describeClient, redirectHost } from './registration.ts';
+import { fetchPublic } from './public-address.ts';
+import type { People, Person } from './people.ts';
+import { sendPage, wordsPage } from './pages.ts';
+import { Revocations } from './revocations.ts';
+import type { Secrets } from './secrets.ts';
+import type { SigningKey } from './signing-keys.ts';
+
+/** Our own page where users see what they have allowed: it signs in as any client does. */
+export const accountClient = 'omnibus-account';
+
+export interface Rules {
+  readonly publicUrl: string;
+  /** The first ones of a configuration that names none. */
+  readonly scopes: readonly string[];
+  readonly accessTokenMs: number;
+  readonly signInMs: number;
+  readonly registration: 'open' | 'token' | 'off';
+  readonly registrationToken?: string | undefined;
+  readonly clientDocuments: boolean;
+  readonly documentHosts: readonly string[];
+  readonly clients: readonly { readonly id: string; readonly name?: string | undefined; readonly secret?: string | undefined; readonly redirectUris: readonly string[] }[];
+}
+
+export interface Parts {
+  readonly rules: Rules;
+  readonly secrets: Secrets;
+  readonly keys: readonly SigningKey[];
+  readonly people: People;
+  readonly adapter: NonNullable<Configuration['adapter']>;
+  readonly policy: typeof policies;
+  /** Of what the library answers for an address that no token is for. */
+  readonly errors: typeof providerErrors;
+  /** The audience that a resource stands for; undefined for one that is none of ours. */
+  readonly audienceOf: (resource: string) => string | undefined;
+  /** Whoever a token or session is of; undefined when it is somebody no more. */
+  readonly personOf: (subject: string, isRefresh: boolean) => Promise<Person | undefined>;
+}
+
+const codeSeconds = 60;
+const interactionSeconds = 10 * 60;
+
+export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, audienceOf, personOf }: Parts): Configuration {
+  const { publicUrl, scopes, accessTokenMs, signInMs } = rules;
+  const isHttps = publicUrl.startsWith('https:');
+  const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure: isHttps } as const;
+  return {
+    adapter,
+    jwks: { keys: keys.map(({ jwk }) => jwk) as NonNullable<Configuration['jwks']>['keys'][number][] },
+    clients: [ownClient(publicUrl), ...rules.clients.map(listedClient)] as NonNullable<Configuration['clients']>[number][],
+    // The default is RS256, which no key of ours is.
+    clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'client_secret_basic' },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    responseTypes: ['code'],
+    scopes: ['openid', 'offline_access', ...scopes],
+    claims: { openid: ['sub', 'name', 'groups'] },
+    discovery: { service_documentation: `${publicUrl}/account` } as NonNullable<Configuration['discovery']>,
+    pkce: { required: () => true },
+    features: {
+      devInteractions: { enabled: false }, userinfo: { enabled: false }, pushedAuthorizationRequests: { enabled: false }, rpInitiatedLogout: { enabled: false },
+      // What a token is bound to would have to be checked with each request, and is not.
+      dPoP: { enabled: false },
+      registration: { enabled: rules.registration !== 'off', issueRegistrationAccessToken: false, ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}) },
+      revocation: { enabled: true },
+      // A newer draft would break with a minor version of the library.
+      clientIdMetadataDocument: {
+        enabled: rules.clientDocuments, ack: 'draft-02',
+        allowFetch: (_ctx: KoaContextWithOIDC, id: string) => new URL(id).pathname !== '/' && id.length <= 2_000,
+        cacheDuration: { min: 60, max: 3_600 },
+      },
+      resourceIndicators: {
+        enabled: true,
+        // Clients of 2025-03-26 name none: theirs is the address of all servers.
+        defaultResource: (_ctx, _client, oneOf) => (oneOf === undefined ? `${publicUrl}/mcp` : [oneOf].flat()[0] as string),
+        useGrantedResource: () => true,
+        getResourceServerInfo(_ctx, resource) {
+          const audience = audienceOf(resource);
+          if (audience === undefined) throw new errors.InvalidTarget('there is no such resource here');
+          return { scope: scopes.join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
+        },
+      },
+    } as NonNullable<Configuration['features']>,
+    routes: { authorization: '/authorize', token: '/token', registration: '/register', revocation: '/revoke', jwks: '/.well-known/jwks.json' },
+    ttl: {
+      AuthorizationCode: codeSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
+      Session: seconds(signInMs), Grant: seconds(signInMs), RefreshToken: seconds(signInMs),
+      AccessToken: (ctx, token) => Math.max(1, Math.min(token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs), Math.floor(((ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity) / 1_000 - Date.now() / 1_000))),
+    },
+    rotateRefreshToken: true,
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
+    // Signing out of a page does not stop programs that were allowed something: those are taken back by name.
+    expiresWithSession: () => false,
+    cookies: {
+      keys: [...secrets.cookieKeys],
+      names: { session: isHttps ? '__Host-omnibus-session' : 'omnibus-session', interaction: 'omnibus-interaction', resume: 'omnibus-resume' },
+      long: cookie, short: cookie,
+    },
+    interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
+    loadExistingGrant: (ctx) => existingGrant(ctx),
+    async findAccount(_ctx, subject, token) {
+      const person = await personOf(subject, token?.kind === 'RefreshToken');
+      return person === undefined ? undefined : accountOf(person);
+    },
+    async extraTokenClaims(ctx, token) {
+      const subject = 'accountId' in token ? token.accountId : undefined;
+      const person = (ctx.oidc.account as unknown as AccountOf | undefined)?.person ?? (subject === undefined ? undefined : await personOf(subject, false));
+      const grantId = 'grantId' in token ? token.grantId : undefined;
+      return {
+        ...(person === undefined || person.groups.length === 0 ? {} : { groups: person.groups }),
+        ...(person?.tenant === undefined ? {} : { tenant: person.tenant }),
+        ...(grantId === undefined ? {} : { grant_id: Revocations.nameOf(grantId) }),
+      };
+    },
+    fetch: (url, options) => fetchClient(new URL(url), options, rules.documentHosts),
+    renderError(ctx, out) {
+      const { error, error_description: description = '' } = out as unknown as { readonly error: string; readonly error_description?: string };
+      ctx.respond = false;
+      ctx.res.statusCode = ctx.status;
+      sendPage(ctx.res, ctx.status, wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, 'Go back to the program that sent you here, and begin again.'));
+    },
+  };
+}
+
+interface AccountOf {
+  readonly person: Person;
+}
+
+function accountOf(person: Person): { readonly accountId: string; readonly person: Person; claims: () => Promise<{ sub: string }> } {
+  return { accountId: person.subject, person, claims: () => Promise.resolve({ sub: person.subject, name: person.name, groups: person.groups }) };
+}
+
+function ownClient(publicUrl: string): JsonObject {
+  return { client_id: accountClient, client_name: 'your account page', redirect_uris: [`${publicUrl}/account`], token_endpoint_auth_method: 'none', grant_types: ['authorization_code'], response_types: ['code'] };
+}
+
+function listedClient({ id, name, secret, redirectUris }: Rules['clients'][number]): JsonObject {
+  const described = describeClient({ redirect_uris: redirectUris, client_name: name, token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic' });
+  if ('problem' in described) throw new Error(`auth.server.clients: ${id}: ${described.problem}`);
+  return { ...described.metadata, client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) };
+}
+
+/** Who signs in to see what he has allowed allows nothing by that. */
+async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaContextWithOIDC['oidc']['provider']['Grant']> | undefined> {
+  const { client, session, provider, result, account } = ctx.oidc;
+  if (client === undefined) return undefined;
+  const grantId = (result?.['consent'] as { readonly grantId?: string } | undefined)?.grantId ?? session?.grantIdFor(client.clientId);
+  const found = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  // Another user of this browser has allowed that.
+  if (found !== undefined && found.accountId === account?.accountId) return found;
+  if (client.clientId !== accountClient || account === undefined) return undefined;
+  const grant = new provider.Grant({ clientId: accountClient, accountId: account.accountId });
+  grant.addOIDCScope('openid');
+  await grant.save();
+  return grant;
+}
+
+/** Asks again where a client wants the answer sent to another host than before, and signs in anew whoever is no user any more. */
+function consentPolicy({ base, Check }: typeof policies, people: People): ReturnType<typeof policies.base> {
+  const prompts = base();
+  prompts.get('login')?.checks.add(new Check('account_gone', 'the user is none any more', (ctx) => ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined));
+  prompts.get('consent')?.checks.add(new Check('redirect_new', 'the answer goes elsewhere than before', async (ctx) => {
+    const { client, account, grant, params, result } = ctx.oidc as typeof ctx.oidc & { readonly grant?: { readonly jti: string } };
+    if (client?.clientId === accountClient || result?.['consent'] !== undefined || account === undefined) return false;
+    const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
+    return known?.redirectHosts.includes(redirectHost(String(params?.['redirect_uri']))) !== true;
+  }));
+  return prompts;
+}
+
+/** What a client's document says is taken as what it would register. */
+async function fetchClient(address: URL, options: RequestInit | undefined, allowedHosts: readonly string[]): Promise<Response> {
+  const answer = await fetchPublic(address, new Headers(options?.headers), allowedHosts);
+  if (answer.status !== 200) return answer;
+  const document = JSON.parse(await answer.text()) as JsonObject;
+  const described = describeClient(document);
+  if ('problem' in described) throw new Error(described.problem);
+  const { token_endpoint_auth_method: method = 'none' } = described.metadata;
+  return new Response(JSON.stringify({ ...described.metadata, client_id: document['client_id'], token_endpoint_auth_method: method, ...('client_secret' in document ? { client_secret: 'none may be here' } : {}) }), { status: 200, headers: answer.headers });
+}

@@ -1,0 +1,117 @@
+/**
+ * The keys that tokens are signed with: made by whichever edge comes first, kept sealed in the store, followed by all. A new one is published
+ * before it signs, and an old one stays as long as a token of it may live.
+ */
+import { generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto';
+import type { KeyValue, Watch } from '@omnibus/bus';
+import type { Secrets } from './secrets.ts';
+
+const hourMs = 3_600_000;
+/** Whoever keeps keys for an hour has seen a new one by then. */
+const publishedMs = hourMs;
+const rotateMs = 30 * 24 * hourMs;
+/** Longer than any token lives after its key has stopped to sign. */
+const keptMs = 24 * hourMs;
+const place = 'omnibus-oauth-keys ring';
+const ringKey = 'ring';
+
+export interface SigningKey {
+  readonly kid: string;
+  /** With its private part. */
+  readonly jwk: JsonWebKey;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+export interface SigningKeysOptions {
+  readonly bucket: KeyValue<string>;
+  readonly secrets: Secrets;
+  /** Others sign, or are taken, from now on. */
+  readonly changed: () => void;
+  readonly now?: () => number;
+}
+
+export class SigningKeys {
+  readonly #options: SigningKeysOptions;
+  readonly #now: () => number;
+  #ring: readonly SigningKey[] = [];
+  #watch: Watch | undefined;
+  /** Of keys that are known, in order. */
+  #known = '';
+
+  static async open(options: SigningKeysOptions): Promise<SigningKeys> {
+    const keys = new SigningKeys(options);
+    await keys.renew();
+    keys.#watch = await options.bucket.watch((change) => {
+      if (change.kind === 'put') keys.#take(keys.#read(change.value) ?? []);
+    });
+    return keys;
+  }
+
+  private constructor(options: SigningKeysOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** The one that signs is first. */
+  get all(): readonly SigningKey[] {
+    const now = this.#now();
+    const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
+    const signing = newest.find(({ createdAt }) => createdAt <= now - publishedMs) ?? newest.at(-1);
+    return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
+  }
+
+  /** Makes a key where there is none, or none that is young enough, and lets old ones go; asked for now and then. */
+  async renew(): Promise<void> {
+    const { bucket, secrets } = this.#options;
+    for (;;) {
+      const entry = await bucket.get(ringKey);
+      const ring = entry === undefined ? [] : (this.#read(entry.value) ?? []);
+      const next = this.#renewed(ring);
+      if (next === ring) {
+        this.#take(ring);
+        return;
+      }
+      const sealed = secrets.seal(place, JSON.stringify(next));
+      try {
+        await (entry === undefined ? bucket.create(ringKey, sealed) : bucket.update(ringKey, sealed, entry.revision));
+        this.#take(next);
+        return;
+      } catch (error) {
+        if ((error as { readonly kind?: string }).kind !== 'revision-conflict') throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#watch?.close();
+  }
+
+  #renewed(ring: readonly SigningKey[]): readonly SigningKey[] {
+    const now = this.#now();
+    const newest = ring.toSorted((a, b) => b.createdAt - a.createdAt);
+    const isOld = newest[0] === undefined || newest[0].createdAt <= now - rotateMs;
+    // A key has stopped to sign when its successor was published long enough.
+    const needed = newest.filter((_key, index) => index === 0 || (newest[index - 1] as SigningKey).createdAt > now - publishedMs - keptMs);
+    if (!isOld && needed.length === ring.length) return ring;
+    return isOld ? [made(now), ...needed] : needed;
+  }
+
+  #read(sealed: string): readonly SigningKey[] | undefined {
+    const text = this.#options.secrets.open(place, sealed);
+    return text === undefined ? undefined : JSON.parse(text) as readonly SigningKey[];
+  }
+
+  #take(ring: readonly SigningKey[]): void {
+    this.#ring = ring;
+    const known = this.all.map(({ kid }) => kid).join(' ');
+    if (known === this.#known) return;
+    this.#known = known;
+    this.#options.changed();
+  }
+}
+
+function made(now: number): SigningKey {
+  const kid = randomBytes(12).toString('base64url');
+  return { kid, createdAt: now, jwk: { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' } };
+}

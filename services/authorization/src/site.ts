@@ -1,0 +1,169 @@
+/** Which of the addresses of the authorization server does what: those of the protocol are the library's, those with pages are ours. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Logger } from '@omnibus/telemetry';
+import type Provider from 'oidc-provider';
+import { Account } from './account.ts';
+import { readText, Unwanted } from './form.ts';
+import { Interactions } from './interactions.ts';
+import { sendPage, wordsPage } from './pages.ts';
+import type { People } from './people.ts';
+import { describeClient } from './registration.ts';
+import type { Secrets } from './secrets.ts';
+import { accountClient } from './settings.ts';
+import { Throttle } from './throttle.ts';
+import type { Upstream } from './upstream.ts';
+import type { Users } from './users.ts';
+
+export interface SiteOptions {
+  readonly publicUrl: string;
+  readonly scopes: readonly string[];
+  readonly log: Logger;
+  readonly secrets: Secrets;
+  readonly people: People;
+  readonly upstream: Upstream | undefined;
+  readonly users: () => Users | undefined;
+  /** As it is now: keys that change make another. */
+  readonly provider: () => Provider;
+  readonly serversAt: (resource: string) => readonly string[] | undefined;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** What the client is counted under. */
+  readonly address: string;
+}
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+const protocol = new Set(['/authorize', '/token', '/register', '/revoke', '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json']);
+const ours = /^\/(?:authorize|interaction|federation|account)(?:\/|$)/;
+
+export class Site {
+  readonly #options: SiteOptions;
+  readonly #interactions: Interactions;
+  readonly #account: Account;
+  /** Each begun sign-in is kept for ten minutes, and each client for months, whoever asked for it. */
+  readonly #begun = new Throttle({ burst: 60, everyMs: 1_000 });
+  readonly #registered = new Throttle({ burst: 30, everyMs: 10_000 });
+  readonly #registeredByAll = new Throttle({ burst: 300, everyMs: 1_000 });
+
+  constructor(options: SiteOptions) {
+    this.#options = options;
+    this.#interactions = new Interactions(options);
+    this.#account = new Account(options);
+  }
+
+  handles(path: string): boolean {
+    const plain = plainOf(path);
+    return protocol.has(plain) || ours.test(plain);
+  }
+
+  handle(exchange: Exchange, library: Handle): void {
+    this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
+  }
+
+  async #serve(exchange: Exchange, library: Handle): Promise<void> {
+    const { request, response, address } = exchange;
+    const { publicUrl } = this.#options;
+    const { protocol: scheme, host } = new URL(publicUrl);
+    // Where the gateway is, is for its configuration to say, and not for a request.
+    Object.assign(request.headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
+    delete request.headers['x-forwarded-for'];
+    const url = new URL(request.url ?? '/', publicUrl);
+    response.setHeader('strict-transport-security', scheme === 'https:' ? 'max-age=31536000' : 'max-age=0');
+    const [, first, second, third, ...more] = url.pathname.split('/');
+    if (first === 'interaction' && second !== undefined && more.length === 0) return this.#interactions.serve(exchange, second, third, url.searchParams);
+    if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);
+    if (url.pathname === '/federation/logout') return this.#interactions.loggedOut(exchange);
+    if (first === 'account') return this.#account.serve(exchange, second, url.searchParams);
+    if (url.pathname === '/register') return this.#register(exchange, library);
+    if (url.pathname === '/authorize' && request.method === 'GET') {
+      const wait = this.#begun.take(address);
+      if (wait > 0) throw new TooMany(wait);
+      request.url = this.#withScopes(url);
+    }
+    await library(request, response);
+  }
+
+  /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
+  #withScopes(url: URL): string {
+    if (url.searchParams.get('client_id') !== accountClient) {
+      const asked = (url.searchParams.get('scope') ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access');
+      url.searchParams.set('scope', [...new Set([...this.#options.scopes, ...asked])].join(' '));
+    }
+    return `${url.pathname}${url.search}`;
+  }
+
+  async #register({ request, response, address }: Exchange, library: Handle): Promise<void> {
+    const { method, headers } = request;
+    // A page may register itself: what it gets is worth nothing without a user.
+    response.setHeader('access-control-allow-origin', '*');
+    if (method === 'OPTIONS') {
+      response.setHeader('access-control-allow-methods', 'POST');
+      response.setHeader('access-control-allow-headers', 'content-type, authorization, mcp-protocol-version');
+      response.writeHead(204).end();
+      return;
+    }
+    if (method !== 'POST') {
+      await library(request, response);
+      return;
+    }
+    const wait = this.#registered.take(address) || this.#registeredByAll.take('');
+    if (wait > 0) throw new TooMany(wait);
+    const described = describeClient(parsed(await readText(request)));
+    if ('problem' in described) {
+      sendJson(response, 400, { error: described.error, error_description: described.problem });
+      return;
+    }
+    const body = Buffer.from(JSON.stringify(described.metadata));
+    const { authorization } = headers;
+    const copy = Object.assign(Readable.from([body]), {
+      method, url: '/register', socket: request.socket, httpVersion: request.httpVersion,
+      headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length), 'transfer-encoding': undefined, ...(authorization === undefined ? {} : { authorization }) },
+    });
+    await library(copy as unknown as IncomingMessage, response);
+  }
+
+  #failed({ request, response }: Exchange, error: unknown): void {
+    if (response.headersSent || request.socket.destroyed) {
+      response.destroy();
+      return;
+    }
+    if (error instanceof TooMany) response.setHeader('retry-after', error.seconds);
+    const isExpired = (error as { readonly name?: string }).name === 'SessionNotFound';
+    const status = error instanceof Unwanted ? error.status : isExpired ? 400 : 500;
+    if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server has failed over a request');
+    const words = error instanceof Unwanted ? error.message : isExpired ? 'this sign-in is over, or was begun in another browser' : 'something failed here';
+    if (request.url?.startsWith('/register') === true || request.url?.startsWith('/token') === true) sendJson(response, status, { error: status === 500 ? 'server_error' : 'invalid_request', error_description: words });
+    else sendPage(response, status, wordsPage('This did not work', words, 'Go back to the program that sent you here, and begin again.'));
+  }
+}
+
+class TooMany extends Unwanted {
+  readonly seconds: number;
+
+  constructor(seconds: number) {
+    super(429, `too many at once; try again in ${seconds} seconds`);
+    this.seconds = seconds;
+  }
+}
+
+function plainOf(path: string): string {
+  const query = path.indexOf('?');
+  return query === -1 ? path : path.slice(0, query);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // Which is said to be no object.
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, value: object): void {
+  const text = JSON.stringify(value);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' }).end(text);
+}

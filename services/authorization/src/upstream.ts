@@ -1,0 +1,208 @@
+/**
+ * Users of an OpenID provider (third-party authorization, MCP authorization 2025-03-26, 2.10): they sign in there, and get tokens of our own that
+ * last no longer than their sign-in there does.
+ */
+import type { JWTVerifyGetKey } from 'jose';
+import type { Configuration } from 'openid-client';
+import type { People, Person, UpstreamSession } from './people.ts';
+import type { Secrets } from './secrets.ts';
+
+export interface SignInOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  readonly scopes: readonly string[];
+  readonly subject: string;
+  readonly groups: string;
+  readonly tenant?: string | undefined;
+}
+
+interface Begun {
+  readonly uid: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** A sign-in that went wrong, in words that the user may read. */
+export class SignInProblem extends Error {}
+
+const statePlace = 'sign-in';
+/** A provider that does not answer. */
+const answerSeconds = 10;
+/** Between two questions whether a sign-in lasts; each is a refresh there. */
+const askEveryMs = 60_000;
+/** A question is over by then, whatever became of who asked. */
+const askingMs = 15_000;
+/** A provider that cannot be asked signs nobody out for so long. */
+const unansweredMs = 24 * 3_600_000;
+const maxSubjectBytes = 255;
+const maxGroups = 200;
+const retryMs = 5_000;
+
+export class Upstream {
+  readonly #options: SignInOptions;
+  readonly #redirectUri: string;
+  readonly #secrets: Secrets;
+  readonly #people: People;
+  #configuration: Promise<Configuration> | undefined;
+  #logoutKeys: JWTVerifyGetKey | undefined;
+
+  constructor(options: SignInOptions, publicUrl: string, secrets: Secrets, people: People) {
+    this.#options = options;
+    this.#redirectUri = `${publicUrl}/federation/callback`;
+    this.#secrets = secrets;
+    this.#people = people;
+  }
+
+  /** Of the provider, for people. */
+  get host(): string {
+    return new URL(this.#options.issuer).host;
+  }
+
+  /** Where a user is sent to sign in. @param uid of what he was doing. */
+  async begin(uid: string): Promise<string> {
+    const client = await import('openid-client');
+    const configuration = await this.#discovered();
+    const begun: Begun = { uid, nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
+    return client.buildAuthorizationUrl(configuration, {
+      redirect_uri: this.#redirectUri, scope: this.#options.scopes.join(' '), response_type: 'code',
+      state: this.#secrets.seal(statePlace, JSON.stringify(begun)), nonce: begun.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(begun.verifier), code_challenge_method: 'S256',
+    }).href;
+  }
+
+  /** What was being done when a user was sent away. @returns undefined for a state that is none of ours. */
+  uidOf(state: string): string | undefined {
+    return this.#opened(state)?.uid;
+  }
+
+  /**
+   * Who has come back.
+   * @param query of the callback; the browser has shown that it is the one that was sent away.
+   * @throws {SignInProblem}
+   */
+  async finish(query: URLSearchParams): Promise<Person> {
+    const client = await import('openid-client');
+    const configuration = await this.#discovered();
+    const state = query.get('state') ?? '';
+    const begun = this.#opened(state);
+    if (begun === undefined) throw new SignInProblem('the sign-in was not begun here');
+    let tokens: Awaited<ReturnType<typeof client.authorizationCodeGrant>>;
+    try {
+      tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedNonce: begun.nonce, expectedState: state, idTokenExpected: true });
+    } catch (error) {
+      throw new SignInProblem(`${this.host} did not let the sign-in go through`, { cause: error });
+    }
+    const claims = tokens.claims() as Readonly<Record<string, unknown>>;
+    const now = Date.now();
+    return this.#personOf(claims, {
+      refreshToken: tokens.refresh_token,
+      endsAt: tokens.refresh_token === undefined ? endOf(claims, tokens.expiresIn(), now) : undefined,
+      checkedAt: now, askingUntil: 0,
+      sid: typeof claims['sid'] === 'string' ? claims['sid'] : undefined,
+    });
+  }
+
+  /** Whether somebody is signed in at the provider still. Of several edges and requests, one asks. */
+  async lasts({ subject, upstream }: Person): Promise<boolean> {
+    if (upstream === undefined) return true;
+    const now = Date.now();
+    if (upstream.endsAt !== undefined) return now < upstream.endsAt;
+    if (upstream.refreshToken === undefined) return false;
+    if (now - upstream.checkedAt < askEveryMs || now < upstream.askingUntil) return true;
+    let asks = false;
+    await this.#people.change(subject, (person) => {
+      asks = person.upstream !== undefined && person.upstream.refreshToken === upstream.refreshToken && person.upstream.askingUntil <= now;
+      return asks ? { ...person, upstream: { ...upstream, askingUntil: now + askingMs } } : undefined;
+    });
+    return asks ? this.#ask(subject, upstream) : true;
+  }
+
+  async #ask(subject: string, { refreshToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
+    const client = await import('openid-client');
+    try {
+      const tokens = await client.refreshTokenGrant(await this.#discovered(), refreshToken);
+      const groups = groupsOf(tokens.claims()?.[this.#options.groups]);
+      await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
+        ...person, ...(groups === undefined ? {} : { groups }),
+        upstream: { ...person.upstream, refreshToken: tokens.refresh_token ?? refreshToken, checkedAt: Date.now(), askingUntil: 0 },
+      }));
+      return true;
+    } catch (error) {
+      if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant') return false;
+      return Date.now() - checkedAt < unansweredMs;
+    }
+  }
+
+  /** Who has signed out at the provider, as a token of it says. @returns undefined when it is none. */
+  async loggedOut(token: string): Promise<string | undefined> {
+    const { createRemoteJWKSet, jwtVerify } = await import('jose');
+    const { issuer, jwks_uri: keys } = (await this.#discovered()).serverMetadata();
+    if (keys === undefined) return undefined;
+    this.#logoutKeys ??= createRemoteJWKSet(new URL(keys), { timeoutDuration: answerSeconds * 1_000 });
+    try {
+      const { payload } = await jwtVerify(token, this.#logoutKeys, { issuer, audience: this.#options.clientId, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], requiredClaims: ['iat', 'jti', 'events'], maxTokenAge: 300 });
+      const { events, nonce, sid, sub } = payload as Readonly<Record<string, unknown>>;
+      if (nonce !== undefined || typeof events !== 'object' || events === null || !('http://schemas.openid.net/event/backchannel-logout' in events)) return undefined;
+      if (typeof sid === 'string') return await this.#people.ofUpstreamSession(sid);
+      return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
+    } catch {
+      return undefined; // Whoever sent it is told that it is none.
+    }
+  }
+
+  #opened(state: string): Begun | undefined {
+    const text = this.#secrets.open(statePlace, state);
+    return text === undefined ? undefined : JSON.parse(text) as Begun;
+  }
+
+  #discovered(): Promise<Configuration> {
+    this.#configuration ??= this.#discover().catch((error: unknown) => {
+      // Whoever comes a moment later need not ask again.
+      setTimeout(() => {
+        this.#configuration = undefined;
+      }, retryMs).unref();
+      throw new SignInProblem(`${this.host} cannot be reached now`, { cause: error });
+    });
+    return this.#configuration;
+  }
+
+  async #discover(): Promise<Configuration> {
+    const client = await import('openid-client');
+    const { issuer, clientId, clientSecret } = this.#options;
+    const configuration = await client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, {
+      timeout: answerSeconds,
+      // Which the configuration allows on this machine alone.
+      ...(issuer.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
+    });
+    return configuration;
+  }
+
+  /** @throws {SignInProblem} */
+  #personOf(claims: Readonly<Record<string, unknown>>, upstream: UpstreamSession): Person {
+    const { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim } = this.#options;
+    const subject = claims[subjectClaim];
+    if (typeof subject !== 'string' || subject === '') throw new SignInProblem(`${this.host} does not say who you are`);
+    const name = `${issuer}|${subject}`;
+    if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
+    const elsewhere = claims['_claim_names'] as Readonly<Record<string, unknown>> | undefined;
+    const groups = groupsOf(claims[groupsClaim]);
+    // Where there are too many, a provider leaves them out and says so: that is not "no groups".
+    if (groups === undefined && (claims[groupsClaim] !== undefined || elsewhere?.[groupsClaim] !== undefined || claims['hasgroups'] === true)) throw new SignInProblem(`${this.host} does not say your groups because they are too many`);
+    const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
+    if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not say whose user you are`);
+    const shown = [claims['name'], claims['preferred_username'], claims['email']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
+    return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
+  }
+}
+
+/** When a sign-in ends that cannot be asked about: with what the provider gave. */
+function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
+  if (seconds !== undefined) return now + seconds * 1_000;
+  return typeof claims['exp'] === 'number' ? claims['exp'] * 1_000 : now;
+}
+
+function groupsOf(said: unknown): readonly string[] | undefined {
+  const groups = typeof said === 'string' ? [said] : said;
+  return Array.isArray(groups) && groups.length <= maxGroups && groups.every((group) => typeof group === 'string' && Buffer.byteLength(group) <= maxSubjectBytes) ? groups : undefined;
+}

@@ -1,0 +1,142 @@
+/** Users of the gateway's own, in a file: for a start, and for those few who have no provider. Passwords are kept as digests that cost memory. */
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { watch } from 'chokidar';
+import { parse, stringify } from 'yaml';
+import { z } from 'zod';
+
+const digest = promisify<string, Buffer, number, { readonly N: number; readonly r: number; readonly p: number; readonly maxmem: number }, Buffer>(scrypt);
+
+/** One of OWASP's recommendations for scrypt (Password Storage Cheat Sheet): 32 MiB and a few tenths of a second each. */
+const cost = { N: 2 ** 15, r: 8, p: 3 };
+const digestBytes = 32;
+/** Of memory, with room for what it does beside. */
+const maxMemory = 256 * 1_024 * 1_024;
+/** Digests that are computed at once; others wait. Each takes the memory above. */
+const maxAtOnce = 2;
+const maxWaiting = 64;
+export const minPasswordCharacters = 10;
+/** What a form may send; a digest of more costs no more. */
+export const maxPasswordCharacters = 1_000;
+
+const record = z.strictObject({
+  name: z.string().regex(/^[\p{L}\p{N}._@+-]{1,128}$/u, { error: 'expected up to 128 letters, digits and ._@+-' }),
+  password: z.string().regex(/^scrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[\w-]{22}\$[\w-]{43}$/, { error: 'expected what `omnibus users add` writes' }),
+  groups: z.array(z.string().min(1).max(255)).max(200).default([]),
+  created: z.string().optional(),
+});
+const file = z.strictObject({ users: z.array(record).max(10_000).default([]) })
+  .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'a user stands here twice' });
+
+export type UserRecord = z.output<typeof record>;
+
+/** @throws {Error} in words. */
+export function parseUsers(text: string): readonly UserRecord[] {
+  const parsed = file.safeParse(parse(text) ?? {});
+  if (parsed.success) return parsed.data.users;
+  const [issue] = parsed.error.issues;
+  throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is no file of users'}`);
+}
+
+export function formatUsers(users: readonly UserRecord[]): string {
+  return stringify({ users });
+}
+
+export async function digestOf(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const { N, r, p } = cost;
+  const made = await digest(password.normalize('NFKC'), salt, digestBytes, { N, r, p, maxmem: maxMemory });
+  return `scrypt$${Math.log2(N)}$${r}$${p}$${salt.toString('base64url')}$${made.toString('base64url')}`;
+}
+
+/** Compared with where there is no such user, so that both take as long. */
+const nobody = `scrypt$15$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+async function isRight(password: string, stored: string): Promise<boolean> {
+  const [, n, r, p, salt = '', right = ''] = stored.split('$');
+  const made = await digest(password.normalize('NFKC'), Buffer.from(salt, 'base64url'), digestBytes, { N: 2 ** Number(n), r: Number(r), p: Number(p), maxmem: maxMemory });
+  return timingSafeEqual(made, Buffer.from(right, 'base64url'));
+}
+
+export interface UsersObserver {
+  /** These are no users any more, or have another password. */
+  left(names: readonly string[]): void;
+  /** The file cannot be used as it is now; the users from before stay. */
+  rejected(problem: string): void;
+}
+
+export class Users {
+  readonly #file: string;
+  readonly #observer: UsersObserver;
+  #users: ReadonlyMap<string, UserRecord>;
+  #watcher: ReturnType<typeof watch> | undefined;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** @throws {Error} in words for the operator when the file cannot be read. */
+  static async open(path: string, observer: UsersObserver): Promise<Users> {
+    const users = new Users(path, observer);
+    await users.#follow();
+    return users;
+  }
+
+  private constructor(path: string, observer: UsersObserver) {
+    this.#file = path;
+    this.#observer = observer;
+    this.#users = this.#read();
+  }
+
+  find(name: string): UserRecord | undefined {
+    return this.#users.get(name);
+  }
+
+  /** @returns undefined when there is no such user, or it is another's password; `busy` when too many sign in at once. */
+  async verify(name: string, password: string): Promise<UserRecord | 'busy' | undefined> {
+    const user = this.#users.get(name);
+    if (this.#running >= maxAtOnce) {
+      if (this.#waiting.length >= maxWaiting) return 'busy';
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#running += 1;
+    try {
+      const right = await isRight(password.slice(0, maxPasswordCharacters), user?.password ?? nobody);
+      return right ? user : undefined;
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#watcher?.close();
+  }
+
+  #read(): ReadonlyMap<string, UserRecord> {
+    try {
+      return new Map(parseUsers(readFileSync(this.#file, 'utf8')).map((user) => [user.name, user]));
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      throw new Error(`the file of users ${this.#file}${isMissing ? ' is not there; make a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`, { cause: error });
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const watcher = watch(this.#file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
+    this.#watcher = watcher;
+    const reload = (): void => {
+      const before = this.#users;
+      try {
+        this.#users = this.#read();
+      } catch (error) {
+        this.#observer.rejected((error as Error).message);
+        return;
+      }
+      this.#observer.left([...before.values()].filter(({ name, password }) => this.#users.get(name)?.password !== password).map(({ name }) => name));
+    };
+    watcher.on('change', reload).on('add', reload);
+    await new Promise<void>((resolve) => {
+      watcher.once('ready', () => resolve());
+    });
+  }
+}
