@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
+/** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
+const alone = ['test/chaos/**/*.test.ts', 'test/fuzz/**/*.test.ts', 'test/e2e/backpressure.test.ts', 'test/outside/edge-bounds.test.ts', 'test/outside/sessions-memory.test.ts'];
+/** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
+const system = { testTimeout: 60_000, hookTimeout: 120_000 };
+
 /** `npm run check` runs the `unit` project; `npm test` runs all of them. */
 export default defineConfig({
   resolve: { conditions: ['omnibus-source'] },
@@ -7,10 +12,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 } },
-      {
-        extends: true,
-        test: { name: 'system', include: ['test/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false },
-      },
+      { extends: true, test: { ...system, name: 'system', include: ['test/**/*.test.ts'], exclude: alone, maxWorkers: 3, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { ...system, name: 'alone', include: alone, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
   },
 });

@@ -51,7 +51,7 @@ const tasks = {
     install();
     build();
     provide('nats-server', 'nats-server');
-    run('vitest', ['run', '--project', 'system', 'test/chaos', ...rest]);
+    run('vitest', ['run', 'test/chaos', ...rest]);
   },
   fuzz() {
     const chosen = (option) => (rest.includes(option) ? rest.splice(rest.indexOf(option), 2)[1] : undefined);
@@ -63,7 +63,7 @@ const tasks = {
     install();
     build();
     provide('nats-server', 'nats-server');
-    run('vitest', ['run', '--project', 'system', 'test/fuzz', ...rest]);
+    run('vitest', ['run', 'test/fuzz', ...rest]);
   },
   bench() {
     install();
