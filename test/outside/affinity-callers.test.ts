@@ -93,6 +93,17 @@ describe('clients without a session at programs of two backend workers', () => {
     expect([mine.foreign(), others.foreign()]).toEqual([[], []]);
   });
 
+  it('clients with sessions, whose roots are read too, leave the others their program', async () => {
+    for (const url of urls) {
+      const session = await Caller.open({ wire: 'http', revision: '2025-11-25', isAskable: true }, url);
+      callers.push(session);
+      expect(await call(session, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(session.secret);
+    }
+    const mine = await open('http');
+    expect(await call(mine, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(mine.secret);
+    expect([await count(mine, 'rooted'), await count(mine, 'rooted'), await count(mine, 'rooted')]).toEqual([1, 2, 3]);
+  });
+
   it('a client that is one connection has a program of its own, which may ask it again and again', async () => {
     const [one, another] = [await open('ws'), await open('ws')];
     for (const caller of [one, another]) {

@@ -4,6 +4,7 @@ import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection } from './connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
+import { Questions } from './questions.ts';
 import type { Transport, TransportObserver } from './transport/transport.ts';
 import type { Waiter } from './waiter.ts';
 
@@ -183,4 +184,17 @@ describe('what a server of one stream says of no request', () => {
     transport.say(log);
     expect(logged).toEqual([session]);
   });
+});
+
+it('a server that reads roots still tells whose its questions are, and one that asks anything else outside a request does not', () => {
+  const session = newRequestKey();
+  let unnamed = 0;
+  const questions = new Questions({
+    server: parseServerName('one'), capabilities: { roots: {}, elicitation: {} }, owner: undefined, send: () => undefined, inFlight: () => [], user: () => session, isTakenInTurn: () => false,
+    unnamed: () => (unnamed += 1), log: createLogger({ level: 'silent', format: 'json' }),
+  });
+  questions.hear({ jsonrpc: '2.0', id: 1, method: 'roots/list' }, undefined);
+  expect(unnamed).toBe(0);
+  questions.hear({ jsonrpc: '2.0', id: 2, method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }, undefined);
+  expect(unnamed).toBe(1);
 });

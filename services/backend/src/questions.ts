@@ -102,7 +102,8 @@ export class Questions {
       return;
     }
     this.#wereAsked = true;
-    if (origin === undefined && !(method === 'roots/list' && this.#options.isTakenInTurn())) this.#options.unnamed();
+    // Roots say whose they are: no client with others is given the connection.
+    if (origin === undefined && method !== 'roots/list') this.#options.unnamed();
     const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned(method)) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
