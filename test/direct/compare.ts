@@ -95,7 +95,11 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
     }
   }
   const named = (method: ListMethod, original: string): string => shown.get(`${method} ${original}`) ?? (direct !== undefined && endpoint === 'all' && method !== 'resources/list' ? `${server.name}__${original}` : original);
-  const ask = async (question: string, method: string, params: JsonObject): Promise<void> => void answers.set(question, await speaker.request(method, params));
+  const isRemark = ({ method, params = {} }: Message): boolean => method === 'notifications/message' && server.remark?.test(JSON.stringify(params['data'])) === true;
+  const ask = async (question: string, method: string, params: JsonObject): Promise<void> => {
+    const { answer, before } = await speaker.request(method, params);
+    answers.set(question, { answer, before: before.filter((message) => !isRemark(message)) });
+  };
   const call = (question: string, name: string, args: JsonObject | undefined): Promise<void> =>
     ask(`tools/call ${question}`, 'tools/call', { name: named('tools/list', name), ...(args === undefined ? {} : { arguments: args }), _meta: { progressToken: 'of this call' } });
 
@@ -123,6 +127,10 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
   await ask('tools/list bad cursor', 'tools/list', { cursor: 'nobody gave this' });
   if (speaker.era === 'legacy') await ask('logging/setLevel of no level', 'logging/setLevel', { level: 'loud' });
   await ask('unknown method', 'nobody/knows', {});
+  if (server.remark !== undefined && speaker.era === 'legacy' && 'roots' in speaker.capabilities) {
+    await speaker.logs.untilSome(isRemark);
+    answers.set('of its own accord', { answer: { result: {} }, before: speaker.logs.values.filter(isRemark) });
+  }
   return answers;
 }
 

@@ -2,6 +2,7 @@
  * Every difference between what a client gets of a server directly and what it gets through Omnibus, with its reason. The tests of
  * this folder fail on any other; `npm run docs` makes docs/differences.md of this table.
  */
+import type { JsonObject } from '@omnibus/protocol';
 import type { Found } from './compare.ts';
 
 export interface Difference {
@@ -23,6 +24,13 @@ const isWhole = ({ path }: Found): boolean => path === 'result' || path === 'err
 const words = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''));
 /** Without times of day, and files named by a date. */
 const timeless = (value: unknown): string => words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
+
+
+/** Whether a list says nothing of itself but that other servers are missing. */
+function isMissingOthers(meta: unknown, server: string): boolean {
+  const { 'omnibus.dev/missing': missing, ...others } = meta as JsonObject & { readonly 'omnibus.dev/missing'?: readonly { readonly server: string }[] };
+  return missing !== undefined && Object.keys(others).every((name) => name.endsWith('/serverInfo')) && missing.every((each) => each.server !== server);
+}
 
 const differences: readonly Difference[] = [
   {
@@ -157,6 +165,24 @@ const differences: readonly Difference[] = [
     where: '`logger` of `notifications/message`, at the endpoint of all servers',
     why: 'One stream carries those of all servers.',
     isAnswer: ({ endpoint, path, server, through }) => endpoint === 'all' && path === 'logs[].params.logger' && words(through).startsWith(server),
+  },
+  {
+    what: 'A client of 2026-07-28 hears log messages of a request that names a level, and of no other.',
+    where: '`notifications/message` of a server of an older revision',
+    why: 'That is the rule of the revision. What such a server says of its own accord belongs to no request, and a client without a session hears nothing but its requests.',
+    isAnswer: ({ era, directEra, path, question, through }) => era === 'modern' && directEra === 'legacy' && through === undefined && (path === 'logs[]' || question === 'of its own accord'),
+  },
+  {
+    what: 'Of the progress that a call makes while its client is away to answer a question, the client is told the latest.',
+    where: '`notifications/progress` of a server of an older revision, for a client of 2026-07-28',
+    why: 'Between two requests there is nobody to tell; the latest says all that those before it did.',
+    isAnswer: ({ era, directEra, path, through }) => era === 'modern' && directEra === 'legacy' && path.startsWith('progress[]') && (through === undefined || path === 'progress[].params.progress'),
+  },
+  {
+    what: 'A list of all servers names those that are missing from it, with the reason.',
+    where: '`omnibus.dev/missing` in `_meta` of the first page of a list, at the endpoint of all servers',
+    why: 'A client would take what is not there for what does not exist. Another server may be starting, or be asked for the first time what it offers to such a client.',
+    isAnswer: ({ endpoint, path, direct, through, server }) => endpoint === 'all' && direct === undefined && (path === 'result._meta.omnibus.dev/missing' ? isMissingOthers({ 'omnibus.dev/missing': through }, server) : path === 'result._meta' && isMissingOthers(through, server)),
   },
   {
     what: 'What a server says of the time of day, and files it names by the time and by where it runs.',

@@ -19,6 +19,8 @@ export interface PublishedServer {
   readonly prompts?: readonly (readonly [prompt: string, args: JsonObject])[];
   readonly reads?: readonly string[];
   readonly completions?: readonly JsonObject[];
+  /** What it says to a client that declares roots of its own accord, at whatever moment. */
+  readonly remark?: RegExp;
 }
 
 /** A program of a package of npm that is installed here. */
@@ -39,7 +41,7 @@ const page = 'data:text/html,<title>A page</title><button>Press</button>';
 
 export const publishedServers: readonly PublishedServer[] = [
   {
-    name: 'everything', target: installed('mcp-server-everything'),
+    name: 'everything', target: installed('mcp-server-everything'), remark: /Roots updated/,
     calls: [
       ['echo', { message: 'äöü 🚌 \u0000' }], ['get-sum', { a: 1, b: 2.5 }], ['get-tiny-image', {}], ['get-structured-content', { location: 'Chicago' }],
       ['get-annotated-message', { messageType: 'error', includeImage: true }], ['get-resource-links', { count: 3 }], ['get-resource-reference', { resourceType: 'Text', resourceId: 1 }],

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { createParser } from 'eventsource-parser';
+import { Heard as Log } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
 import { startProcess } from '../support/processes.ts';
@@ -47,16 +48,18 @@ interface Wire {
 
 export class Speaker {
   readonly era: Era;
-  readonly #capabilities: JsonObject;
+  readonly capabilities: JsonObject;
   readonly #wire: Wire;
   readonly #waiting = new Map<unknown, { readonly before: Message[]; answered(answer: Message): void }>();
   #nextId = 0;
+  /** Log messages, whatever they belong to. */
+  readonly logs = new Log<Message>();
   /** The answer to `initialize`, or to `server/discover`. */
   opening: Message = {};
 
   private constructor(target: Target, era: Era, capabilities: JsonObject) {
     this.era = era;
-    this.#capabilities = capabilities;
+    this.capabilities = capabilities;
     const hear = (message: Message): void => this.#hear(message);
     this.#wire = 'url' in target ? new HttpWire(target.url, hear) : new StdioWire(target, hear);
   }
@@ -107,17 +110,18 @@ export class Speaker {
   }
 
   #envelope(): JsonObject {
-    return { [`${prefix}protocolVersion`]: revisions.modern, [`${prefix}clientCapabilities`]: this.#capabilities, [`${prefix}clientInfo`]: { name: 'speaker', version: '1' } };
+    return { [`${prefix}protocolVersion`]: revisions.modern, [`${prefix}clientCapabilities`]: this.capabilities, [`${prefix}clientInfo`]: { name: 'speaker', version: '1' } };
   }
 
   #hear(message: Message): void {
     if (message.method === undefined) this.#waiting.get(message.id)?.answered(message);
     else {
+      if (message.method === 'notifications/message') this.logs.add(message);
       // One request is open at a time, so whatever comes belongs to it.
       for (const { before } of this.#waiting.values()) before.push(message);
       if (message.id === undefined) return;
       const needed = capabilityOf[message.method];
-      const isServed = needed === undefined || needed in this.#capabilities;
+      const isServed = needed === undefined || needed in this.capabilities;
       void this.#wire.send({ jsonrpc: '2.0', id: message.id, ...(isServed ? { result: answerTo(message) } : { error: { code: -32_601, message: 'Method not found' } }) });
     }
   }

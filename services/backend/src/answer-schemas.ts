@@ -1,5 +1,6 @@
 /** What a client's answer to a server's question has to be, as a schema: as far as every revision has it, and by what was asked. */
-import { isObject, type JsonObject, type QuestionMethod } from '@omnibus/protocol';
+import { hash } from 'node:crypto';
+import { isInputMethod, isObject, type CallCommand, type InputMethod, type JsonObject, type QuestionMethod } from '@omnibus/protocol';
 
 const text = { type: 'string' };
 const samplingResult: JsonObject = { type: 'object', required: ['role', 'content', 'model'], properties: { role: { enum: ['user', 'assistant'] }, model: text, content: { type: ['object', 'array'] } } };
@@ -50,4 +51,68 @@ export function promptSchema(listed: unknown): JsonObject | undefined {
     properties: Object.fromEntries(named.map(({ name }) => [name, text])),
     required: named.filter(({ required }) => required === true).map(({ name }) => name),
   };
+}
+
+interface Wanted {
+  readonly method: InputMethod;
+  readonly params: JsonObject;
+}
+
+/** Questions that are remembered, as JSON: about a thousand forms. The oldest are forgotten. */
+const maxCharacters = 4_000_000;
+
+/**
+ * What servers of 2026-07-28 want of clients of that revision, so that the answers, which come with a later request, can be held against it
+ * (basic/patterns, Multi Round-Trip Requests, and the extension of tasks). Nothing else is kept of such a call: where the next request
+ * comes to another adapter, the answers go to the server as they are.
+ */
+export class WantedAnswers {
+  readonly #kept = new Map<string, { readonly wanted: ReadonlyMap<string, Wanted>; readonly size: number }>();
+  #size = 0;
+
+  /** A server has answered with what it wants. */
+  remember(command: CallCommand, { inputRequests, requestState }: JsonObject): void {
+    if (!isObject(inputRequests)) return;
+    const wanted = new Map<string, Wanted>();
+    for (const [key, asked] of Object.entries(inputRequests)) {
+      if (isObject(asked) && isInputMethod(asked['method'])) wanted.set(key, { method: asked['method'], params: whatCounts(isObject(asked['params']) ? asked['params'] : {}) });
+    }
+    const key = keyOf(command, requestState);
+    const size = key.length + JSON.stringify([...wanted]).length;
+    this.#forget(key);
+    this.#kept.set(key, { wanted, size });
+    this.#size += size;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#size <= maxCharacters) break;
+      this.#forget(oldest);
+    }
+  }
+
+  /** The answers that a request brings, each with what was asked. */
+  * broughtBy(command: CallCommand): Generator<Wanted & { readonly key: string; readonly answer: JsonObject }> {
+    const { inputResponses, requestState } = command.params;
+    if (!isObject(inputResponses)) return;
+    const wanted = this.#kept.get(keyOf(command, requestState))?.wanted;
+    for (const [key, answer] of Object.entries(inputResponses)) {
+      const asked = wanted?.get(key);
+      if (asked !== undefined && isObject(answer)) yield { ...asked, key, answer };
+    }
+  }
+
+  #forget(key: string): void {
+    this.#size -= this.#kept.get(key)?.size ?? 0;
+    this.#kept.delete(key);
+  }
+}
+
+/** What an answer is held against. */
+function whatCounts({ requestedSchema, tools }: JsonObject): JsonObject {
+  return { ...(requestedSchema === undefined ? {} : { requestedSchema }), ...(tools === undefined ? {} : { tools }) };
+}
+
+/** The server's state tells which questions they were; without one, the caller and the request do, or the task. */
+function keyOf({ method, params, context: { principal, client } }: CallCommand, requestState: unknown): string {
+  const { taskId, _meta, inputResponses: _responses, requestState: _state, ...asked } = params;
+  const from = typeof requestState === 'string' ? [requestState] : typeof taskId === 'string' ? ['task', taskId] : [principal, client?.id, method, asked];
+  return hash('sha256', JSON.stringify(from), 'base64url');
 }

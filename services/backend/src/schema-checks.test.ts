@@ -23,7 +23,7 @@ async function checks(mode: ValidationMode, tool: ToolEntry = add) {
   return { made, counted };
 }
 
-const call = (args: JsonObject | undefined, name = 'add') => ({ method: 'tools/call', params: { name, arguments: args } }) as unknown as CallCommand;
+const call = (args: JsonObject | undefined, name = 'add') => ({ method: 'tools/call', params: { name, arguments: args }, context: {} }) as unknown as CallCommand;
 const result = (more: JsonObject): ExchangeOutcome => ({ kind: 'result', result: { content: [], ...more } });
 
 describe('what goes to a server and comes from it, held against its schemas', () => {
@@ -76,7 +76,7 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     ['one nobody knows', { who: 'Ada', whom: 'Bob' }, '"whom"'],
     ['one that is no text', { who: 7 }, 'who must be string'],
   ])('arguments of a prompt are held against what it lists: %s', async (_what, args, problem) => {
-    const ask = (name: string): CallCommand => ({ method: 'prompts/get', params: { name, ...(args === undefined ? {} : { arguments: args }) } }) as unknown as CallCommand;
+    const ask = (name: string): CallCommand => ({ method: 'prompts/get', params: { name, ...(args === undefined ? {} : { arguments: args }) }, context: {} }) as unknown as CallCommand;
     const { made } = await checks('enforce');
     const refusal = made.refusal(ask('greet'));
     if (problem === undefined) expect(refusal).toBeUndefined();
@@ -103,6 +103,32 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     const given = made.answer('sampling/createMessage', asked, answer);
     if (problem === undefined) expect(given).toBe(answer);
     else expect(given).toMatchObject({ error: { code: -32_602, message: expect.stringContaining(problem) as string } });
+  });
+
+  const form = { method: 'elicitation/create', params: { requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] } } };
+  const alone = (method: string, params: JsonObject): CallCommand => ({ method, params, context: { standsAlone: true, principal: 'anonymous' } }) as unknown as CallCommand;
+
+  it.each<[string, CallCommand, JsonObject, JsonObject]>([
+    ['with a state', alone('tools/call', { name: 'ask', arguments: {} }), { resultType: 'input_required', requestState: 'a' }, { name: 'ask', arguments: {}, requestState: 'a' }],
+    ['without one', alone('tools/call', { name: 'ask', arguments: { about: 1 } }), { resultType: 'input_required' }, { name: 'ask', arguments: { about: 1 } }],
+    ['of a prompt', alone('prompts/get', { name: 'open' }), { resultType: 'input_required' }, { name: 'open' }],
+  ])('answers that come with the next request are held against what was asked: %s', async (_what, first, asked, next) => {
+    const { made, counted } = await checks('enforce');
+    made.checked(first, { kind: 'result', result: { ...asked, inputRequests: { age: form, roots: { method: 'roots/list' } } } });
+    const back = (age: unknown): CallCommand => alone(first.method, { ...next, inputResponses: { age: { action: 'accept', content: { age } }, unknown: 7 } });
+    expect(made.refusal(back(36))).toBeUndefined();
+    expect(made.refusal(back('old'))).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid', message: expect.stringContaining('params.inputResponses.age') as string } });
+    expect(counted).toEqual(['answer']);
+    const { made: other } = await checks('enforce');
+    expect(other.refusal(back('old'))).toBeUndefined();
+  });
+
+  it('answers to a task are held against what it asked, and by default passed on', async () => {
+    const { made, counted } = await checks('warn');
+    made.checked(alone('tasks/get', { taskId: 'one' }), { kind: 'result', result: { status: 'input_required', inputRequests: { age: form } } });
+    const update = (taskId: string): CallCommand => alone('tasks/update', { taskId, inputResponses: { age: { action: 'accept', content: {} } } });
+    expect([made.refusal(update('one')), made.refusal(update('another'))]).toEqual([undefined, undefined]);
+    expect(counted).toEqual(['answer']);
   });
 
   it('an answer to an elicitation says what the user did, whatever was asked', async () => {

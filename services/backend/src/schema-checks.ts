@@ -7,12 +7,12 @@
  * the other.
  */
 import {
-  fault, isObject,
+  fault, isObject, printable,
   type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type PromptEntry, type QuestionMethod, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
-import { answerSchemas, promptSchema } from './answer-schemas.ts';
+import { answerSchemas, promptSchema, WantedAnswers } from './answer-schemas.ts';
 
 /** `warn`: what does not fit is logged and counted, and passed on as it is. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';
@@ -44,6 +44,7 @@ export class SchemaChecks {
   readonly #byText = new Map<string, Known>();
   /** Made of what prompts list as their arguments. */
   readonly #prompts = new WeakMap<object, JsonObject>();
+  readonly #wanted = new WantedAnswers();
   #compile: typeof compileSchema | undefined;
 
   constructor(options: SchemaChecksOptions) {
@@ -56,8 +57,13 @@ export class SchemaChecks {
   }
 
   /** @returns how a call ends that is not made because of its arguments. Of a tool with an error of the tool, which a model can act on. */
-  refusal({ method, params }: CallCommand): ExchangeOutcome | undefined {
+  refusal(command: CallCommand): ExchangeOutcome | undefined {
     if (this.#compile === undefined) return undefined;
+    const { method, params } = command;
+    for (const { key, method: asked, params: wanted, answer } of this.#wanted.broughtBy(command)) {
+      const checked = this.answer(asked, wanted, { result: answer });
+      if ('error' in checked) return { kind: 'fault', fault: fault('params.invalid', `params.inputResponses.${printable(key, 100)}: ${checked.error.message}`) };
+    }
     if (method === 'prompts/get') return this.#promptRefusal(params);
     if (method !== 'tools/call') return undefined;
     const { name } = params;
@@ -78,9 +84,12 @@ export class SchemaChecks {
   }
 
   /** What a server answered, or what is said instead of a result that is not what it promised. */
-  checked({ method, params }: CallCommand, outcome: ExchangeOutcome): ExchangeOutcome {
-    if (this.#compile === undefined || method !== 'tools/call' || outcome.kind !== 'result') return outcome;
+  checked(command: CallCommand, outcome: ExchangeOutcome): ExchangeOutcome {
+    if (this.#compile === undefined || outcome.kind !== 'result') return outcome;
+    const { method, params } = command;
     const { result } = outcome;
+    if (command.context.standsAlone) this.#wanted.remember(command, result);
+    if (method !== 'tools/call') return outcome;
     const { name } = params;
     const schema = typeof name === 'string' ? this.#options.tool(name)?.['outputSchema'] : undefined;
     if (!isObject(schema) || result['isError'] === true || 'task' in result || (result['resultType'] !== undefined && result['resultType'] !== 'complete')) return outcome;

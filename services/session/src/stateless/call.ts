@@ -18,12 +18,12 @@
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
 import {
-  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isCustomMethod, isInputMethod, isObject, logLevels, modernCodes, numberOf, isLogLevel, tasksExtension,
+  carriedExtensions, createdTask, declaresExtension, fault, inputCapabilities, isCustomMethod, isInputMethod, isObject, logLevels, modernCodes, isLogLevel, tasksExtension,
   type Caller, type ExchangeEvent, type ExchangeMethod, type GatewayFault, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent,
   type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
-import { logText, progressText } from '../dialect/messages.ts';
+import { logText } from '../dialect/messages.ts';
 import { inputRequest, inputRequired, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import type { Exchange } from '../call/exchange.ts';
 import { Forwarding, type CallStream, type ClientPort, type ServerAnswer } from '../call/forward.ts';
@@ -32,6 +32,7 @@ import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Kept } from './shelf.ts';
 import { extensionTask } from './legacy-tasks.ts';
 import { answer, answerResult, progressTokenOf, refuse, send, type PendingReply } from './pending-reply.ts';
+import { RoundProgress } from './round-progress.ts';
 
 /** Where a call has its place (M5). */
 interface Places {
@@ -92,7 +93,7 @@ export class StatelessCall implements CallStream, ClientPort<StatelessCall>, Kep
   #httpStatus = 200;
   /** When an answer cannot be asked for again any more. */
   #forgetting: Deadline | undefined;
-  #lastProgress = -Infinity;
+  readonly #progress = new RoundProgress();
   #askedUntil = Infinity;
 
   constructor(options: StatelessCallOptions) {
@@ -144,12 +145,7 @@ export class StatelessCall implements CallStream, ClientPort<StatelessCall>, Kep
   }
 
   progressText(_token: JsonRpcId, event: ProgressEvent): string | undefined {
-    const progressToken = progressTokenOf(this.#latest);
-    const reached = numberOf(event.progress) ?? -Infinity;
-    // A server that is asked again after a round may begin to count anew; the client's value only grows.
-    if (progressToken === undefined || reached <= this.#lastProgress) return undefined;
-    this.#lastProgress = reached;
-    return progressText(progressToken, event);
+    return this.#phase === 'parked' ? this.#progress.keep(event) : this.#progress.text(event, progressTokenOf(this.#latest));
   }
 
   logText(params: JsonObject, view: View, server: ServerName): string | undefined {
@@ -288,6 +284,7 @@ export class StatelessCall implements CallStream, ClientPort<StatelessCall>, Kep
   /** A request that comes back with the state of a round. */
   resume(waiter: PendingReply, round: number): void {
     if (this.#phase === 'settled') {
+      this.#progress.resumed(waiter);
       this.#deliver(waiter); // M2
     } else if (this.#phase !== 'parked') {
       this.#join(waiter); // M2
@@ -320,9 +317,9 @@ export class StatelessCall implements CallStream, ClientPort<StatelessCall>, Kep
       return;
     }
     this.#latest = waiter;
-    this.#lastProgress = -Infinity;
     if (isComplete) {
       this.#phase = 'running';
+      this.#progress.resumed(waiter);
       this.#waiters.push(waiter);
     }
     for (const [key, { asker, input }] of answered) {

@@ -112,6 +112,29 @@ describe('calls that wait for their clients', () => {
     expect(again.answer()).toMatchObject({ resultType: 'complete' });
   });
 
+  it.each([['before', 'it comes back'], ['after', 'its server answers']])('tell a client how far they are that was away meanwhile, %s %s', async (when) => {
+    const test = await RequestsUnderTest.start();
+    const first = test.call({}, { _meta: { progressToken: 'first' } });
+    await pass();
+    const { reply } = test.asked[0] as Asked;
+    const progress = (reached: number): void => reply({ kind: 'progress', progress: reached, total: 4 });
+    reply(question(1));
+    await pass(50);
+    const { requestState, inputRequests } = first.answer() as { requestState: string; inputRequests: object };
+    for (const reached of [1, 2]) progress(reached);
+    await pass();
+    if (when === 'after') reply(done);
+    await pass();
+    const again = test.call({}, { requestState, inputResponses: { [Object.keys(inputRequests)[0] as string]: accepted }, _meta: { progressToken: 'second' } });
+    await pass();
+    progress(3);
+    if (when === 'before') reply(done);
+    await pass();
+    const told = again.frames.map((frame) => (frame.kind === 'message' ? (JSON.parse(frame.text) as { params?: { progressToken: string; progress: number } }).params : undefined));
+    expect(told).toEqual([{ progressToken: 'second', progress: 2, total: 4 }, ...(when === 'before' ? [{ progressToken: 'second', progress: 3, total: 4 }] : []), undefined]);
+    expect(again.answer()).toMatchObject({ resultType: 'complete' });
+  });
+
   it('are waited for by a few requests at once and no more', async () => {
     const test = await RequestsUnderTest.start();
     const { state, keys } = await parked(test);
