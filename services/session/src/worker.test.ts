@@ -75,7 +75,7 @@ describe('a session worker', () => {
 
   it('refuses a command that only a newer edge knows, instead of leaving it unanswered', async () => {
     const { session, worker: self } = await open();
-    const answer = await ask(subjects.session(self), { key: sessionKey(session), command: { kind: 'teleport', caller } as unknown as SessionCommand });
+    const answer = await ask(subjects.session(self), { key: sessionKey(session), command: { ...JSON.parse('{"kind":"teleport"}') as SessionCommand, caller } });
     expect(answer).toMatchObject({ kind: 'refused', fault: { reason: 'command.unknown' } });
   });
 

@@ -96,8 +96,8 @@ async function started(): Promise<Backend> {
 /** A call at the worker that NATS or the watch chooses, or at the one it is bound to. */
 async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, more: Partial<ExchangeContext> = {}): Promise<Exchange> {
   count += 1;
-  const exchange = Exchange.start({ bus, wheel, watch, metrics }, {
-    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, bound,
+  const exchange = Exchange.start({ bus, wheel, adapters: watch, metrics }, {
+    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, affinity: bound,
     context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, ...more },
   }, (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
   await vi.advanceTimersByTimeAsync(0);

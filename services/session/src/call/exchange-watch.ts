@@ -9,9 +9,11 @@ import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, ExchangeContext, ExchangeId, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
+import type { BackendPresence, ExchangeContext, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { CallSubject, Exchange, ExchangeRequest } from './exchange.ts';
+import type { Abandoned, Adapters, Way } from './adapters.ts';
+import type { Exchange } from './exchange.ts';
+import type { ExchangeRequest } from './exchange-request.ts';
 
 export interface ExchangeWatchOptions {
   readonly bus: Bus;
@@ -27,24 +29,10 @@ export interface ExchangeWatchOptions {
   readonly keepsState: (server: ServerName, context: Pick<ExchangeContext, 'capabilities'>) => boolean;
 }
 
-/** Where a call goes. */
-export interface Way {
-  readonly to: CallSubject;
-  /** Undefined for whichever NATS chooses. */
-  readonly worker: WorkerId | undefined;
-  readonly isBound: boolean;
-}
-
-/** An exchange that was given up while its worker may still be at it. */
-interface Abandoned {
-  readonly server: ServerName;
-  readonly exchange: ExchangeId;
-}
-
 /** Given-up exchanges that are remembered until their worker comes back; the oldest of more end there at their own time limit. */
 const maxAbandoned = 10_000;
 
-export class ExchangeWatch {
+export class ExchangeWatch implements Adapters {
   readonly #options: ExchangeWatchOptions;
   readonly #open = new Ring<Exchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
@@ -139,11 +127,11 @@ export class ExchangeWatch {
   /**
    * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to one that is there. Where adapters
    * keep something, that is the same one for all calls of a caller, whichever worker sends them and however many are sent at once.
-   * @param bound the worker of the adapter that keeps something.
+   * @param affinity the worker of the adapter that keeps something.
    * @param except a worker that turned out not to be there.
    */
-  route(server: ServerName, bound: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way {
-    if (bound !== undefined && this.#workers.state(bound) !== 'lost') return { to: subjects.backendAt(server, bound), worker: bound, isBound: true };
+  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way {
+    if (affinity !== undefined && this.#workers.state(affinity) !== 'lost') return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context);

@@ -41,18 +41,18 @@ afterEach(() => {
 
 async function begin(method: ExchangeMethod = 'tools/call', isRepeatable = false): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
   count += 1;
-  const exchange = new Exchange({ bus, wheel, watch, metrics }, {
+  const exchange = new Exchange({ bus, wheel, adapters: watch, metrics }, {
     exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, isRepeatable,
     context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: true },
   }, {
     progress: ({ progress }) => said.push(`progress ${JSON.stringify(progress)}`),
     log: () => said.push('log'),
-    bound: () => undefined,
+    affinity: () => undefined,
     lost: (outcome) => said.push(`lost, ${outcome}`),
     input: ({ input }) => said.push(`asked ${input}`),
     inputWithdrawn: (input) => said.push(`withdrawn ${input}`),
     settled: (outcome) => outcomes.push(outcome),
-  });
+  }).begin();
   await pass(0);
   return {
     exchange,
@@ -201,7 +201,7 @@ describe('an exchange', () => {
 
   it('ignores what a newer peer says that it does not know, and counts it', async () => {
     const { say } = await begin();
-    await say({ kind: 'from the future' } as unknown as ExchangeEvent);
+    await say(JSON.parse('{"kind":"from the future"}') as ExchangeEvent);
     await say({ kind: 'result', result: {} });
     expect(reasons()).toEqual(['result']);
     expect(await metrics.text()).toContain('omnibus_dropped_messages_total{reason="bus_unknown"} 1');
@@ -212,10 +212,10 @@ describe('an exchange', () => {
     const { say } = await begin();
     void say;
     const name = `\u009b31m\u0007${'x'.repeat(5_000)}`;
-    void new Exchange({ bus, wheel, watch, metrics }, {
+    void new Exchange({ bus, wheel, adapters: watch, metrics }, {
       exchange: 'words' as ExchangeId, server, method: 'tools/call', params: {}, subject: ['tool', name], limits,
       context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
-    }, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) }).begin();
     await pass(1_200);
     const text = JSON.stringify(outcomes);
     expect(text).not.toMatch(/\p{Cc}/u);
@@ -224,10 +224,10 @@ describe('an exchange', () => {
 
   it('on a bus where nobody has the server is answered that it is not available', async () => {
     const other = parseServerName('nowhere');
-    void new Exchange({ bus, wheel, watch, metrics }, {
-      exchange: 'nobody' as ExchangeId, server: other, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits, bound: newWorkerId('backend'),
+    void new Exchange({ bus, wheel, adapters: watch, metrics }, {
+      exchange: 'nobody' as ExchangeId, server: other, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits, affinity: newWorkerId('backend'),
       context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
-    }, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) }).begin();
     await pass(0);
     expect(reasons()).toEqual(['upstream.unavailable']);
   });

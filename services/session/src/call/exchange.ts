@@ -6,88 +6,27 @@
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
  *  E3  While a client is asked, the exchange does not age; each question has a limit of its own.
- *  E4  It is looked after (`exchange-watch.ts`) from its beginning until it is settled, whoever began it.
+ *  E4  It is looked after (`adapters.ts`) from its beginning until it is settled, whoever began it.
  */
-import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest, type Subject } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type BusError, type PendingRequest } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { Deadline } from '@omnibus/lifecycle';
 import {
-  fault, printable, repeatableMethods, toErrorObject,
-  type CallCommand, type ControlCommand, type ErrorReason, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputKey, type JsonObject,
-  type ServerName, type WorkerId,
+  fault, repeatableMethods, toErrorObject,
+  type ControlCommand, type ExchangeEvent, type ExchangeId, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type ServerName, type WorkerId,
 } from '@omnibus/protocol';
-import type { Metrics } from '@omnibus/telemetry';
+import type { Way } from './adapters.ts';
+import { interrupted, taskLost, timedOut, unavailable } from './exchange-faults.ts';
 import { ExchangeQuestions, maxQuestions } from './exchange-questions.ts';
-import type { ExchangeWatch, Way } from './exchange-watch.ts';
-
-export interface ExchangeObserver {
-  progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
-  log(params: JsonObject): void;
-  /** One that no revision knows. */
-  notification?(method: string, params: JsonObject | undefined): void;
-  /** The adapter that keeps something for the session; undefined when it is gone. */
-  bound(worker: WorkerId | undefined): void;
-  /** Its adapter is gone. */
-  lost?(outcome: 'repeated' | 'unknown'): void;
-  /** The server asks something of the client. Answer with `answerInput`. */
-  input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
-  /** The answer is not waited for any more. */
-  inputWithdrawn(input: InputKey, reason: string): void;
-  settled(outcome: ExchangeOutcome): void;
-}
-
-export interface TimeLimits {
-  /** Milliseconds without an answer or progress. */
-  readonly callMs: number;
-  /** Milliseconds in all, less those in which the client was asked. */
-  readonly maxMs: number;
-  /** What the client of this request gives it in all, and what is left of that. */
-  readonly own?: { readonly limitMs: number; readonly leftMs: number };
-  /** Milliseconds a client has to answer a server's question. */
-  readonly humanMs: number;
-  /** Milliseconds a client may wait for the result of a task. */
-  readonly taskMs: number;
-}
-
-/** What a request is about, for people: "tool" and its name, "resource" and its URI. */
-export type Topic = readonly [noun: string, name: string];
-
-export type CallSubject = Subject<CallCommand, ExchangeEvent>;
+import type { ExchangeHost, ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 
 /** Adapters that turn out not to be there before whichever NATS knows of is asked. */
 const maxWrongWays = 3;
 
-export interface ExchangeRequest {
-  readonly exchange: ExchangeId;
-  readonly server: ServerName;
-  readonly method: ExchangeMethod;
-  readonly params: JsonObject;
-  readonly subject: Topic;
-  readonly limits: TimeLimits;
-  readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
-  /** The worker whose adapter keeps something for the session; any will do when there is none or it is gone. */
-  readonly bound?: WorkerId | undefined;
-  /** Doing it twice does no more than doing it once; follows from the method when left out. */
-  readonly isRepeatable?: boolean;
-  /** The server is told, and answers nothing. */
-  readonly isNotification?: boolean;
-}
-
-/** The part of the host that an exchange needs. */
-export interface ExchangeHost {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly watch: ExchangeWatch;
-  readonly metrics: Pick<Metrics, 'dropped'>;
-}
-
 export class Exchange extends Link {
-  readonly #bus: Bus;
-  readonly #watch: ExchangeWatch;
-  readonly #metrics: ExchangeHost['metrics'];
+  readonly #host: ExchangeHost;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
-  readonly #wheel: DeadlineWheel;
   /** Undefined while the server has asked nothing, as most never do. */
   #questions: ExchangeQuestions | undefined;
   /** When `maxMs` is over; moved by the time in which the client was asked. */
@@ -104,40 +43,42 @@ export class Exchange extends Link {
   /** That adapter has said that it has it. */
   isSure = false;
 
-  constructor({ bus, wheel, watch, metrics }: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
+  /** Nothing is sent before `begin`. */
+  constructor(host: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
-    this.#bus = bus;
-    this.#watch = watch;
-    this.#wheel = wheel;
-    this.#metrics = metrics;
+    this.#host = host;
+    this.#request = request;
+    this.#observer = observer;
     const { callMs, maxMs, own } = request.limits;
     const inAllMs = own === undefined ? maxMs : Math.min(maxMs, own.leftMs);
     this.#endsAt = performance.now() + inAllMs;
-    this.#request = request;
-    this.#observer = observer;
-    this.#deadline = wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
-    watch.add(this); // E4
+    this.#deadline = host.wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
+  }
+
+  /** Sends it. @returns itself. */
+  begin(): this {
+    this.#host.adapters.add(this); // E4
     if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
+    return this;
   }
 
   /** @param except a worker that turned out not to have it. */
   #route(except?: WorkerId): Way {
-    const { server, bound, context } = this.#request;
+    const { server, affinity, context } = this.#request;
     const { taskPlace } = context;
     if (taskPlace?.isProgram === true) return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
-    return this.#watch.route(server, except === undefined ? (taskPlace?.worker ?? bound) : undefined, context, except);
+    return this.#host.adapters.route(server, except === undefined ? (taskPlace?.worker ?? affinity) : undefined, context, except);
   }
 
   /** It is about a task that only one worker's program has, and that worker is gone. */
   get #isTaskLost(): boolean {
     const { taskPlace } = this.#request.context;
-    return taskPlace?.isProgram === true && this.#watch.isLost(taskPlace.worker);
+    return taskPlace?.isProgram === true && this.#host.adapters.isLost(taskPlace.worker);
   }
 
   #endTask(): void {
-    const { server } = this.#request;
-    this.#end('task.lost', `the task is lost: the part of the gateway that ran its program of server "${server}" is gone`, { server });
+    this.#end(taskLost(this.#request.server));
   }
 
   #sendTo({ to, worker, isBound }: Way): void {
@@ -146,7 +87,7 @@ export class Exchange extends Link {
     this.isSure = false;
     this.sentTo = worker;
     try {
-      this.#pending = this.#bus.request(
+      this.#pending = this.#host.bus.request(
         to,
         { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}), ...(isNotification === true ? { isNotification } : {}) },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
@@ -159,7 +100,7 @@ export class Exchange extends Link {
 
   /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
-    if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
+    if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#host.bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
     else if (error.kind !== 'no-responders' || worker === undefined || this.#isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
     else if (this.attempts < maxWrongWays) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
@@ -168,8 +109,8 @@ export class Exchange extends Link {
   /** Sends a request of which at most the end matters, and for which nobody can be asked. */
   static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): Exchange {
     const refuse = ({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void => exchange.answerInput(input, { error: { code: -32_601, message: `nobody waits for this request who could be asked ${method}` } });
-    const exchange = new Exchange(host, request, { progress: () => undefined, log: () => undefined, bound: () => undefined, input: refuse, inputWithdrawn: () => undefined, settled });
-    return exchange;
+    const exchange = new Exchange(host, request, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: refuse, inputWithdrawn: () => undefined, settled });
+    return exchange.begin();
   }
 
   get server(): ServerName {
@@ -185,12 +126,12 @@ export class Exchange extends Link {
     if (this.#isSettled) return;
     const { server } = this.#request;
     this.#pending?.close();
-    if (this.sentTo !== undefined) this.#watch.stopAt(this.sentTo, { server, exchange: this.id });
+    if (this.sentTo !== undefined) this.#host.adapters.stopAt(this.sentTo, { server, exchange: this.id });
     else if (!this.#isRepeatable) this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
     const wasAsked = this.#isAsked;
     for (const input of this.#questions?.clear() ?? []) this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     if (wasAsked) this.#age();
-    if (this.#request.context.taskPlace === undefined) this.#observer.bound(undefined);
+    if (this.#request.context.taskPlace === undefined) this.#observer.affinity(undefined);
     this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
     if (this.#isTaskLost) {
       this.#endTask();
@@ -198,7 +139,7 @@ export class Exchange extends Link {
       this.#deadline.extend(this.#timeLeftMs);
       this.#sendTo(this.#route(this.sentTo));
     } else {
-      this.#end('gateway.interrupted', `the part of the gateway that is connected to server "${server}" is gone`, { server });
+      this.#end(interrupted(server));
     }
   }
 
@@ -212,7 +153,7 @@ export class Exchange extends Link {
   }
 
   #tell(command: ControlCommand): void {
-    this.#bus.publish(subjects.backendControl(this.#request.server), command);
+    this.#host.bus.publish(subjects.backendControl(this.#request.server), command);
   }
 
   // --- what the server asks ------------------------------------------------------------------------------------------------
@@ -244,7 +185,7 @@ export class Exchange extends Link {
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
     const { input } = event;
-    this.#questions ??= new ExchangeQuestions(this.#wheel);
+    this.#questions ??= new ExchangeQuestions(this.#host.wheel);
     const answered = this.#questions.answerTo(input);
     if (answered !== undefined) this.#passAnswer(input, answered);
     if (answered !== undefined || this.#questions.has(input)) return;
@@ -272,7 +213,7 @@ export class Exchange extends Link {
   #age(): void {
     this.#endsAt += performance.now() - this.#askedAt;
     this.#deadline.cancel();
-    this.#deadline = this.#wheel.schedule(this.#timeLeftMs, () => this.#expire());
+    this.#deadline = this.#host.wheel.schedule(this.#timeLeftMs, () => this.#expire());
   }
 
   /** Milliseconds until it is given up, if nothing happens. */
@@ -294,7 +235,7 @@ export class Exchange extends Link {
         return;
       case 'bound':
         this.sentTo = event.worker;
-        this.#observer.bound(event.worker);
+        this.#observer.affinity(event.worker);
         return;
       case 'log':
         this.#observer.log(event.params);
@@ -320,33 +261,28 @@ export class Exchange extends Link {
         this.#observer.settled(event);
         return;
       default:
-        this.#metrics.dropped('bus_unknown'); // Of a newer adapter.
+        this.#host.metrics.dropped('bus_unknown'); // Of a newer adapter.
     }
   }
 
   #fail(error: BusError): void {
     if (this.#isSettled) return;
     const { server } = this.#request;
-    const own = gatewayFaultOf(error);
-    if (own !== undefined) this.#end(own.reason, own.message, own.data);
-    else if (error.kind === 'no-responders') this.#end('upstream.unavailable', `server "${server}" is not available: no part of the gateway is connected to it`, { server });
-    else this.#end('gateway.interrupted', `the request to server "${server}" was interrupted: ${error.kind}`, { server });
+    this.#end(gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)));
   }
 
   #expire(): void {
-    const { server, subject: [noun, name], limits: { callMs, maxMs, own }, exchange } = this.#request;
+    const { limits: { maxMs, own }, exchange } = this.#request;
     const isMax = performance.now() >= this.#endsAt;
     const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
     // That a client has little time says nothing of the server.
     this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', ...(isOwn ? {} : { isTimeout: true }) });
-    const limitMs = isOwn ? own.limitMs : isMax ? maxMs : callMs;
-    const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${isOwn ? ', which is the limit of this request' : isMax ? ' in all' : ' of the last sign of progress'}; it was told to stop`;
-    this.#end(isOwn ? 'request.timeout' : 'upstream.timeout', text, { server, limitMs });
+    this.#end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
   }
 
   /** Settles it with a fault of the gateway's own. */
-  #end(reason: ErrorReason, message: string, data?: JsonObject): void {
-    if (this.#settle()) this.#observer.settled({ kind: 'fault', fault: fault(reason, message, data) });
+  #end(gatewayFault: GatewayFault): void {
+    if (this.#settle()) this.#observer.settled({ kind: 'fault', fault: gatewayFault });
   }
 
   /** @returns false when it was settled already. */
@@ -356,7 +292,7 @@ export class Exchange extends Link {
     this.#deadline.cancel();
     this.#pending?.close();
     this.#questions?.clear();
-    this.#watch.remove(this); // E4
+    this.#host.adapters.remove(this); // E4
     return true;
   }
 }

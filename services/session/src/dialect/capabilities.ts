@@ -1,6 +1,5 @@
 import type { View } from '@omnibus/catalog';
 import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
-import { carriesCustom } from '../call/routes/custom-route.ts';
 
 /**
  * What servers may be told this client can do: what they may ask of it, the extensions the gateway carries, and what it tries out
@@ -26,4 +25,9 @@ export function offeredExperiments(view: View): { readonly experimental?: JsonOb
   const [record, ...others] = view.records;
   const experimental = record?.capabilities['experimental'];
   return others.length === 0 && view.definition.servers.length === 1 && carriesCustom(view) && isObject(experimental) ? { experimental } : {};
+}
+
+/** An endpoint that shows only a part of its servers' tools, or fixes their arguments, promises that nothing else is reached through it. */
+export function carriesCustom({ definition: { tools, pin } }: View): boolean {
+  return tools === undefined && pin.size === 0;
 }

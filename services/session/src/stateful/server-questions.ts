@@ -2,22 +2,20 @@
 import { subjects } from '@omnibus/bus';
 import {
   askerOf, inputCapabilities, isInputMethod,
-  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type QuestionMethod, type Revision, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
+  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
-import { PendingQuestions, type Questioner, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
-import { downLevelQuestion } from '../dialect/legacy/down-level.ts';
-import type { Exchange } from '../call/exchange.ts';
-import type { SessionHost } from '../host.ts';
+import type { CallStream } from '../call/client-port.ts';
+import type { PublicWords } from '../call/public-words.ts';
+import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
+import { PendingQuestions, type PendingQuestion, type Questioner, type StandingQuestion } from './pending-questions.ts';
+import type { SessionHost } from './session-host.ts';
 
 export interface ServerQuestionsOptions {
   readonly key: SessionKey;
-  readonly host: SessionHost;
-  /** What servers may ask of this client. */
-  readonly capabilities: () => JsonObject;
-  readonly revision: () => Revision;
+  readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn'>;
+  readonly client: { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
   /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
-  readonly publicQuestion: (notice: NamedNotice<'question'>) => JsonObject;
-  readonly originalMention: (answer: JsonObject) => JsonObject;
+  readonly words: Pick<PublicWords<CallStream>, 'question' | 'original'>;
   /** Where what belongs to no call goes. */
   readonly push: (text: string) => void;
   /** What the session's record has of them is old. */
@@ -41,7 +39,7 @@ export class ServerQuestions {
 
   constructor(options: ServerQuestionsOptions) {
     this.#options = options;
-    this.#requests = new PendingQuestions(options.host.nextQuestionId, options.originalMention);
+    this.#requests = new PendingQuestions(options.host.nextQuestionId, (answer) => options.words.original(answer));
   }
 
   /** Those that outlive this worker. */
@@ -58,16 +56,16 @@ export class ServerQuestions {
   // --- what servers ask ----------------------------------------------------------------------------------------------------
 
   /** @param stream of the call that asks. */
-  ofCall(asker: Exchange, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
+  ofCall(asker: Questioner, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
     if (movedFrom !== undefined && this.#requests.move(movedFrom, input, asker)) return;
     this.#ask({ asker, input, stream }, method, params);
   }
 
   /** What a server asks of this session outside any call: its connection to it is this session's own. */
   outsideCalls(notice: NamedNotice<'question'>): void {
-    const { server, input, method } = notice;
+    const { server, input, method, params, place } = notice;
     this.#wasStanding = true;
-    this.#ask(this.#standingQuestion(server, input), method, this.#options.publicQuestion(notice));
+    this.#ask(this.#standingQuestion(server, input), method, this.#options.words.question(server, params, { place }));
     this.#options.changed();
   }
 
@@ -90,11 +88,11 @@ export class ServerQuestions {
       this.#requests.ask(question, method, params); // No revision knows it; the client may.
       return;
     }
-    if (!(inputCapabilities[method] in this.#options.capabilities())) {
+    if (!(inputCapabilities[method] in this.#options.client.capabilities())) {
       refuse(-32_601, `the client declared no capability for ${method}`);
       return;
     }
-    const known = downLevelQuestion(method, params, this.#options.revision());
+    const known = this.#options.client.dialect.questionOf(method, params);
     if ('problem' in known) refuse(-32_602, known.problem);
     else this.#requests.ask(question, method, known.params);
   }

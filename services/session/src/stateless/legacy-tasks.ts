@@ -11,14 +11,15 @@ import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
   type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
+import { clientOf } from '../call/client-of.ts';
+import { Exchange } from '../call/exchange.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
-import { Exchange } from '../call/exchange.ts';
-import type { SessionHost } from '../host.ts';
+import { extensionTask } from '../dialect/modern/tasks.ts';
 import { inContext, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { clientOf } from '../call/client-of.ts';
-import type { Kept, Shelf } from './shelf.ts';
 import { answer, answerResult, refuse, type PendingReply } from './pending-reply.ts';
+import type { Kept, Shelf } from './shelf.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 type Method = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
@@ -47,7 +48,7 @@ const askMs = 500;
 const maxKeys = 100;
 
 export class LegacyTasks {
-  readonly #host: SessionHost;
+  readonly #host: StatelessHost;
   readonly #worker: WorkerId;
   readonly #shelf: Shelf;
   readonly #watches = new Map<string, TaskWatch>();
@@ -55,7 +56,7 @@ export class LegacyTasks {
   #count = 0;
 
   /** @param shelf where what is kept open between requests has its place. */
-  constructor(host: SessionHost, worker: WorkerId, shelf: Shelf) {
+  constructor(host: StatelessHost, worker: WorkerId, shelf: Shelf) {
     this.#host = host;
     this.#worker = worker;
     this.#shelf = shelf;
@@ -126,7 +127,7 @@ export class LegacyTasks {
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
       context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, ...clientOf(caller), logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, {
-      progress: () => undefined, bound: () => undefined,
+      progress: () => undefined, affinity: () => undefined,
       log: () => undefined,
       lost: (outcome) => this.#host.metrics.lost(server, outcome),
       input: (event) => (isInputMethod(event.method) ? asked?.add(event) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
@@ -135,7 +136,7 @@ export class LegacyTasks {
       },
       settled,
     });
-    return exchange;
+    return exchange.begin();
   }
 
   #answerState(asking: TaskRequest, outcome: ExchangeOutcome): void {
@@ -267,9 +268,4 @@ function sizeOf({ questions }: Pick<TaskWatch, 'questions'>): number {
 function nameOf({ waiter, task: { server, id, owner } }: TaskRequest): string {
   const { principal }: Caller = waiter.command.caller;
   return JSON.stringify([server, id, owner, principal]);
-}
-
-/** A task of 2025-11-25 in the extension's words. */
-export function extensionTask({ ttl, pollInterval, ...task }: JsonObject): JsonObject {
-  return { ...task, ttlMs: ttl ?? null, ...(pollInterval === undefined ? {} : { pollIntervalMs: pollInterval }) };
 }

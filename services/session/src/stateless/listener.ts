@@ -6,14 +6,14 @@
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName } from '@omnibus/protocol';
-import { offeredCapabilities } from '../dialect/capabilities.ts';
-import { subscriptionEnd } from '../dialect/modern/encode.ts';
+import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
-import type { SessionHost } from '../host.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
-import { clientOf } from '../call/client-of.ts';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
+import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
 /** What is kept for the moment of the acknowledgement; a client that is told nothing of what was before it misses nothing it was promised. */
@@ -25,9 +25,9 @@ export class Listener {
   readonly waiter: PendingReply;
   /** What it is told of may depend on it. */
   readonly declared: Declared;
-  readonly #host: SessionHost;
+  readonly #host: StatelessHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
-  readonly #touched = new Set<ServerName>();
+  readonly #contacted = new Set<ServerName>();
   /** What servers tell it of, by server and the server's own URI. */
   readonly #taken: (readonly [server: ServerName, uri: string])[] = [];
   /** What happened before the acknowledgement; undefined after it. */
@@ -36,7 +36,7 @@ export class Listener {
   readonly #running = new Set<Exchange>();
   #isEnded = false;
 
-  constructor(host: SessionHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
+  constructor(host: StatelessHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
     this.#host = host;
     this.waiter = waiter;
     this.declared = declaredBy(waiter.command.context.capabilities, false);
@@ -59,7 +59,7 @@ export class Listener {
 
   /** An adapter came or went, and those that are there may know of no subscription. */
   adaptersChanged(server: ServerName): void {
-    if (this.#touched.has(server)) for (const [of, uri] of this.#taken) if (of === server) this.#subscribeOne(server, uri, () => undefined);
+    if (this.#contacted.has(server)) for (const [of, uri] of this.#taken) if (of === server) this.#subscribeOne(server, uri, () => undefined);
   }
 
   /** Nobody reads it any more, or the gateway stops. */
@@ -69,7 +69,7 @@ export class Listener {
     this.#early = undefined;
     for (const exchange of this.#running) exchange.cancel('nobody listens any more');
     this.#running.clear();
-    for (const server of this.#touched) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
+    for (const server of this.#contacted) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
     if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
   }
 
@@ -103,7 +103,7 @@ export class Listener {
     let waiting = routes.size;
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
     for (const [uri, { server, original }] of routes) {
-      this.#touched.add(server);
+      this.#contacted.add(server);
       this.#subscribeOne(server, original, (isTaken) => {
         if (isTaken) {
           taken.add(uri);

@@ -1,5 +1,5 @@
 /** One request without a session that waits for its answer. */
-import { fault, isJsonRpcId, metaKeys, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
+import { fault, isJsonRpcId, metaKeys, tasksExtension, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
 
 export interface PendingReply {
   readonly command: ModernCommand;
@@ -32,3 +32,8 @@ export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefine
 
 export const draining: GatewayFault = fault('gateway.draining');
 export const { subscriptionId } = metaKeys;
+
+/** @param needing what needs the extension, in words. */
+export function tasksMissing(needing: string): GatewayFault {
+  return fault('capability.missing', `${needing} the extension ${tasksExtension}`, { requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+}

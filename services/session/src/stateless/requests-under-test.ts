@@ -4,15 +4,14 @@ import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, defaultLimits, idSequence, latestLegacyRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, tasksExtension,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type QuestionId, type ServerName, type SessionKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../call/exchange-watch.ts';
-import type { SessionHost } from '../host.ts';
 import { Offers } from '../views/offers.ts';
 import { Sealer } from '../public-ids/sealer.ts';
-import { FrameBudget } from '../streams/kept-frames.ts';
 import { StatelessRequests } from './requests.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 /** What an adapter was asked. */
 export interface Asked {
@@ -71,17 +70,11 @@ export class RequestsUnderTest {
     this.#servers = servers;
     const definition: EndpointDefinition = { endpoint: rootEndpoint, servers, prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
-    const host: SessionHost = {
-      bus, wheel, log, metrics, tracing: undefined, callerProblem: () => undefined, sessionWorkers: { state: () => 'there' }, sealer: new Sealer(), streams: undefined,
+    const host: StatelessHost = {
+      bus, wheel, metrics, tracing: undefined, callerProblem: () => undefined, sealer: new Sealer(),
       limits: { ...defaultLimits, ...limits },
-      drainMs: () => 1_000,
-      watch: this.#watch,
+      adapters: this.#watch,
       nextExchangeId: () => this.#nextId(),
-      nextQuestionId: idSequence<QuestionId>(this.worker),
-      passOn: () => Promise.resolve('gone'),
-      frames: new FrameBudget({ wheel, maxBytes: 1_000_000, maxBytesPerSession: 1_000_000, onDrop: () => undefined }),
-      isEdgeThere: () => true,
-      hasRoomFor: () => true,
       view: () => view,
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),

@@ -187,8 +187,8 @@ describe('requests without a session', () => {
   it('of a newer edge that this version does not know are refused, and what it tells is ignored and counted', async () => {
     const test = await RequestsUnderTest.start();
     const frames: unknown[] = [];
-    test.bus.request(subjects.modern(test.worker), { ...test.command('tools/call', { name: 'act' }), kind: 'from the future' } as unknown as ModernCommand, { reply: (frame) => frames.push(frame), failed: () => undefined });
-    test.bus.publish(subjects.modernControl, { kind: 'from the future' } as unknown as ModernControl);
+    test.bus.request(subjects.modern(test.worker), { ...test.command('tools/call', { name: 'act' }), ...JSON.parse('{"kind":"from the future"}') as Partial<ModernCommand> }, { reply: (frame) => frames.push(frame), failed: () => undefined });
+    test.bus.publish(subjects.modernControl, JSON.parse('{"kind":"from the future"}') as ModernControl);
     await pass();
     expect(frames).toEqual([expect.objectContaining({ kind: 'refused' })]);
     expect(await test.metrics.text()).toContain('reason="bus_unknown"} 1');

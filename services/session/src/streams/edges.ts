@@ -6,14 +6,11 @@ import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EdgePresence, StreamId, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { SessionStreams } from './session-streams.ts';
 
-/** What a session says of its readers, and is told of them. */
+/** A session whose streams edges read. */
 interface ReadSession {
-  /** Streams that are read at one of these edges are read no more. @returns how many there were. */
-  detachFrom(isGone: (edge: WorkerId) => boolean): number;
-  /** Who reads its streams, by edge. */
-  readers(hear: (edge: WorkerId, reader: StreamId) => void): void;
-  detachReaders(gone: ReadonlySet<StreamId>): number;
+  readonly streams: Pick<SessionStreams, 'detachFrom' | 'readers' | 'detachReaders'>;
 }
 
 export interface EdgesOptions {
@@ -73,7 +70,7 @@ export class Edges {
         return known;
       };
       let detached = 0;
-      for (const session of sessions()) detached += session.detachFrom(isGone);
+      for (const session of sessions()) detached += session.streams.detachFrom(isGone);
       this.#tell(detached);
       if (performance.now() - this.#askedAt > askEveryMs) this.#ask();
       this.#sweepLater();
@@ -86,7 +83,7 @@ export class Edges {
     this.#askedAt = performance.now();
     const read = new Map<WorkerId, StreamId[]>();
     for (const session of sessions()) {
-      session.readers((edge, reader) => {
+      session.streams.readers((edge, reader) => {
         const known = read.get(edge);
         if (known === undefined) read.set(edge, [reader]);
         else known.push(reader);
@@ -114,7 +111,7 @@ export class Edges {
   #detach(gone: ReadonlySet<StreamId>): void {
     if (gone.size === 0) return;
     let detached = 0;
-    for (const session of this.#options.sessions()) detached += session.detachReaders(gone);
+    for (const session of this.#options.sessions()) detached += session.streams.detachReaders(gone);
     this.#tell(detached);
   }
 

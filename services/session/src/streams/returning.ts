@@ -2,16 +2,15 @@
 import type { Journal } from '@omnibus/bus';
 import type { Deadline } from '@omnibus/lifecycle';
 import { fault, isPushStream, requestOf, type EventPosition, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
-import type { Metrics } from '@omnibus/telemetry';
-import type { SessionHost } from '../host.ts';
 import { LostStream } from './lost-stream.ts';
 import type { PushStreams } from './push-streams.ts';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
+import type { StreamHost } from './stream-host.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface ReturningOptions {
   readonly key: SessionKey;
-  readonly host: Pick<SessionHost, 'bus' | 'wheel' | 'log' | 'limits' | 'drainMs' | 'streams' | 'sessionWorkers'> & { readonly metrics: Pick<Metrics, 'streamsResumed'> };
+  readonly host: Pick<StreamHost, 'bus' | 'wheel' | 'log' | 'limits' | 'metrics' | 'drainMs' | 'streams' | 'sessionWorkers'>;
   readonly posts: StreamTable;
   readonly push: PushStreams;
   /** The worker that held the session before this one did. */

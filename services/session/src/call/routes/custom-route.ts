@@ -1,13 +1,9 @@
 /** Which server a message of a client is for that no revision knows: nothing in it tells but the endpoint, or the client. */
 import type { View } from '@omnibus/catalog';
 import { fault, isObject, printable, serverKey, type ErrorReason, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { carriesCustom } from '../../dialect/capabilities.ts';
 
 export type CustomRoute = { readonly server: ServerName } | { readonly refused: GatewayFault };
-
-/** An endpoint that shows only a part of its servers' tools, or fixes their arguments, promises that nothing else is reached through it. */
-export function carriesCustom({ definition: { tools, pin } }: View): boolean {
-  return tools === undefined && pin.size === 0;
-}
 
 /** @param unknown how a method that is not served is refused in the client's revision. */
 export function customRoute(view: View, method: string, params: JsonObject | undefined, unknown: ErrorReason): CustomRoute {

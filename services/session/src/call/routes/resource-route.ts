@@ -8,7 +8,7 @@ import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/p
 import type { LinkedResources } from './linked-resources.ts';
 
 /** @returns undefined when nothing tells of such a URI. */
-export function resourceRoute(view: View, linkedResources: LinkedResources, uri: string): Route | { readonly rivals: readonly ServerName[] } | undefined {
+export function resourceRoute(view: View, linkedResources: Pick<LinkedResources, 'find'>, uri: string): Route | { readonly rivals: readonly ServerName[] } | undefined {
   // It says itself which server is meant.
   if (uri.startsWith(aliasPrefix)) {
     const route = view.resourceRoute(uri);

@@ -3,7 +3,7 @@
  * kind of content or schema makes it reject the whole message, so those are replaced by what it does know.
  */
 import { featuresOf, isObject, urlElicitationRequired, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
-import type { ServerAnswer } from '../../call/forward.ts';
+import type { ServerAnswer } from '../dialect.ts';
 
 type Block = JsonObject;
 

@@ -1,6 +1,6 @@
 /** What a server of 2026-07-28 says, in the words of the revisions with sessions. */
 import { isObject, metaKeys, modernCodes, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
-import type { ServerAnswer } from '../../call/forward.ts';
+import type { ServerAnswer } from '../dialect.ts';
 
 const internalError = -32_603;
 const invalidParams = -32_602;

@@ -1,0 +1,15 @@
+/** What carries requests of clients to servers works with; one worker has one. */
+import type { ExchangeId, Limits, ServerName } from '@omnibus/protocol';
+import type { Metrics, Tracing } from '@omnibus/telemetry';
+import type { Sealer } from '../public-ids/sealer.ts';
+import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
+
+export interface CallHost extends ExchangeHost {
+  readonly metrics: Metrics;
+  readonly limits: Limits;
+  /** Undefined where nobody traces. */
+  readonly tracing: Tracing | undefined;
+  readonly sealer: Sealer;
+  readonly nextExchangeId: () => ExchangeId;
+  readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
+}

@@ -1,0 +1,130 @@
+/**
+ * Carries requests of one client to servers, each as an exchange, and brings back what belongs to it.
+ *
+ * Invariants
+ *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
+ *  S2  Every request is answered exactly once, unless it was cancelled; then never.
+ */
+import { subjects } from '@omnibus/bus';
+import type { ControlCommand, ExchangeContext, ExchangeMethod, ExchangeOutcome, JsonObject, ServerName } from '@omnibus/protocol';
+import { inContext, type TaskAddress } from '../public-ids/task-ids.ts';
+import type { CallHost } from './call-host.ts';
+import { errorOf, traceOf } from './call-span.ts';
+import { clientOf } from './client-of.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import { Exchange } from './exchange.ts';
+import type { TimeLimits, Topic } from './exchange-request.ts';
+import type { KeptAtServers } from './kept-at-servers.ts';
+import { OpenRequest, OpenRequests } from './open-requests.ts';
+import type { PublicWords } from './public-words.ts';
+import type { Destination } from './route.ts';
+
+/** A request that is the gateway's own, made for a client that hears nothing of it. */
+export interface OwnRequest {
+  readonly method: ExchangeMethod;
+  readonly server: ServerName;
+  readonly params: JsonObject;
+  readonly subject: Topic;
+  readonly task?: TaskAddress;
+  readonly isNotification?: boolean;
+}
+
+export class Carrier<Stream extends CallStream> {
+  readonly open = new OpenRequests();
+  readonly #host: CallHost;
+  readonly #port: ClientPort<Stream>;
+  readonly #kept: KeptAtServers;
+  readonly #words: PublicWords<Stream>;
+  readonly #idle: () => void;
+
+  /** @param idle nothing is on its way any more. */
+  constructor(host: CallHost, port: ClientPort<Stream>, kept: KeptAtServers, words: PublicWords<Stream>, idle: () => void) {
+    this.#host = host;
+    this.#port = port;
+    this.#kept = kept;
+    this.#words = words;
+    this.#idle = idle;
+  }
+
+  /**
+   * @param settled hears the outcome, once, and answers the request.
+   * @param cancelled runs where the request ends without that: its client cancelled it, or it was given up.
+   */
+  carry(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable, task }: Destination, settled: (outcome: ExchangeOutcome) => void, cancelled?: () => void): void {
+    const { stream, progressToken, view, method } = call;
+    const { nextExchangeId, tracing, metrics } = this.#host;
+    this.#kept.contact(server);
+    const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#port.key, 'omnibus.server': server } }, stream.trace);
+    const stop = (reason: string): void => {
+      span?.end('cancelled');
+      running.cancel(reason);
+      this.#port.askerEnded(running, reason);
+      cancelled?.();
+    };
+    const open = new OpenRequest(call.id, (reason) => {
+      stop(reason);
+      stream.leaveUnanswered(); // S2
+    }, (gatewayFault) => {
+      stop(gatewayFault.message);
+      this.#words.answerFault(stream, call.id, gatewayFault); // S2
+    });
+    const running = new Exchange(this.#host, {
+      exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
+      affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
+    }, {
+      progress: (event) => {
+        if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, event, task), stream); // S1
+      },
+      lost: (outcome) => metrics.lost(server, outcome),
+      affinity: (worker) => this.#kept.noteAffinity(server, worker),
+      log: (entry) => {
+        const text = this.#port.logText(this.#words.mention(server, entry, task), view, server);
+        if (text !== undefined) stream.send(text);
+      },
+      notification: (said, about) => stream.send(this.#words.notification(server, said, about, task)),
+      input: (event) => this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, task) }),
+      inputWithdrawn: (input, reason) => this.#port.inputWithdrawn(running, input, reason),
+      settled: (outcome) => {
+        this.#port.askerEnded(running, 'the call has ended');
+        this.open.remove(open);
+        this.#kept.noteSubscription(method, server, params, outcome);
+        if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.timedOut(server);
+        span?.end(errorOf(outcome));
+        settled(outcome);
+        if (this.open.size === 0) this.#idle();
+      },
+    });
+    this.open.add(open);
+    running.begin();
+  }
+
+  /** Sends something of which at most the end matters. */
+  sendOwn({ method, server, params, subject, task, isNotification }: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): void {
+    Exchange.start(this.#host, {
+      exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: { ...this.#context(false), ...inContext(task) },
+      affinity: this.#kept.affinityTo(server), ...(isNotification === undefined ? {} : { isNotification }),
+    }, settled);
+  }
+
+  /** An adapter that was not there before knows of no subscription. */
+  subscribeAgain(server: ServerName): void {
+    for (const [of, uri] of this.#kept.subscriptions) if (of === server) this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] });
+  }
+
+  /** Tells every server that was reached. */
+  tellServers(command: ControlCommand): void {
+    for (const server of this.#kept.contacted) this.#host.bus.publish(subjects.backendControl(server), command);
+  }
+
+  #context(wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
+    const { caller, key, standsAlone } = this.#port;
+    return { principal: caller.principal, session: key, standsAlone, ...(standsAlone ? clientOf(caller) : {}), capabilities: this.#port.capabilities(), logLevel: this.#port.logLevel(), wantsProgress };
+  }
+
+  /** Fetching a task's result takes as long as the task. */
+  #limits({ method, own }: ForwardedCall<Stream>, server: ServerName, tool: string | undefined): TimeLimits {
+    const usual = this.#host.timeLimits(server, tool);
+    const limits = method === 'tasks/result' ? { ...usual, callMs: usual.taskMs, maxMs: usual.taskMs } : usual;
+    return own === undefined ? limits : { ...limits, own: { limitMs: own.limitMs, leftMs: Math.max(1, own.beganAt + own.limitMs - performance.now()) } };
+  }
+}

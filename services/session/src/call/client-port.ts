@@ -1,0 +1,62 @@
+/** What carries requests to servers knows of the client they come from: a session, or one request that stands alone. */
+import type { View } from '@omnibus/catalog';
+import type { Caller, ExchangeEvent, ExchangeMethod, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
+import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect/dialect.ts';
+import type { Exchange } from './exchange.ts';
+
+/** Sink for one request: messages, then at most one answer. */
+export interface CallStream {
+  /** The W3C `traceparent` of the request, where somebody traces. */
+  readonly trace: string | undefined;
+  /** Something that comes before the answer. */
+  send(text: string): void;
+  /** @param member `"result":…` or `"error":…`, serialised. */
+  answerMember(id: JsonRpcId, member: string): void;
+  refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;
+  leaveUnanswered(): void;
+}
+
+/** On whose behalf requests are forwarded. */
+export interface ClientPort<Stream extends CallStream> {
+  readonly key: SessionKey;
+  readonly caller: Caller;
+  /** It is one request and no session (2026-07-28). */
+  readonly standsAlone: boolean;
+  readonly dialect: ClientDialect;
+  /** What servers may ask of the client. */
+  capabilities(): JsonObject;
+  /** The least severe messages it wants. */
+  logLevel(): LogLevel | undefined;
+  taskMode(): TaskMode;
+  /** Says something that outlives the request it belongs to. */
+  push(text: string): void;
+  /** Undefined when the client is not to hear of it. */
+  progressText(token: JsonRpcId, event: ProgressEvent): string | undefined;
+  /** Undefined when the client does not want that message. */
+  logText(params: JsonObject, view: View, server: ServerName): string | undefined;
+  /** The server asks something of the client; the answer goes to `asker`. */
+  ask(asker: Exchange, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void;
+  /** Nobody waits for answers to what this exchange asked. */
+  askerEnded(asker: Exchange, reason: string): void;
+  /** What a server answered as this client has it. @param wrapsOutput older clients see the tool's output inside an object. */
+  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
+}
+
+/** A request of the client on its way, whichever servers it goes to. */
+export interface ForwardedCall<Stream extends CallStream> {
+  readonly stream: Stream;
+  readonly id: JsonRpcId;
+  readonly method: ExchangeMethod;
+  readonly view: View;
+  readonly progressToken: JsonRpcId | undefined;
+  /** How long its client waits. */
+  readonly own: OwnLimit | undefined;
+}
+
+/** A time limit of the client's own, for all that its request takes. */
+interface OwnLimit {
+  readonly limitMs: number;
+  /** Monotonic milliseconds. */
+  readonly beganAt: number;
+}

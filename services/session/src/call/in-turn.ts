@@ -1,0 +1,78 @@
+/** Requests that go to several servers, one after the other: for a URI that nothing tells of, and for lists that the catalogue does not have. */
+import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import type { TaskIds } from '../public-ids/task-ids.ts';
+import type { CallHost } from './call-host.ts';
+import type { Carrier } from './carry.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { PublicWords } from './public-words.ts';
+import type { Lists, Search } from './route.ts';
+import { neverReached, unknownResource } from './routes/unknown-entry.ts';
+
+/** Servers that are asked for a URI that none of them ever named: one request of a client becomes no more than so many. */
+const maxSearched = 16;
+
+/** What a search has come to. */
+interface Searched {
+  /** Monotonic milliseconds after which no further server is asked: the time that one call has. */
+  readonly endsAt: number;
+  /** Of the first server that could not be asked. */
+  readonly failed: ExchangeOutcome | undefined;
+}
+
+export class InTurn<Stream extends CallStream> {
+  readonly #timeLimits: CallHost['timeLimits'];
+  readonly #carrier: Carrier<Stream>;
+  readonly #words: PublicWords<Stream>;
+  readonly #tasks: TaskIds;
+  readonly #port: Pick<ClientPort<Stream>, 'answerOf'>;
+
+  constructor(timeLimits: CallHost['timeLimits'], carrier: Carrier<Stream>, words: PublicWords<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'answerOf'>) {
+    this.#timeLimits = timeLimits;
+    this.#carrier = carrier;
+    this.#words = words;
+    this.#tasks = tasks;
+    this.#port = port;
+  }
+
+  /** Asks servers for a URI; the first that knows it answers. It ends with the time one call has, whatever each of them takes. */
+  search(call: ForwardedCall<Stream>, { servers, uri, params }: Search, before?: Searched): void {
+    const [server, ...others] = before === undefined ? servers.slice(0, maxSearched) : servers;
+    if (server === undefined) {
+      this.#words.answerFault(call.stream, call.id, unknownResource(call.view, uri));
+      return;
+    }
+    const endsAt = before?.endsAt ?? performance.now() + this.#timeLimits(server, undefined).callMs;
+    this.#carrier.carry(call, { server, params, subject: ['resource', uri] }, (outcome) => {
+      // Of several, one that could not be asked leaves it open whether it has it; one that does not know it says nothing of the others.
+      const failed = before?.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
+      if (outcome.kind === 'result') this.#words.answer(call, { server }, outcome);
+      else if (others.length > 0 && performance.now() < endsAt) this.search(call, { servers: others, uri, params }, { endsAt, failed });
+      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#words.answerFault(call.stream, call.id, unknownResource(call.view, uri));
+      else this.#words.answer(call, { server }, failed ?? outcome);
+    });
+  }
+
+  /** One page of one server at a time; each server's own cursor travels inside ours. */
+  list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: sealed, ...params } }: Lists): void {
+    const { stream, id } = call;
+    const [first] = servers;
+    const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
+    const index = page === undefined ? -1 : servers.indexOf(page.server);
+    if (sealed === undefined && first === undefined) {
+      this.#words.write(stream, id, this.#port.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false));
+      return;
+    }
+    if (page === undefined || index === -1) {
+      this.#words.refuse(stream, id, 'cursor.invalid');
+      return;
+    }
+    const { server, cursor } = page;
+    this.#carrier.carry(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
+      // A server that cannot list, or not now, has nothing on the list; the others have.
+      const { nextCursor: own, ...listed }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+      const following = servers[index + 1];
+      const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
+      this.#words.answer(call, { server }, { ...outcome, kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
+    });
+  }
+}

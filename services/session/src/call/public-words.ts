@@ -1,0 +1,84 @@
+/** What servers say to one client, with the ids and URIs in it as the client may see them, and what it says with the servers' own. */
+import { fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
+import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
+import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { Destination } from './route.ts';
+import type { LinkedResources } from './routes/linked-resources.ts';
+
+export class PublicWords<Stream extends CallStream> {
+  readonly #metrics: Pick<Metrics, 'refused'>;
+  readonly #port: ClientPort<Stream>;
+  readonly #tasks: TaskIds;
+  readonly #linkedResources: LinkedResources;
+
+  constructor(metrics: Pick<Metrics, 'refused'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
+    this.#metrics = metrics;
+    this.#port = port;
+    this.#tasks = tasks;
+    this.#linkedResources = linkedResources;
+  }
+
+  progress(server: ServerName, event: ProgressEvent, about: Partial<TaskAddress> | undefined): ProgressEvent {
+    return event.more === undefined ? event : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
+  }
+
+  tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
+    const text = this.#port.progressText(token, event);
+    if (text !== undefined) to.send(text);
+  }
+
+  notification(server: ServerName, method: string, params: JsonObject | undefined, about?: Partial<TaskAddress>): string {
+    return notificationText(method, params === undefined ? undefined : this.mention(server, params, about));
+  }
+
+  task({ server, task, place }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
+    return this.#tasks.of({ place }).publicTask(server, task);
+  }
+
+  /** With the task that is mentioned as the client knows it. @param about what is known of that task. */
+  mention(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
+    return this.#tasks.of(about).publicMention(server, params);
+  }
+
+  question(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
+    return publicElicitation(server, this.mention(server, params, about));
+  }
+
+  /** A client's answer to a question, with the task it mentions under the server's own id. */
+  original(value: JsonObject): JsonObject {
+    return this.#tasks.originalMention(value);
+  }
+
+  refuse(stream: Stream, id: JsonRpcId, reason: ErrorReason, message?: string): void {
+    this.answerFault(stream, id, fault(reason, message));
+  }
+
+  answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
+    this.#metrics.refused(gatewayFault.reason);
+    stream.refuse(id, gatewayFault);
+  }
+
+  /** @param more members of the result that are the gateway's own. */
+  answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'wrapsOutput'>, outcome: ExchangeOutcome, more?: JsonObject): void {
+    if (outcome.kind === 'fault') {
+      this.answerFault(stream, id, outcome.fault);
+      return;
+    }
+    const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
+    if (outcome.kind === 'result') {
+      if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
+      const published = this.#tasks.of(task ?? outcome).publicResult(method, server, outcome.result);
+      this.write(stream, id, this.#port.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
+    } else {
+      this.write(stream, id, this.#port.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
+    }
+  }
+
+  write(stream: Stream, id: JsonRpcId, answer: ReturnType<ClientPort<Stream>['answerOf']>, more?: JsonObject): void {
+    if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
+    else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
+  }
+}

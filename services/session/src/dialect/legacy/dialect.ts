@@ -1,0 +1,42 @@
+/** The words of revisions with sessions, which differ by feature (`featuresOf`). */
+import { featuresOf, type ExchangeMethod, type InputMethod, type JsonObject, type Revision } from '@omnibus/protocol';
+import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
+import { downLevelError, downLevelQuestion, downLevelResult } from './down-level.ts';
+import { plainModernError, plainResult } from './from-modern.ts';
+
+export class LegacyDialect implements ClientDialect {
+  readonly unknownMethod = 'method.unknown';
+  /** Several messages may come in one POST (2025-03-26). */
+  readonly hasBatches: boolean;
+  readonly taskMode: TaskMode;
+  readonly #revision: Revision;
+
+  constructor(revision: Revision) {
+    const { batching, tasks } = featuresOf(revision);
+    this.#revision = revision;
+    this.hasBatches = batching;
+    this.taskMode = tasks ? 'requested' : 'none';
+  }
+
+  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
+    const plain = answer.kind === 'error' ? plainModernError(method, answer.error) : answer;
+    if (plain.kind === 'error') return downLevelError(method, plain.error, this.#revision);
+    return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.#revision) };
+  }
+
+  /** The parameters of a server's question, or why this client cannot be asked that. */
+  questionOf(method: InputMethod, params: JsonObject): ReturnType<typeof downLevelQuestion> {
+    return downLevelQuestion(method, params, this.#revision);
+  }
+}
+
+const dialects = new Map<Revision, LegacyDialect>();
+
+/** @param revision one that was negotiated: of those there are a handful. */
+export function legacyDialect(revision: Revision): LegacyDialect {
+  const known = dialects.get(revision);
+  if (known !== undefined) return known;
+  const dialect = new LegacyDialect(revision);
+  dialects.set(revision, dialect);
+  return dialect;
+}

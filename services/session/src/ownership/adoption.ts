@@ -1,0 +1,86 @@
+/** Takes over sessions whose worker is gone, and finds out who holds one that nobody has recorded. */
+import { subjects, type Bus } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Peers } from './peers.ts';
+import type { SessionRecords } from './records.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface AdoptionOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly worker: WorkerId;
+  readonly records: SessionRecords;
+  readonly peers: Peers;
+  readonly sessions: Sessions;
+  /** Whether there is room for one more, if need be by ending one that nobody uses. */
+  readonly hasRoom: () => boolean;
+}
+
+/** Workers that were not heard of yet, right after the start, have this long to say that they hold a session. */
+const unheardMs = 300;
+
+export class Adoption {
+  readonly #options: AdoptionOptions;
+
+  constructor(options: AdoptionOptions) {
+    this.#options = options;
+  }
+
+  async adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
+    const { bus, log, metrics, worker, records, sessions, hasRoom } = this.#options;
+    const here = { outcome: 'held', worker } as const;
+    if (sessions.find(key) !== undefined) return here;
+    try {
+      const recorded = await records.read(key);
+      if (recorded === undefined) return await this.#find(key, lost);
+      const { worker: holder, caller } = recorded.value;
+      if (holder !== lost && holder !== worker) return { outcome: 'held', worker: holder };
+      if (!hasRoom()) return { outcome: 'busy' };
+      if (!(await records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; whoever is asked next knows which.
+      const session = sessions.hold(key, caller);
+      session.restore(recorded.value);
+      sessions.held.weigh(session);
+      metrics.sessionsAdopted.inc();
+      if (holder !== worker) bus.publish(subjects.sessionTaken(holder), { key });
+      return here;
+    } catch (error) {
+      log.error({ err: error, session: key }, 'a session could not be taken over');
+      return { outcome: 'busy' };
+    }
+  }
+
+  /**
+   * A session of which there is no record is known to the worker that holds it only: each that may be there is asked, and that
+   * one of them says nothing is no answer.
+   * @param lost does not hold it any more.
+   */
+  async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
+    const { bus, peers } = this.#options;
+    if (!bus.isShared) return { outcome: 'unknown' };
+    // Right after the start, not everybody was heard of: those that were not have a moment to speak up. A client waits for its 404.
+    const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
+    if (unheard !== undefined) return { outcome: 'held', worker: unheard };
+    const others = peers.others.filter((worker) => worker !== lost);
+    const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
+    if (held === 'silence') return { outcome: 'busy' };
+    return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
+  }
+
+  /** @returns whoever says in time to hold it. */
+  #findAnywhere(key: SessionKey): Promise<WorkerId | undefined> {
+    const { bus, wheel } = this.#options;
+    return new Promise((resolve) => {
+      const finish = (holder: WorkerId | undefined): void => {
+        limit.cancel();
+        pending.close();
+        resolve(holder);
+      };
+      const limit = wheel.schedule(unheardMs, () => finish(undefined));
+      const pending = bus.request(subjects.sessionFind, { key }, { reply: ({ worker }) => finish(worker), failed: () => finish(undefined) });
+    });
+  }
+}

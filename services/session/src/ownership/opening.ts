@@ -1,0 +1,102 @@
+/** Opens sessions, within what one caller may have and what this worker has room for. */
+import type { View } from '@omnibus/catalog';
+import type { Config } from '@omnibus/config';
+import { errorText, fault, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { initializeProblem } from '../dialect/legacy/handshake.ts';
+import type { SessionRecords } from './records.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface OpeningOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly worker: WorkerId;
+  readonly config: () => Config;
+  readonly records: SessionRecords;
+  readonly sessions: Sessions;
+  /** Why a caller is not believed to be who a command says. */
+  readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  /** What everybody is offered at an endpoint; undefined when there is no such endpoint. */
+  readonly view: (caller: Caller) => View | undefined;
+}
+
+export class Opening {
+  readonly #options: OpeningOptions;
+  #isClosed = false;
+
+  constructor(options: OpeningOptions) {
+    this.#options = options;
+  }
+
+  /** The worker stops: nothing begins here any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
+    const { log, metrics, worker, records, sessions, callerProblem, view: viewOf } = this.#options;
+    const declared = request.params?.['capabilities'];
+    const bytes = declared === undefined ? 0 : JSON.stringify(declared).length;
+    const problem = callerProblem(caller) ?? this.#problem(caller, bytes);
+    if (problem !== undefined) {
+      metrics.refused(problem.reason);
+      reply({ kind: 'refused', fault: problem });
+      return;
+    }
+    const view = viewOf(caller);
+    if (view === undefined) {
+      reply({ kind: 'refused', fault: fault('http.path_unknown') });
+      return;
+    }
+    const invalid = initializeProblem(request.params) ?? this.#tooLarge(bytes);
+    if (invalid !== undefined) {
+      metrics.refused('params.invalid');
+      reply({ kind: 'answered', text: errorText(request.id, toErrorObject(fault('params.invalid', invalid))) });
+      return;
+    }
+    const id = newSessionId();
+    const { proof: _proof, ...kept } = caller;
+    const session = sessions.hold(sessionKey(id), kept);
+    let text: string;
+    try {
+      text = session.open(request, view);
+    } catch (error) {
+      sessions.held.remove(session);
+      throw error; // Which answers the command (B6).
+    }
+    sessions.held.weigh(session);
+    records.create(session.key, session.record(worker)).then(
+      () => {
+        metrics.sessionsOpened.inc();
+        reply({ kind: 'opened', session: id, worker, text });
+      },
+      (error: unknown) => {
+        sessions.held.remove(session);
+        log.error({ err: error }, 'a session could not be opened');
+        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+      },
+    );
+  }
+
+  /** Whether one more session can be held, if need be by ending one that nobody uses. */
+  hasRoom(): boolean {
+    const { sessions, config } = this.#options;
+    return !this.#isClosed && (sessions.held.size < config().limits.maxSessions || sessions.shed());
+  }
+
+  #tooLarge(bytes: number): string | undefined {
+    const { maxSessionBytesPerSession } = this.#options.config().limits;
+    return bytes > maxSessionBytesPerSession ? `params.capabilities has ${bytes} bytes; a session may declare ${maxSessionBytesPerSession} (limits.maxSessionBytesPerSession)` : undefined;
+  }
+
+  /** @param bytes that its client declares. */
+  #problem({ principal }: Caller, bytes: number): GatewayFault | undefined {
+    const { sessions, config } = this.#options;
+    const { maxSessions, maxSessionsPerPrincipal, maxSessionBytes, maxSessionBytesPerSession } = config().limits;
+    if (this.#isClosed) return fault('gateway.draining');
+    if (sessions.held.of(principal) >= maxSessionsPerPrincipal) return fault('session.limit');
+    if (bytes > maxSessionBytesPerSession) return undefined; // It is refused for that.
+    while (sessions.held.size >= maxSessions || sessions.held.bytes + bytes > maxSessionBytes) if (!sessions.shed()) return fault('session.limit');
+    return undefined;
+  }
+}

@@ -1,0 +1,151 @@
+/** The sessions that this worker holds: what comes for them, and how they go to another worker. */
+import { subjects, type Bus } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Caller, GatewayFault, LateReply, PostedMessage, SessionKey, SessionMessage, StreamFrame, WorkerId } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Session } from '../stateful/session.ts';
+import type { SessionHost } from '../stateful/session-host.ts';
+import { HeldSessions, type HeldSession } from './held-sessions.ts';
+import type { Peers } from './peers.ts';
+import type { SessionRecords } from './records.ts';
+
+export interface SessionsOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly worker: WorkerId;
+  readonly config: () => Config;
+  readonly records: SessionRecords;
+  readonly peers: Peers;
+  /** What the sessions work with. */
+  readonly host: SessionHost;
+  /** Why a caller is not believed to be who a command says. */
+  readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  /** Somebody is at an endpoint. */
+  readonly used: (endpoint: Caller['endpoint']) => void;
+}
+
+/** Records read at once after a reconnect. */
+const verifiedAtOnce = 50;
+/** How often idle sessions are looked for, as a part of the idle time. */
+const sweepsPerIdleTime = 10;
+
+export class Sessions {
+  readonly held = new HeldSessions<Session>();
+  readonly #options: SessionsOptions;
+  #isStopping = false;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Sessions, by state. */
+  counts(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { session: { state } } of this.held.values()) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
+  }
+
+  /** The session, if it is not another worker's. */
+  find(key: SessionKey): Session | undefined {
+    const held = this.held.get(key);
+    return held?.isReleased === false ? held.session : undefined;
+  }
+
+  /** Begins one that is recorded already, or that is recorded next. */
+  hold(key: SessionKey, caller: Caller): Session {
+    const { host, records, worker, used } = this.#options;
+    used(caller.endpoint);
+    const session: Session = new Session(key, caller, host, {
+      released: (ended) => {
+        records.remove(ended.key);
+        this.held.remove(ended);
+      },
+      changed: (changed) => {
+        this.held.weigh(changed);
+        records.save(changed.key, changed.record(worker));
+      },
+    });
+    this.held.add(session);
+    return session;
+  }
+
+  receive({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void {
+    // What it still works on is asked of the worker that works on it.
+    const session = command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
+    const problem = 'caller' in command ? this.#options.callerProblem(command.caller) : undefined;
+    if (problem !== undefined) answer({ kind: 'refused', fault: problem });
+    else if (session === undefined) answer({ kind: 'moved' });
+    else session.receive(command, answer, edge);
+  }
+
+  /** Gives what a client said to the worker that held its session before. Only a worker that is known is asked: a client's string never becomes a subject. */
+  async passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome'] | 'silence'> {
+    const { worker, peers } = this.#options;
+    if (asker === worker) return 'closed';
+    if (asker !== heldBefore && !peers.others.includes(asker)) return 'gone';
+    const reply = await peers.ask(asker, subjects.sessionLate(asker), { key, posted });
+    return reply === 'silence' ? 'silence' : (reply?.outcome ?? 'gone');
+  }
+
+  // --- sessions that go elsewhere, or end ------------------------------------------------------------------------------------------
+
+  /** While we were cut off or did not run, other workers may have taken sessions over. */
+  async verify(): Promise<void> {
+    const keys = this.held.values().map(({ session }) => session.key);
+    for (let start = 0; start < keys.length; start += verifiedAtOnce) {
+      await Promise.all(keys.slice(start, start + verifiedAtOnce).map((key) => this.#options.records.verify(key)));
+    }
+  }
+
+  /** The session is another worker's, which took it over while we could not be reached. */
+  lose(key: SessionKey): void {
+    const held = this.held.get(key);
+    if (held === undefined) return;
+    this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
+    this.#options.metrics.sessionsLost.inc();
+    this.held.remove(held.session);
+    held.session.abandon();
+  }
+
+  /** Ends the session that can be missed most. @returns false when all are in use. */
+  shed(): boolean {
+    const spare = this.held.spare(performance.now());
+    if (spare === undefined) return false;
+    this.#options.metrics.sessionsShed.inc({ kind: spare.kind });
+    spare.session.expire();
+    // Whatever became of it: what is not ended now is not looked at for ever.
+    return this.held.get(spare.session.key) === undefined;
+  }
+
+  /** Ends sessions that nobody uses, from now on. */
+  sweepLater(): void {
+    const { idleSession, unusedSession } = this.#options.config().timeouts;
+    this.#options.wheel.schedule(Math.min(idleSession, unusedSession) / sweepsPerIdleTime, () => {
+      const now = performance.now();
+      for (const { session } of this.held.values()) {
+        const limitMs = session.isUsed || session.state !== 'awaitingInitialized' ? idleSession : Math.min(idleSession, unusedSession);
+        if (session.idleMs(now) >= limitMs) session.expire();
+      }
+      if (!this.#isStopping) this.sweepLater();
+    });
+  }
+
+  /** In one process all end; else each goes on at another worker. */
+  async stop(limitMs: number): Promise<void> {
+    this.#isStopping = true;
+    const { bus } = this.#options;
+    await Promise.all(this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : held.session.drain(limitMs))));
+  }
+
+  /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
+  async #handOver(held: HeldSession<Session>, limitMs: number): Promise<void> {
+    const { session } = held;
+    await this.#options.records.release(session.key);
+    this.#options.metrics.sessionsHandedOver.inc();
+    held.isReleased = true;
+    await session.handOver(limitMs);
+  }
+}

@@ -1,0 +1,42 @@
+/** What servers say outside calls, for the client of one session. */
+import { notificationText, type ServerNotice } from '@omnibus/protocol';
+import { publicElicitation } from '../public-ids/elicitation-ids.ts';
+import type { SessionParts } from './session-parts.ts';
+
+/** A notice that names the sessions it is for. */
+export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>;
+
+export function hearNotice({ host, client, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
+  if (!notice.sessions.includes(client.key)) return;
+  const view = host.view(client.caller, client.declared);
+  if (view?.definition.servers.includes(notice.server) !== true) return;
+  const { words } = forwarding;
+  switch (notice.kind) {
+    case 'question':
+      questions.outsideCalls(notice);
+      return;
+    case 'question-withdrawn':
+      questions.withdrawOutsideCalls(notice);
+      return;
+    case 'task-status':
+      if (client.taskMode() === 'requested') streams.push(notificationText('notifications/tasks/status', words.task(notice)));
+      return;
+    case 'task-progress':
+      forwarding.taskProgressed(notice);
+      return;
+    case 'resource-updated':
+      streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
+      return;
+    case 'log': {
+      // What belongs to no call is only for those who asked for logs.
+      const text = client.level.current === undefined ? undefined : client.logText(notice.params, view, notice.server);
+      if (text !== undefined) streams.push(text);
+      return;
+    }
+    case 'notification':
+      streams.push(words.notification(notice.server, notice.method, notice.params));
+      return;
+    case 'elicitation-complete':
+      streams.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
+  }
+}

@@ -1,0 +1,104 @@
+/** What POSTs of a session's client bring: requests, notifications, and answers to questions of servers. */
+import { fault, isCustomNotification, isJsonRpcId, type JsonObject, type JsonRpcNotification, type LateReply, type PostedMessage, type WorkerId } from '@omnibus/protocol';
+import type { Forwarding } from '../call/forward.ts';
+import type { PostCommand, PostStream } from '../streams/post-stream.ts';
+import type { Reply } from '../streams/resumable-stream.ts';
+import type { Serving } from './serve.ts';
+import type { SessionParts } from './session-parts.ts';
+
+type Outcome = LateReply['outcome'] | 'silence';
+
+export class Posted {
+  readonly #parts: SessionParts;
+  readonly #serving: Serving;
+  /** The client has confirmed the handshake. */
+  readonly #initialized: () => void;
+
+  constructor(parts: SessionParts, serving: Serving, initialized: () => void) {
+    this.#parts = parts;
+    this.#serving = serving;
+    this.#initialized = initialized;
+  }
+
+  /** @returns whether there is a request among the messages. */
+  receive(command: PostCommand, messages: readonly PostedMessage[], reply: Reply, edge: WorkerId | undefined): boolean {
+    const { streams, questions } = this.#parts;
+    const refusals = (command.kind === 'batch' ? command.refusals : undefined) ?? [];
+    const requests = messages.filter(({ kind }) => kind === 'request').length;
+    const toAnswer = requests + refusals.length;
+    const stream = streams.post(command, reply, toAnswer, edge);
+    for (const refusal of refusals) stream.answer(refusal);
+    const late: Promise<Outcome>[] = [];
+    for (const posted of messages) {
+      switch (posted.kind) {
+        case 'request':
+          this.#serving.serve(posted.message, stream);
+          break;
+        case 'notification':
+          this.#hear(posted);
+          break;
+        case 'response':
+          if (!questions.takeAnswer(posted.message)) late.push(questions.passOn(posted, posted.message.id));
+      }
+    }
+    if (toAnswer === 0) this.#accept(late, reply);
+    return requests > 0;
+  }
+
+  /** @param late what becomes of answers that another worker may wait for. */
+  #accept(late: readonly Promise<Outcome>[], reply: Reply): void {
+    if (late.length === 0) {
+      reply({ kind: 'accepted' });
+      return;
+    }
+    // A user whose answer nobody uses is not to believe that it was (2025-11-25 transports: what is not accepted is answered with an HTTP error).
+    void Promise.all(late).then((outcomes) => {
+      const reason = outcomes.includes('gone') ? 'question.lost' : outcomes.includes('silence') ? 'gateway.unavailable' : undefined;
+      reply(reason === undefined ? { kind: 'accepted' } : { kind: 'refused', fault: fault(reason) });
+    });
+  }
+
+  #hear(posted: Extract<PostedMessage, { kind: 'notification' }>): void {
+    const { method, params } = posted.message;
+    const { host, client, forwarding, questions } = this.#parts;
+    switch (method) {
+      case 'notifications/initialized':
+        this.#initialized();
+        return;
+      case 'notifications/cancelled': {
+        const outcome = this.#cancel(params);
+        if (outcome === 'unknown' && questions.heldBefore !== undefined) void questions.passTo(questions.heldBefore, posted);
+        else if (outcome !== 'cancelled') host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
+        return;
+      }
+      case 'notifications/roots/list_changed':
+        forwarding.carrier.tellServers({ kind: 'roots-changed', session: client.key });
+        return;
+      case 'notifications/progress':
+        if (!questions.takeProgress(params)) void questions.passOn(posted, params?.['progressToken']);
+        return;
+      default:
+        if (isCustomNotification(method)) forwarding.notify(method, params, host.view(client.caller, client.declared));
+        else host.metrics.dropped('notification_unknown');
+    }
+  }
+
+  /** What the client says of what is open here, as it comes from the worker that holds the session now. */
+  hearLate(posted: PostedMessage): LateReply['outcome'] {
+    const isTaken = posted.kind === 'response' ? this.#parts.questions.takeAnswer(posted.message) : posted.kind === 'notification' && this.#concernsOpen(posted.message);
+    return isTaken ? 'taken' : 'closed';
+  }
+
+  /** @returns false when it is about nothing that is open here. */
+  #concernsOpen({ method, params }: JsonRpcNotification): boolean {
+    if (method === 'notifications/progress') return this.#parts.questions.takeProgress(params);
+    return method === 'notifications/cancelled' && this.#cancel(params) === 'cancelled';
+  }
+
+  #cancel(params: JsonObject | undefined): ReturnType<Forwarding<PostStream>['cancel']> {
+    const id = params?.['requestId'];
+    const reason = params?.['reason'];
+    if (isJsonRpcId(id) && this.#parts.offerWait.cancel(id)) return 'cancelled';
+    return isJsonRpcId(id) ? this.#parts.forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
+  }
+}

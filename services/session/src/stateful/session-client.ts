@@ -1,0 +1,101 @@
+/** The client of one session, as those know it who carry its requests: what it declared, what it was offered, and where it is asked. */
+import type { View } from '@omnibus/catalog';
+import {
+  declaredBy, sessionExtensions,
+  type Caller, type Declared, type ExchangeEvent, type ExchangeMethod, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
+import type { Exchange } from '../call/exchange.ts';
+import { offeredCapabilities } from '../dialect/capabilities.ts';
+import type { ServerAnswer, TaskMode } from '../dialect/dialect.ts';
+import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
+import type { ClientLogLevel } from '../dialect/legacy/log-level.ts';
+import { logText, progressText } from '../dialect/messages.ts';
+import type { PostStream } from '../streams/post-stream.ts';
+import type { SessionStreams } from '../streams/session-streams.ts';
+import type { ServerQuestions } from './server-questions.ts';
+
+export interface SessionClientOptions {
+  readonly key: SessionKey;
+  readonly caller: Caller;
+  readonly streams: SessionStreams;
+  readonly level: ClientLogLevel;
+  /** Of the revision that was negotiated. */
+  readonly dialect: () => LegacyDialect;
+  readonly questions: () => ServerQuestions;
+}
+
+export class SessionClient implements ClientPort<PostStream> {
+  readonly key: SessionKey;
+  readonly caller: Caller;
+  readonly standsAlone = false;
+  /** What it is offered may depend on this part of what it declared. */
+  declared: Declared = declaredBy({}, true);
+  declaredBytes = 0;
+  readonly level: ClientLogLevel;
+  /** What it was told that there is. Lists of what it was not told of are not announced to it. */
+  offered: ReadonlySet<string> = new Set();
+  readonly #options: SessionClientOptions;
+  #capabilities: JsonObject = {};
+
+  constructor(options: SessionClientOptions) {
+    this.key = options.key;
+    this.caller = options.caller;
+    this.level = options.level;
+    this.#options = options;
+  }
+
+  /** @param capabilities as it declared them. */
+  declare(capabilities: JsonObject): void {
+    this.declaredBytes = JSON.stringify(capabilities).length;
+    this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
+    this.declared = declaredBy(this.#capabilities, true);
+  }
+
+  get dialect(): LegacyDialect {
+    return this.#options.dialect();
+  }
+
+  /** What servers may ask of it. */
+  capabilities(): JsonObject {
+    return this.#capabilities;
+  }
+
+  logLevel(): LogLevel | undefined {
+    return this.level.current;
+  }
+
+  taskMode(): TaskMode {
+    return this.dialect.taskMode;
+  }
+
+  push(text: string): void {
+    this.#options.streams.push(text);
+  }
+
+  progressText(token: JsonRpcId, event: ProgressEvent): string {
+    return progressText(token, event);
+  }
+
+  /** A client that set no level wants the messages of its own calls. */
+  logText(params: JsonObject, view: View, server: ServerName): string | undefined {
+    if (!this.level.wants(params)) return undefined;
+    return logText(params, view.definition.servers.length > 1 ? server : undefined);
+  }
+
+  ask(asker: Exchange, { stream }: ForwardedCall<PostStream>, _server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    this.#options.questions().ofCall(asker, stream, event);
+  }
+
+  inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void {
+    this.#options.questions().withdraw(asker, input, reason);
+  }
+
+  askerEnded(asker: Exchange, reason: string): void {
+    this.#options.questions().withdrawAll(asker, reason);
+  }
+
+  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
+    return this.dialect.answerOf(method, answer, wrapsOutput);
+  }
+}

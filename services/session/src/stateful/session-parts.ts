@@ -1,0 +1,17 @@
+import type { Forwarding } from '../call/forward.ts';
+import type { PostStream } from '../streams/post-stream.ts';
+import type { SessionStreams } from '../streams/session-streams.ts';
+import type { OfferWait } from '../views/offer-wait.ts';
+import type { ServerQuestions } from './server-questions.ts';
+import type { SessionClient } from './session-client.ts';
+import type { SessionHost } from './session-host.ts';
+
+/** What a session is made of, for those that do one part of its work. */
+export interface SessionParts {
+  readonly host: SessionHost;
+  readonly client: SessionClient;
+  readonly streams: SessionStreams;
+  readonly forwarding: Forwarding<PostStream>;
+  readonly questions: ServerQuestions;
+  readonly offerWait: OfferWait;
+}

@@ -1,0 +1,76 @@
+/** What servers ask during one call of a client without a session: collected for the next round, answered by the one after. */
+import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
+import type { Exchange } from '../call/exchange.ts';
+import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
+
+interface CallQuestion {
+  readonly asker: Exchange;
+  readonly input: InputKey;
+  readonly method: InputMethod;
+  /** As an entry of `inputRequests`. */
+  readonly entry: JsonObject;
+}
+
+/** An answer that can be given to whoever asked. */
+interface Answered {
+  readonly key: string;
+  readonly question: CallQuestion;
+  readonly response: JsonObject;
+}
+
+export class CallQuestions {
+  readonly #open = new Map<string, CallQuestion>();
+  #count = 0;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+  get requests(): JsonObject {
+    return Object.fromEntries([...this.#open].map(([key, { entry }]) => [key, entry]));
+  }
+
+  /** Characters of them. */
+  get length(): number {
+    return JSON.stringify([...this.#open.values()].map(({ entry }) => entry)).length;
+  }
+
+  has(input: InputKey): boolean {
+    return [...this.#open.values()].some((question) => question.input === input);
+  }
+
+  add(asker: Exchange, input: InputKey, method: InputMethod, params: JsonObject): void {
+    this.#count += 1;
+    this.#open.set(`r${this.#count}`, { asker, input, method, entry: inputRequest(method, params) });
+  }
+
+  withdraw(input: InputKey): void {
+    for (const [key, question] of this.#open) if (question.input === input) this.#open.delete(key);
+  }
+
+  withdrawAll(asker: Exchange): void {
+    for (const [key, question] of this.#open) if (question.asker === asker) this.#open.delete(key);
+  }
+
+  /** @param given `inputResponses` of a client. @returns those that answer what is open, or what is wrong with one of them. */
+  match(given: unknown): readonly Answered[] | { readonly problem: string } {
+    const responses = isObject(given) ? given : {};
+    const answered: Answered[] = [];
+    for (const [key, question] of this.#open) {
+      if (!Object.hasOwn(responses, key)) continue;
+      const problem = responseProblem(question.method, responses[key]);
+      if (problem !== undefined) return { problem: `params.inputResponses.${key} ${problem}` };
+      answered.push({ key, question, response: responses[key] as JsonObject });
+    }
+    return answered;
+  }
+
+  /** M1: whoever asked hears it, once. */
+  answer(answered: readonly Answered[]): void {
+    for (const { key, question, response } of answered) {
+      this.#open.delete(key);
+      question.asker.answerInput(question.input, { result: response });
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** The subscriptions (`subscriptions/listen`) that are open at this worker: who may have one, and what all of them are told of. */
+import type { View } from '@omnibus/catalog';
+import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ChangeKind, type Declared, type EndpointName, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import type { LinkedResources } from '../call/routes/linked-resources.ts';
+import { Listener, maxResourceSubscriptions } from './listener.ts';
+import { refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
+import { Shares } from './shares.ts';
+import { holderOf } from './shelf.ts';
+import type { StatelessHost } from './stateless-host.ts';
+
+export class Listeners {
+  readonly #host: StatelessHost;
+  readonly #open = new Map<SessionKey, Listener>();
+  readonly #shares: Shares;
+
+  constructor(host: StatelessHost) {
+    this.#host = host;
+    const { maxListenersPerClient, maxListeners } = host.limits;
+    this.#shares = new Shares({ share: { name: 'maxListenersPerClient', value: maxListenersPerClient }, total: { name: 'maxListeners', value: maxListeners } });
+  }
+
+  get size(): number {
+    return this.#shares.size;
+  }
+
+  /** Endpoints with subscriptions. */
+  get endpoints(): readonly EndpointName[] {
+    return [...this.#open.values()].map(({ waiter }) => waiter.command.caller.endpoint);
+  }
+
+  has(key: SessionKey): boolean {
+    return this.#open.has(key);
+  }
+
+  listen(waiter: PendingReply, view: View, linkedResources: LinkedResources): void {
+    const { request: { params = {} }, context, caller, key } = waiter.command;
+    const asked = params['notifications'];
+    if (!isObject(asked)) {
+      refuse(waiter, fault('params.invalid', 'params.notifications must be an object'));
+      return;
+    }
+    const { resourceSubscriptions } = asked;
+    if (resourceSubscriptions !== undefined && (!Array.isArray(resourceSubscriptions) || resourceSubscriptions.length > maxResourceSubscriptions)) {
+      refuse(waiter, fault('params.invalid', `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`));
+      return;
+    }
+    if (asked['taskIds'] !== undefined && !declaresExtension(context.capabilities, tasksExtension)) {
+      refuse(waiter, tasksMissing('taskIds need'));
+      return;
+    }
+    const limitMs = readOwnLimit(params);
+    if (typeof limitMs === 'object') {
+      refuse(waiter, fault('params.invalid', limitMs.problem));
+      return;
+    }
+    const full = this.#shares.take(holderOf(caller));
+    if (full === undefined) this.#open.set(key, new Listener(this.#host, waiter, asked, view, linkedResources));
+    else refuse(waiter, fault('listen.limit', full));
+  }
+
+  /** Nobody reads it any more. @returns false when there is no such subscription. */
+  close(key: SessionKey): boolean {
+    return this.#end(key, false);
+  }
+
+  /** The gateway stops. */
+  endAll(): void {
+    for (const key of [...this.#open.keys()]) this.#end(key, true);
+  }
+
+  listsChanged(endpoint: EndpointName, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
+    for (const listener of this.#open.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(changesFor(listener.declared));
+  }
+
+  adaptersChanged(server: ServerName): void {
+    for (const listener of this.#open.values()) listener.adaptersChanged(server);
+  }
+
+  hear(notice: ServerNotice): void {
+    if (notice.kind !== 'resource-updated') return;
+    for (const key of notice.sessions) {
+      const listener = this.#open.get(key);
+      const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
+      if (view !== undefined) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+    }
+  }
+
+  #end(key: SessionKey, isGraceful: boolean): boolean {
+    const listener = this.#open.get(key);
+    if (listener === undefined) return false;
+    this.#open.delete(key);
+    this.#shares.leave(holderOf(listener.waiter.command.caller));
+    listener.end(isGraceful);
+    return true;
+  }
+}

@@ -1,0 +1,110 @@
+/** The streams of one session: those that answer its POSTs, those its client keeps open with GET, and clients that come back to either. */
+import { subjects } from '@omnibus/bus';
+import { fault, type ChangeKind, type SessionCommand, type SessionKey, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { PostStream, type PostCommand } from './post-stream.ts';
+import { PushStreams } from './push-streams.ts';
+import type { Reply, ResumableStream, StreamKeeper } from './resumable-stream.ts';
+import { Returning } from './returning.ts';
+import type { StreamHost } from './stream-host.ts';
+import { StreamTable } from './stream-table.ts';
+
+export class SessionStreams {
+  readonly #host: StreamHost;
+  readonly #posts: StreamTable;
+  readonly #push: PushStreams;
+  readonly #returning: Returning;
+
+  /** @param heldBefore the worker that held the session before this one did. */
+  constructor(key: SessionKey, host: StreamHost, heldBefore: () => WorkerId | undefined) {
+    this.#host = host;
+    const { streams } = host;
+    const keeper: StreamKeeper | undefined = streams === undefined ? undefined : { keep: (stream, event) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
+    const home = { share: host.frames.share(), keeper };
+    this.#posts = new StreamTable(home);
+    this.#push = new PushStreams({ home, onDrop: () => host.metrics.dropped('queue_full'), isThere: host.isEdgeThere });
+    this.#returning = new Returning({ key, host, posts: this.#posts, push: this.#push, heldBefore });
+  }
+
+  /** GET streams that are open. */
+  get standing(): number {
+    return this.#push.size;
+  }
+
+  /** @param requests in the POST, which are to be answered. */
+  post(command: PostCommand, reply: Reply, requests: number, edge: WorkerId | undefined): PostStream {
+    return new PostStream(command, reply, requests, this.#posts, edge);
+  }
+
+  attach({ stream, after }: Extract<SessionCommand, { kind: 'attach' }>, reply: Reply, edge: WorkerId | undefined): void {
+    if (after !== undefined) this.#returning.resume(after, stream, reply, edge);
+    else if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
+    else this.#push.attach(stream, reply, edge);
+  }
+
+  detach(stream: StreamId, reader: StreamId): void {
+    if (!this.#push.detach(stream, reader)) this.#posts.find(stream)?.detach(reader);
+  }
+
+  /** Of these, those that a client cannot come back to here. */
+  missing(streams: readonly StreamId[]): StreamId[] {
+    return this.#posts.missing(streams).filter((id) => !this.#push.has(id));
+  }
+
+  /** Those of the given streams whose POST has no final answer yet. */
+  unanswered(streams: readonly StreamId[]): StreamId[] {
+    const open = this.#posts.openIds();
+    return streams.filter((id) => open.has(id));
+  }
+
+  /** Says something that belongs to no request. */
+  readonly push = (text: string): void => this.#push.push(text);
+
+  listsChanged(kinds: readonly ChangeKind[]): void {
+    this.#push.listsChanged(kinds);
+  }
+
+  /** Before the client has confirmed the handshake it is told nothing. */
+  clientReady(): void {
+    this.#push.clientReady();
+  }
+
+  /** Streams that are read at one of these edges are read no more. @returns how many GET streams there were. */
+  detachFrom(isGone: (edge: WorkerId) => boolean): number {
+    return this.#detachAll(({ edge }) => edge !== undefined && isGone(edge));
+  }
+
+  detachReaders(gone: ReadonlySet<StreamId>): number {
+    return this.#detachAll(({ edge, reader }) => edge !== undefined && gone.has(reader));
+  }
+
+  /** Who reads GET streams, by edge. */
+  readers(hear: (edge: WorkerId, reader: StreamId) => void): void {
+    for (const { edge, reader } of this.#push.read) if (edge !== undefined) hear(edge, reader);
+  }
+
+  /** The session goes on elsewhere, and so do its streams. */
+  move(): void {
+    this.#push.moveAll();
+    this.#posts.forgetAll();
+  }
+
+  /** Ends the GET streams; those of POSTs end with their answers. */
+  endStanding(): void {
+    this.#push.endAll();
+  }
+
+  /** The session has ended: nobody comes back to any of them. */
+  end(): void {
+    this.#push.endAll();
+    this.#posts.forgetAll();
+  }
+
+  /** What waited for a stream is said where there is another. */
+  #detachAll(isGone: (stream: ResumableStream) => boolean): number {
+    const pushed = this.#push.read.filter(isGone);
+    for (const { id, reader } of pushed) this.#push.detach(id, reader);
+    for (const stream of this.#posts.open) if (isGone(stream)) stream.detach(stream.reader);
+    this.#push.flush();
+    return pushed.length;
+  }
+}
