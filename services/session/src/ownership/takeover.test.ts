@@ -1,0 +1,122 @@
+/** Sessions that go from one worker to another, on a bus in memory that both share. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { catalogBucket, MemoryBus, subjects, type Subject } from '@omnibus/bus';
+import { loadConfig } from '@omnibus/config';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { anonymous, catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, type AdoptReply, type Caller, type ControlCommand, type ExchangeEvent, type OpenReply, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Sealer } from '../public-ids/sealer.ts';
+import { SessionWorker } from '../worker.ts';
+
+const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
+const server = parseServerName('up');
+
+let bus: MemoryBus;
+let workers: SessionWorker[];
+let controls: ControlCommand[];
+let calls: { readonly method: string; readonly reply: (event: ExchangeEvent) => void }[];
+let streams = 0;
+
+async function started(sealer: Sealer): Promise<SessionWorker> {
+  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) });
+  const worker = await SessionWorker.create({ config: loaded.config, bus, wheel, sealer, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
+  await worker.start();
+  return worker;
+}
+
+beforeEach(async () => {
+  [controls, calls] = [[], []];
+  bus = new MemoryBus(({ what }) => expect.fail(what));
+  const sealer = new Sealer();
+  workers = [await started(sealer), await started(sealer)];
+  const catalog = await bus.keyValue(catalogBucket);
+  await catalog.put(catalogKey(server, newWorkerId('backend')), {
+    server, status: 'up', revision: '2025-11-25', capabilities: { logging: {}, resources: { subscribe: true } }, announcements: noAnnouncements, lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] },
+  });
+  await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
+  await bus.subscribe(subjects.backend(server), ({ method }, reply) => void calls.push({ method, reply }), { queue: 'backend' });
+});
+
+afterEach(() => Promise.all(workers.map((worker) => worker.stop())));
+
+/** The first answer. */
+function ask<Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const pending = bus.request(to, request, {
+      reply: (answer) => {
+        pending.close();
+        resolve(answer);
+      },
+      failed: reject,
+    });
+  });
+}
+
+async function open(): Promise<Extract<OpenReply, { kind: 'opened' }>> {
+  const opened = await ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } } });
+  if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
+  await ask(subjects.session(opened.worker), message(sessionKey(opened.session), { jsonrpc: '2.0', method: 'notifications/initialized' }));
+  return opened;
+}
+
+function message(key: SessionKey, { id, ...said }: { readonly jsonrpc: '2.0'; readonly id?: number; readonly method: string; readonly params?: Readonly<Record<string, unknown>> }): { readonly key: SessionKey; readonly command: SessionCommand } {
+  streams += 1;
+  const stream = `stream-${streams}` as StreamId;
+  return { key, command: { kind: 'post', caller, stream, message: id === undefined ? { kind: 'notification', message: said } : { kind: 'request', message: { ...said, id } } } };
+}
+
+/** The name of the other worker. */
+async function other(holder: WorkerId): Promise<WorkerId> {
+  const names = new Set<WorkerId>();
+  await vi.waitFor(async () => {
+    const { worker } = await open();
+    names.add(worker);
+    expect([...names].some((name) => name !== holder)).toBe(true);
+  });
+  return [...names].find((name) => name !== holder) as WorkerId;
+}
+
+const ping = (key: SessionKey) => message(key, { jsonrpc: '2.0', id: 2, method: 'ping' });
+
+describe('a session that another worker takes over', () => {
+  it('is held by one of them: the first gives it up, and says so', async () => {
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const next = await other(worker);
+    expect(await ask(subjects.sessionAdopt(next), { key, lost: worker })).toEqual({ outcome: 'held', worker: next } satisfies AdoptReply);
+    expect(await ask(subjects.session(next), ping(key))).toMatchObject({ kind: 'message', isAnswer: true });
+    await vi.waitFor(async () => expect(await ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' }));
+    // Whoever asks the first again is told who has it.
+    expect(await ask(subjects.sessionAdopt(worker), { key, lost: undefined })).toEqual({ outcome: 'held', worker: next });
+  });
+
+  it('goes on with its log level and its subscriptions, of which an adapter that comes is told again', async () => {
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const level = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'logging/setLevel', params: { level: 'warning' } }));
+    const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 4, method: 'resources/subscribe', params: { uri: 'up://one' } }));
+    await vi.waitFor(() => expect(calls.map(({ method }) => method)).toContain('resources/subscribe'));
+    for (const { reply } of calls.splice(0)) reply({ kind: 'result', result: {} });
+    expect(await Promise.all([level, subscription])).toEqual([3, 4].map((id) => expect.objectContaining({ text: `{"jsonrpc":"2.0","id":${id},"result":{}}` })));
+    const next = await other(worker);
+    await ask(subjects.sessionAdopt(next), { key, lost: worker });
+    controls.length = 0;
+    bus.publish(subjects.notices, { kind: 'adapter-changed', server });
+    await vi.waitFor(() => expect(calls.map(({ method }) => method)).toEqual(['resources/subscribe']));
+    expect(controls).toContainEqual({ kind: 'log-level', session: key, level: 'warning' });
+  });
+
+  it('sends the streams that clients read at the first to the next', async () => {
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const frames: StreamFrame[] = [];
+    streams += 1;
+    bus.request(subjects.session(worker), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
+    await vi.waitFor(() => expect(frames).toHaveLength(1));
+    const next = await other(worker);
+    await ask(subjects.sessionAdopt(next), { key, lost: worker });
+    await vi.waitFor(() => expect(frames.at(-1)).toEqual({ kind: 'moved' }));
+  });
+});
