@@ -10,7 +10,7 @@ const [one, two] = ['one', 'two'].map(parseServerName) as [ServerName, ServerNam
 const record = (server: ServerName, more: Partial<CatalogRecord>): CatalogRecord =>
   ({ server, status: 'up', revision: '2025-11-25', capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, tasks: { requests: { tools: { call: {} } } } }, announcements: noAnnouncements, lists: noLists, ...more });
 
-const tool = (name: string, taskSupport?: string): JsonObject => ({ name, inputSchema: { type: 'object' }, ...(taskSupport === undefined ? {} : { execution: { taskSupport } }) });
+const tool = (name: string, taskSupport?: string): CatalogRecord['lists']['tools'][number] => ({ name, inputSchema: { type: 'object' }, ...(taskSupport === undefined ? {} : { execution: { taskSupport } }) });
 const records = [
   record(one, { lists: { ...noLists, tools: [tool('act'), tool('may', 'optional'), tool('never', 'forbidden'), tool('always', 'required')], prompts: [{ name: 'say' }], resources: [{ uri: 'one://listed', name: 'listed' }], resourceTemplates: [{ uriTemplate: 'both://{x}', name: 'template' }] } }),
   record(two, { capabilities: { resources: {}, extensions: { [skillsExtension]: {} } }, lists: { ...noLists, resourceTemplates: [{ uriTemplate: 'both://{y}', name: 'template' }] } }),
