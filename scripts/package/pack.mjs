@@ -3,7 +3,7 @@
  * installs nothing else, runs no script, and works without a registry. Nothing is published.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.mjs';
@@ -22,6 +22,8 @@ export async function makePackage(destination) {
   const { name, bin, engines, keywords } = read('services/gateway/package.json');
   const folder = join(destination, 'package');
   rmSync(folder, { recursive: true, force: true });
+  // An image is built from the one archive that is there.
+  for (const file of globSync(join(destination, 'omnibus-gateway-*.tgz'))) rmSync(file);
   mkdirSync(join(folder, 'bin'), { recursive: true });
   const packages = packagesOf(await bundle(root, join(folder, 'dist')));
   const isClean = git('status', '--porcelain') === '';
