@@ -35,6 +35,14 @@ describe('a configuration', () => {
     expect(result).toMatchObject({ config: { mcpServers: { files: { command: 'npx' }, web: { timeout: 30_000 } } } });
   });
 
+  it('holds no secret of a server, and looks none up, where nobody connects to it', () => {
+    const text = 'mcpServers: { a: { url: "https://example.com/mcp", headers: { Authorization: "Bearer ${TOKEN}" } }, b: { command: x, env: { KEY: "${file:key}" } } }';
+    expect(problemsOf(text)).toHaveLength(2);
+    const result = loadConfig({ file: 'omnibus.yaml', text, env: { TOKEN: 'hunter2' }, readFile: () => 'hunter2', withoutServerSecrets: true });
+    expect(result).toMatchObject({ config: { mcpServers: { a: { headers: {} }, b: { env: {} } } } });
+    expect(JSON.stringify(result)).not.toContain('hunter2');
+  });
+
   it('replaces references to the environment and to files', () => {
     const result = load(
       'mcpServers: { a: { url: "https://${HOST}/mcp", headers: { Authorization: "Bearer ${file:token}", X: "${NONE:-none} $${kept}" } } }',

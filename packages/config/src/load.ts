@@ -10,6 +10,8 @@ export interface ConfigSource extends ReferenceSource {
   readonly file: string;
   /** YAML or JSON. */
   readonly text: string;
+  /** Leaves out what servers are sent as `headers` or given as `env`: secrets are for the process that connects to them, and are not looked up elsewhere. */
+  readonly withoutServerSecrets?: boolean;
 }
 
 /** One mistake: where it is and what was expected. */
@@ -36,7 +38,7 @@ export function loadConfig(source: ConfigSource): LoadResult {
   const report = (path: Path, message: string): void => {
     problems.push({ file: source.file, line: lineOf(document, lines, path), path: formatPath(path), message });
   };
-  const value = withoutClientKeys(substitute(document.toJS() ?? {}, [], source, report));
+  const value = substitute(withoutServerKeys(document.toJS() ?? {}, source.withoutServerSecrets === true ? [...ignoredServerKeys, ...secretServerKeys] : ignoredServerKeys), [], source, report);
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success) return { problems: problems.toSorted((a, b) => a.line - b.line) };
@@ -62,12 +64,14 @@ function substitute(value: unknown, path: Path, source: ReferenceSource, report:
   return value;
 }
 
-function withoutClientKeys(value: unknown): unknown {
+const secretServerKeys = ['headers', 'env'];
+
+function withoutServerKeys(value: unknown, keys: readonly string[]): unknown {
   const servers = (value as { mcpServers?: unknown } | null)?.mcpServers;
   if (typeof servers !== 'object' || servers === null) return value;
   for (const server of Object.values(servers)) {
     if (typeof server !== 'object' || server === null) continue;
-    for (const key of ignoredServerKeys) delete (server as Record<string, unknown>)[key];
+    for (const key of keys) delete (server as Record<string, unknown>)[key];
   }
   return value;
 }

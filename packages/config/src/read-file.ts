@@ -1,12 +1,17 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { loadConfig, type LoadResult } from './load.ts';
+import { loadConfig, type ConfigSource, type LoadResult } from './load.ts';
 
 /** Of files named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
 const maxReferencedBytes = 64 * 1024;
 
+export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets'> {
+  /** Default: that of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
 /** Reads and checks a configuration file. `${file:…}` is relative to its folder. */
-export function readConfigFile(file: string, env: Readonly<Record<string, string | undefined>> = process.env): LoadResult {
+export function readConfigFile(file: string, { env = process.env, ...how }: ReadOptions = {}): LoadResult {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -21,5 +26,5 @@ export function readConfigFile(file: string, env: Readonly<Record<string, string
     if (status.size > maxReferencedBytes) throw new Error(`it is larger than ${maxReferencedBytes} bytes`);
     return readFileSync(absolute, 'utf8');
   };
-  return loadConfig({ file, text, env, readFile });
+  return loadConfig({ file, text, env, readFile, ...how });
 }

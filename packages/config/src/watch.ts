@@ -1,5 +1,5 @@
 import { watch as watchFiles } from 'chokidar';
-import { readConfigFile } from './read-file.ts';
+import { readConfigFile, type ReadOptions } from './read-file.ts';
 import type { ConfigProblem } from './load.ts';
 import type { Config } from './schema.ts';
 
@@ -10,10 +10,10 @@ export interface ConfigObserver {
 }
 
 /** Follows a configuration file, also through the symbolic links of a Kubernetes ConfigMap. Resolves when watching. */
-export async function watchConfigFile(file: string, observer: ConfigObserver): Promise<{ close(): Promise<void> }> {
+export async function watchConfigFile(file: string, observer: ConfigObserver, how: ReadOptions = {}): Promise<{ close(): Promise<void> }> {
   const watcher = watchFiles(file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
   const reload = (): void => {
-    const result = readConfigFile(file);
+    const result = readConfigFile(file, how);
     if ('config' in result) observer.changed(result.config);
     else observer.rejected(result.problems);
   };

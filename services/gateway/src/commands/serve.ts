@@ -10,7 +10,7 @@ import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
-import { applyOverrides, fail, findSettings, keysFileOf, type Overrides } from './settings.ts';
+import { applyOverrides, fail, findSettings, keysFileOf, readingOf, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
   readonly config?: string;
@@ -127,7 +127,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
       if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
       apply();
     },
-  });
+  }, readingOf(overrides.role));
   return {
     async close() {
       await watcher.close();

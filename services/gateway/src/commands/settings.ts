@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { formatProblem, loadConfig, readConfigFile, type Config } from '@omnibus/config';
+import type { Role } from '../compose.ts';
 
 /** What the configuration file is called when `--config` does not say. */
 const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
@@ -13,6 +14,8 @@ export interface Overrides {
   readonly listen?: string | undefined;
   readonly admin?: string | undefined;
   readonly bus?: string | undefined;
+  /** Default: all. */
+  readonly role?: Role;
 }
 
 interface Settings {
@@ -27,8 +30,13 @@ function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
+/** What a role does not read of its configuration: those that connect to no server are not to hold what servers are sent. */
+export function readingOf(role: Role | undefined): { readonly withoutServerSecrets: boolean } {
+  return { withoutServerSecrets: role === 'edge' || role === 'session' };
+}
+
 export function readSettings(file: string, overrides: Overrides): SettingsResult {
-  const result = readConfigFile(file);
+  const result = readConfigFile(file, readingOf(overrides.role));
   if ('problems' in result) return { problems: result.problems.map(formatProblem) };
   const applied = applyOverrides(result.config, overrides);
   return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)) };
