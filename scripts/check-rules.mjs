@@ -4,6 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { strayVersions } from './package/versions.mjs';
 import { arrowsOf, isForTests } from './service-arrows.mjs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
@@ -72,5 +73,9 @@ for (const [service, allowed] of Object.entries(maxArrows)) {
   if (arrows.length <= allowed) continue;
   violations += 1;
   console.error(`services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`);
+}
+for (const place of strayVersions('.')) {
+  violations += 1;
+  console.error(`${place}, and package.json says another version (npm run release)`);
 }
 if (violations > 0) process.exit(1);

@@ -22,8 +22,8 @@ export interface Rendered {
   readonly problem: string;
 }
 
-/** What the committed manifests were rendered with: a key is no part of them. */
-export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key', 'apiKeys.existingSecret=omnibus-api-keys'] as const;
+/** What the committed manifests were rendered with: no secret is part of them, and the definition of `McpServer` is a file of its own. */
+export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key', 'apiKeys.existingSecret=omnibus-api-keys', 'nats.users.existingSecret=omnibus-nats-users', 'nats.tls.existingSecret=omnibus-nats-tls', 'crds.install=false'] as const;
 
 /** @param settings as after `--set`. */
 export function render(helm: string, ...settings: readonly string[]): Rendered {

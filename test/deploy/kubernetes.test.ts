@@ -104,7 +104,7 @@ it('only edges and session workers are given the sealing key, only edges the dig
 });
 
 it('the resource definition is one that Kubernetes takes, and asks for what the gateway reads', async () => {
-  const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8')) as [Manifest];
+  const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/files/mcpserver.yaml'), 'utf8')) as [Manifest];
   await check([definition]);
   const { versions } = definition.spec as unknown as { versions: readonly [{ schema: { openAPIV3Schema: { properties: { spec: { properties: object } } } }; subresources: object; additionalPrinterColumns: readonly object[] }] };
   expect(versions[0].subresources).toEqual({ status: {} });
@@ -112,7 +112,7 @@ it('the resource definition is one that Kubernetes takes, and asks for what the 
   const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as { properties: { mcpServers: { additionalProperties: { properties: object } } } };
   const options = Object.keys(schema.properties.mcpServers.additionalProperties.properties);
   for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect([...options, 'headersFrom']).toContain(field);
-  expect(await readFile(join(plain, 'mcpserver.yaml'), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/crds/mcpserver.yaml'), 'utf8'));
+  expect(await readFile(join(plain, 'mcpserver.yaml'), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/files/mcpserver.yaml'), 'utf8'));
 });
 
 it('the kustomization names files that are there', async () => {
@@ -131,16 +131,18 @@ if (helm !== undefined) describe('the chart', () => {
     return read(output);
   };
 
-  it('renders what deploy/kubernetes holds (else: helm template omnibus deploy/helm/omnibus --namespace omnibus --set sealingKey.existingSecret=omnibus-sealing-key --set apiKeys.existingSecret=omnibus-api-keys > deploy/kubernetes/omnibus.yaml)', async () => {
+  it('renders what deploy/kubernetes holds (else: the command in CONTRIBUTING.md)', async () => {
     expect(render(helm as string, ...plainSettings).output).toBe(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
   });
 
   it.each([
-    ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'monitoring.operator=true', 'monitoring.labels.release=stack', 'envFrom[0].secretRef.name=credentials'],
+    ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'edge.env[0].name=A', 'edge.env[0].value=b', 'backend.volumes[0].name=data', 'backend.volumes[0].emptyDir.medium=Memory', 'backend.volumeMounts[0].name=data', 'backend.volumeMounts[0].mountPath=/data', 'backend.priorityClassName=high', 'monitoring.operator=true', 'monitoring.labels.release=stack', 'envFrom[0].secretRef.name=credentials'],
       ['HorizontalPodAutoscaler omnibus-edge', 'Ingress omnibus', 'ServiceMonitor omnibus', 'PrometheusRule omnibus']],
     ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
-    ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats']],
+    ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats', 'NetworkPolicy omnibus-nats', 'Secret omnibus-nats-users', 'Secret omnibus-nats-tls']],
+    ['a NATS without TLS', ['nats.tls.enabled=false'], ['Secret omnibus-nats-users']],
+    ['its definition of McpServer', [], ['CustomResourceDefinition mcpservers.omnibus.dev']],
     ['a sealing key of its own', [], ['Secret omnibus-sealing-key']],
     ['headers from Secrets', ['discovery.secrets=true'], ['Role omnibus-discovery']],
     ['discovery in the whole cluster', ['discovery.namespaces={*}'], ['ClusterRole omnibus-discovery', 'ClusterRoleBinding omnibus-discovery']],
@@ -163,13 +165,19 @@ if (helm !== undefined) describe('the chart', () => {
     const [, id] = key.split('_');
     expect(key).toMatch(/^omk_[A-Za-z0-9]{12}_[A-Za-z0-9]{43}$/);
     expect(parse(file)).toMatchObject({ keys: [{ id, hash: hash('sha256', key), subject: 'first' }] });
-    expect(chart('config.auth=none').filter(({ kind, spec }) => kind === 'Secret' || JSON.stringify(spec ?? {}).includes('KEYS_FILE')).map(({ metadata }) => metadata.name)).toEqual(['omnibus-sealing-key']);
+    expect(chart('config.auth=none').filter(({ kind, spec }) => kind === 'Secret' || JSON.stringify(spec ?? {}).includes('KEYS_FILE')).map(({ metadata }) => metadata.name)).toEqual(['omnibus-nats-users', 'omnibus-nats-tls', 'omnibus-sealing-key']);
+  });
+
+  it('has a route of the Gateway API beside the Ingress, with the streams left open', () => {
+    const { spec } = chart('httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public', 'httpRoute.hostnames={mcp.example.com}').find(({ kind }) => kind === 'HTTPRoute') as Manifest;
+    expect(spec).toMatchObject({ parentRefs: [{ name: 'public' }], hostnames: ['mcp.example.com'], rules: [{ timeouts: { request: '0s' }, backendRefs: [{ name: 'omnibus', port: 80 }] }] });
   });
 
   it.each([
     [['edge.replica=3'], "additional properties 'replica' not allowed"],
     [['natsUrl=http://nats'], 'natsUrl'],
     [['config.bus=memory'], 'config'],
+    [['httpRoute.enabled=true'], 'httpRoute.parentRefs names the Gateway'],
     [['nats.enabled=false'], 'give natsUrl, or set nats.enabled: true'],
   ] as const)('refuses %s', (settings, problem) => {
     const { status, problem: said } = render(helm as string, ...settings);

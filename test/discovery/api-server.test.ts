@@ -1,8 +1,12 @@
 /** What an API server of Kubernetes itself makes of our objects and our rights, where one can be had. */
-import { readFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { version } from '@omnibus/protocol';
+import { findHelm } from '../deploy/helm.ts';
 import { ApiServer, findApiServer, type KubernetesObject } from '../support/api-server.ts';
 import { startGateway } from '../support/gateway.ts';
 import { root } from '../support/processes.ts';
@@ -101,6 +105,9 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     }
   });
 
+  const helm = findHelm();
+  if (helm !== undefined) it('a release is installed, upgraded with its definition, rolled when a secret changes, and taken away without what teams made', () => lifeOfARelease(api, helm));
+
   it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
     await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
     await using two = await Upstream.start({ tools: [tool('two'), tool('more')] });
@@ -138,6 +145,53 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     await client.untilTools((names) => !names.includes('team-b_late__one'));
   });
 });
+
+/** The chart as Helm installs it, changes it and takes it away again: what is kept, what is replaced. */
+async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-release-'));
+  const KUBECONFIG = await api.administrator();
+  const run = (...args: readonly string[]): string => {
+    const { status, stdout, stderr } = spawnSync(helm, args, { encoding: 'utf8', env: { ...process.env, KUBECONFIG } });
+    if (status !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  const pack = (chart: string): string => /saved it to: (.+)$/m.exec(run('package', chart, '--destination', folder))?.[1] as string;
+  const of = async <Entry extends object>(apiVersion: string, kind: string, name: string): Promise<Entry> => api.get<Entry>(await api.pathOf({ apiVersion, kind, metadata: { namespace: 'releases', name } }, true));
+  const secrets = async (): Promise<object[]> => Promise.all(['mine-nats-users', 'mine-nats-tls', 'mine-omnibus-sealing-key', 'mine-omnibus-api-keys'].map(async (name) => (await of<{ readonly data: object }>('v1', 'Secret', name)).data));
+  const digest = async (role: string): Promise<string> => (await of<{ readonly spec: { readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } } } }>('apps/v1', 'Deployment', `mine-omnibus-${role}`)).spec.template.metadata.annotations['checksum/secrets'] as string;
+  const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'mcpservers.omnibus.dev' } };
+
+  // The definition is there already, from a chart that kept it under crds/: docs/kubernetes.md says what to do.
+  const archive = pack(join(root, 'deploy/helm/omnibus'));
+  expect(() => run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace')).toThrow('invalid ownership metadata');
+  await api.merge({ ...definition, metadata: { ...definition.metadata, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations: { 'meta.helm.sh/release-name': 'mine', 'meta.helm.sh/release-namespace': 'releases' } } } as KubernetesObject);
+  run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace');
+  const made = await secrets();
+
+  // What is made once stays, and the definition follows the chart.
+  const changed = join(folder, 'omnibus');
+  await cp(join(root, 'deploy/helm/omnibus'), changed, { recursive: true });
+  const file = join(changed, 'files/mcpserver.yaml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace('shortNames: [mcp]', 'shortNames: [mcp, mcps]'));
+  await writeFile(join(changed, 'Chart.yaml'), (await readFile(join(changed, 'Chart.yaml'), 'utf8')).replace(`version: ${version}\nappVersion`, 'version: 9.9.9\nappVersion'));
+  run('upgrade', 'mine', pack(changed), '--namespace', 'releases');
+  expect(await secrets()).toEqual(made);
+  const { spec } = await api.get<{ readonly spec: { readonly names: object } }>(await api.pathOf(definition, true));
+  expect(spec.names).toMatchObject({ shortNames: ['mcp', 'mcps'] });
+
+  // A password that was replaced replaces the pods that use it, with the next upgrade.
+  const before = await digest('session');
+  expect(before).not.toBe(await digest('backend'));
+  run('upgrade', 'mine', archive, '--namespace', 'releases');
+  expect(await digest('session')).toBe(before);
+  await api.merge({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'releases', name: 'mine-nats-users' }, data: { session: Buffer.from('another').toString('base64') } } as KubernetesObject);
+  run('upgrade', 'mine', archive, '--namespace', 'releases');
+  expect(await digest('session')).not.toBe(before);
+
+  run('uninstall', 'mine', '--namespace', 'releases');
+  await api.get(await api.pathOf(definition, true));
+  await rm(folder, { recursive: true });
+}
 
 /** What the chart makes of a right when all namespaces are looked at. */
 function inWholeCluster(manifest: KubernetesObject): KubernetesObject {

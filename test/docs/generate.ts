@@ -21,6 +21,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
     ['docs/nats.md', nats()],
+    ['deploy/helm/omnibus/charts/nats/files/users.conf', `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`],
     ['docs/differences.md', differences()],
     // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
     ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
@@ -57,12 +58,17 @@ larger than one message are in \`omnibus-catalog-parts\`.
 `;
 }
 
-function nats(): string {
+/** The users of a NATS configuration, one for each role, with passwords from the environment. */
+function natsAuthorization(): string {
   const list = (subjects: readonly string[]): string => subjects.map((each) => `      ${JSON.stringify(each)}`).join('\n');
   const users = busRoles.map((role) => {
     const { publish, subscribe } = permissionsOf(role);
     return `  { user: ${role}, password: $${role.toUpperCase()}_PASSWORD, permissions: {\n    publish: [\n${list(publish)}\n    ]\n    subscribe: [\n${list(subscribe)}\n    ]\n  } }`;
   });
+  return `authorization { users: [\n${users.join('\n')}\n] }\n`;
+}
+
+function nats(): string {
   return `# The NATS between the processes
 
 ${generated('packages/bus/src/nats/permissions.ts')}Omnibus uses any NATS from 2.9 on that has JetStream. How a process shows who it is, by user and password, token, NKey or credentials
@@ -86,10 +92,7 @@ Nothing else is needed, and the tests of the gateway run with exactly this. A pr
 answers under \`omnibus.v1.inbox.all.>\`. What each subject carries: [subjects.md](subjects.md).
 
 \`\`\`
-authorization { users: [
-${users.join('\n')}
-] }
-\`\`\`
+${natsAuthorization()}\`\`\`
 `;
 }
 

@@ -183,6 +183,13 @@ export class ApiServer {
     return { kubeconfig, token };
   }
 
+  /** A file for programs that install something. */
+  async administrator(): Promise<string> {
+    const kubeconfig = join(this.#folder, 'administrator.json');
+    await writeFile(kubeconfig, this.#kubeconfig(adminToken));
+    return kubeconfig;
+  }
+
   /** Whether whoever has the token may do something. */
   async may(token: string, verb: string, resource: string, inGroup = '', subresource?: string): Promise<boolean> {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, group: inGroup, subresource } } };

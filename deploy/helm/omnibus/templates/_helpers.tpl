@@ -1,5 +1,9 @@
 {{- define "omnibus.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- $name := .Values.nameOverride | default .Chart.Name }}
+{{- if contains $name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "omnibus.selector" -}}
@@ -20,7 +24,35 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "omnibus.natsUrl" -}}
-{{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}nats://{{ .Release.Name }}-nats:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
+{{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}{{ ternary "tls" "nats" .Values.nats.tls.enabled }}://{{ include "omnibus.natsName" . }}:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
+{{- end }}
+
+{{/* The chart's own NATS, as its templates name it. */}}
+{{- define "omnibus.natsName" -}}
+{{- .Values.nats.fullnameOverride | default (printf "%s-nats" .Release.Name) }}
+{{- end }}
+
+{{/* Not empty where roles log in at the chart's own NATS. */}}
+{{- define "omnibus.natsUsersSecret" -}}
+{{- if and .Values.nats.enabled (not .Values.natsUrl) }}{{ .Values.nats.users.existingSecret | default (printf "%s-users" (include "omnibus.natsName" .)) }}{{ end }}
+{{- end }}
+
+{{- define "omnibus.natsTlsSecret" -}}
+{{- if and .Values.nats.enabled (not .Values.natsUrl) .Values.nats.tls.enabled }}{{ .Values.nats.tls.existingSecret | default (printf "%s-tls" (include "omnibus.natsName" .)) }}{{ end }}
+{{- end }}
+
+{{/*
+What the Secrets hold that a role is given as environment, as a digest: pods are replaced when it changes with an upgrade. Those that the chart
+makes are new with the first installation and stay.
+*/}}
+{{- define "omnibus.secretsDigest" -}}
+{{- $root := index . 0 }}
+{{- $data := list }}
+{{- range $name := index . 1 }}
+{{- $secret := lookup "v1" "Secret" $root.Release.Namespace $name }}
+{{- $data = append $data (ternary $secret.data dict (hasKey $secret "data")) }}
+{{- end }}
+{{- $data | toJson | sha256sum }}
 {{- end }}
 
 {{/* Not empty where the configuration leaves it to the chart how callers are known. */}}

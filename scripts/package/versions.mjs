@@ -1,0 +1,62 @@
+/** Where the version stands. `package.json` of the root is where it is said; everything else is written by `npm run release`. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const number = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?`;
+const pattern = (before, after = '') => new RegExp(`(${before})(${number})(?=${after})`, 'gm');
+
+const manifest = pattern(String.raw`^  "version": "|^    "@omnibus\/[a-z]+": "`, '"');
+/** Files with what stands before a version in them. */
+const places = {
+  'packages/protocol/src/version.ts': pattern("version = '", "'"),
+  'deploy/helm/omnibus/Chart.yaml': pattern('^version: |^appVersion: |^    version: '),
+  'deploy/helm/omnibus/charts/nats/Chart.yaml': pattern('^version: '),
+  'deploy/docker/Dockerfile': pattern('^ARG VERSION='),
+  'deploy/docker/launchers.Dockerfile': pattern('^ARG VERSION='),
+  // Rendered from the chart.
+  'deploy/kubernetes/omnibus.yaml': pattern('app.kubernetes.io/version: "|image: "omnibus:', '"'),
+  'README.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
+  'docs/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
+};
+
+function placesOf(root) {
+  const manifests = execFileSync('git', ['ls-files', '*package.json'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
+  return [...manifests.map((file) => [file, manifest]), ...Object.entries(places)];
+}
+
+export function versionOf(root) {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+}
+
+/** What says another version than `package.json`, or none where one belongs: `file: version`. */
+export function strayVersions(root) {
+  const wanted = versionOf(root);
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  return [
+    ...placesOf(root).flatMap(([file, at]) => {
+      const found = [...readFileSync(join(root, file), 'utf8').matchAll(at)].map(([, , version]) => version);
+      return (found.length === 0 ? ['none'] : found).filter((version) => version !== wanted).map((version) => `${file}: ${version}`);
+    }),
+    ...ownParts(lock).filter(([, { version }]) => version !== wanted).map(([path, { version }]) => `package-lock.json: ${path} ${version}`),
+  ];
+}
+
+export function setVersion(root, version) {
+  for (const [file, at] of placesOf(root)) {
+    const path = join(root, file);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(at, `$1${version}`));
+  }
+  const path = join(root, 'package-lock.json');
+  const lock = JSON.parse(readFileSync(path, 'utf8'));
+  lock.version = version;
+  for (const [, part] of ownParts(lock)) {
+    part.version = version;
+    for (const name of Object.keys(part.dependencies ?? {})) if (name.startsWith('@omnibus/')) part.dependencies[name] = version;
+  }
+  writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
+}
+
+function ownParts({ packages }) {
+  return Object.entries(packages).filter(([path]) => !path.includes('node_modules'));
+}

@@ -1,0 +1,135 @@
+/** The chart as people get it: an archive, and the NATS that comes with it, run with what the chart says. */
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { freePorts } from '@omnibus/bus/testing';
+import { version } from '@omnibus/protocol';
+import { root, sealing, startProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+import { findHelm, render } from './helm.ts';
+
+interface Container {
+  readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string; readonly key: string } } }[];
+  readonly envFrom?: readonly object[];
+}
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly spec?: { readonly template: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }; readonly spec: { readonly containers: readonly [Container]; readonly volumes?: readonly object[]; readonly affinity?: object; readonly priorityClassName?: string } } };
+}
+
+const helm = findHelm();
+const roles = ['edge', 'session', 'backend'] as const;
+
+function read(output: string): Manifest[] {
+  return parseAllDocuments(output).map((document) => document.toJS() as Manifest | null).filter((manifest) => manifest !== null);
+}
+
+function chart(...settings: readonly string[]): (kind: string, name: string) => Manifest {
+  const { output, problem } = render(helm as string, ...settings);
+  expect(problem).toBe('');
+  const manifests = read(output);
+  return (kind, name) => {
+    const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+    if (found === undefined) throw new Error(`there is no ${kind} ${name} among ${manifests.map((each) => `${each.kind} ${each.metadata.name}`).join(', ')}`);
+    return found;
+  };
+}
+
+const podOf = (find: ReturnType<typeof chart>, role: string) => {
+  const { spec } = find('Deployment', `omnibus-${role}`);
+  if (spec === undefined) throw new Error(`omnibus-${role} has no spec`);
+  return { ...spec.template.spec, annotations: spec.template.metadata.annotations ?? {}, container: spec.template.spec.containers[0] };
+};
+
+if (helm !== undefined) describe('the chart', () => {
+  it('is one archive with the version of the gateway, which renders what the folder renders', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-chart-'));
+    const { status, stderr } = spawnSync(helm, ['package', join(root, 'deploy/helm/omnibus'), '--destination', folder], { encoding: 'utf8' });
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    const archive = join(folder, `omnibus-${version}.tgz`);
+    const { stdout } = spawnSync(helm, ['show', 'chart', archive], { encoding: 'utf8' });
+    expect(parse(stdout)).toMatchObject({ name: 'omnibus', version, appVersion: version, dependencies: [{ name: 'nats', version }] });
+    const settings = ['template', 'omnibus', archive, '--namespace', 'omnibus', '--kube-version', '1.31.0', '--set', 'apiKeys.existingSecret=a', '--set', 'sealingKey.existingSecret=b', '--set', 'nats.users.existingSecret=c', '--set', 'nats.tls.existingSecret=d'];
+    const of = (path: string): string => spawnSync(helm, settings.with(2, path), { encoding: 'utf8' }).stdout;
+    expect(of(archive)).toBe(of(join(root, 'deploy/helm/omnibus')));
+    expect(of(archive)).toContain('kind: CustomResourceDefinition');
+    await rm(folder, { recursive: true });
+  });
+
+  it('gives secrets of servers to backends alone', () => {
+    const find = chart('envFrom[0].secretRef.name=credentials', 'edge.envFrom[0].secretRef.name=introspection');
+    expect(roles.map((role) => podOf(find, role).container.envFrom)).toEqual([[{ secretRef: { name: 'introspection' } }], undefined, [{ secretRef: { name: 'credentials' } }]]);
+  });
+
+  it('takes environment, volumes, affinity, resources and annotations for each role', () => {
+    const find = chart('env[0].name=TZ', 'env[0].value=UTC', 'backend.env[0].name=ONLY', 'backend.env[0].value=here', 'backend.volumes[0].name=data', 'backend.volumes[0].emptyDir.medium=Memory', 'backend.volumeMounts[0].name=data', 'backend.volumeMounts[0].mountPath=/data',
+      'session.affinity.nodeAffinity.x=y', 'affinity.podAffinity.x=y', 'edge.podAnnotations.team=web', 'edge.priorityClassName=high', 'session.resources.limits.memory=3Gi');
+    const [edge, session, backend] = roles.map((role) => podOf(find, role)) as [ReturnType<typeof podOf>, ReturnType<typeof podOf>, ReturnType<typeof podOf>];
+    for (const { container } of [edge, session, backend]) expect(container.env).toContainEqual({ name: 'TZ', value: 'UTC' });
+    expect(backend.container).toMatchObject({ env: expect.arrayContaining([{ name: 'ONLY', value: 'here' }]) as unknown, volumeMounts: expect.arrayContaining([{ name: 'data', mountPath: '/data' }]) as unknown });
+    expect(backend.volumes).toContainEqual({ name: 'data', emptyDir: { medium: 'Memory' } });
+    expect(edge.container.env).not.toContainEqual({ name: 'ONLY', value: 'here' });
+    expect([edge.affinity, session.affinity]).toEqual([{ podAffinity: { x: 'y' } }, { nodeAffinity: { x: 'y' } }]);
+    expect([edge.annotations['team'], session.annotations['team'], edge.priorityClassName]).toEqual(['web', undefined, 'high']);
+    expect(session.container).toMatchObject({ resources: { limits: { memory: '3Gi' } } });
+    for (const { annotations } of [edge, session, backend]) expect(annotations['checksum/secrets']).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('is called what the operator wants, its NATS too', () => {
+    const find = chart('fullnameOverride=gateway', 'nats.fullnameOverride=bus');
+    for (const role of roles) find('Deployment', `gateway-${role}`);
+    find('StatefulSet', 'bus');
+    find('Secret', 'bus-users');
+    const { env = [] } = find('Deployment', 'gateway-edge').spec?.template.spec.containers[0] as Container;
+    expect(env.find(({ name }) => name === 'OMNIBUS_BUS')?.value).toBe('tls://edge:$(NATS_PASSWORD)@bus:4222');
+    chart('nameOverride=mcp')('Deployment', 'omnibus-mcp-edge');
+  });
+
+  it('has a NATS that takes each role as a user of its own over TLS, and nobody else', { timeout: 30_000 }, async () => {
+    const find = chart('nats.replicas=1', 'discovery.enabled=false');
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-chart-nats-'));
+    const [port, clusterPort] = (await freePorts(2)) as [number, number];
+    expect(clusterPort).not.toBe(port);
+    const decode = (data: Readonly<Record<string, string>> = {}): [string, string][] => Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
+    await mkdir(join(folder, 'tls'));
+    for (const [name, content] of decode(find('Secret', 'omnibus-nats-tls').data)) await writeFile(join(folder, 'tls', name), content);
+    for (const [name, content] of Object.entries(find('ConfigMap', 'omnibus-nats').data ?? {})) {
+      await writeFile(join(folder, name), content.replaceAll('/etc/nats-tls', join(folder, 'tls')).replace('0.0.0.0:4222', `127.0.0.1:${port}`).replace('http: 0.0.0.0:8222', '').replace('/data', join(folder, 'data')));
+    }
+    const passwords = new Map(decode(find('Secret', 'omnibus-nats-users').data));
+    const passwordOf = (role: string): string => passwords.get(role) as string;
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const nats = stack.use(startProcess('nats-server', ['--config', join(folder, 'nats.conf')], { POD_NAME: 'omnibus-nats-0', ...Object.fromEntries([...passwords].map(([role, password]) => [`${role.toUpperCase()}_PASSWORD`, password])) }));
+    await nats.line(/Server is ready/);
+
+    const upstream = stack.use(await Upstream.start({ tools: [tool('greet')], onCall: (call) => call.answer(text('hello')) }));
+    const configuration = parse(find('ConfigMap', 'omnibus').data?.['omnibus.yaml'] as string) as object;
+    expect(configuration).toMatchObject({ nats: { tls: { caFile: '/etc/omnibus-nats/ca.crt' } } });
+    const file = join(folder, 'omnibus.json');
+    const config = { ...configuration, timeouts: {}, nats: { tls: { caFile: join(folder, 'tls/ca.crt') } }, log: { format: 'json' }, mcpServers: { greeter: { url: upstream.url } } };
+    await writeFile(file, JSON.stringify(config));
+    const start = (role: string, password: string) => {
+      const { env = [] } = podOf(find, role).container;
+      expect(env.find(({ name }) => name === 'NATS_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({ name: 'omnibus-nats-users', key: role });
+      const address = (env.find(({ name }) => name === 'OMNIBUS_BUS')?.value as string).replace('$(NATS_PASSWORD)', password).replace('omnibus-nats:4222', `localhost:${port}`);
+      return stack.use(startProcess('node', [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', file, '--role', role, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'], { OMNIBUS_BUS: address, ...(role === 'backend' ? {} : sealing) }));
+    };
+    const edge = start('edge', passwordOf('edge'));
+    for (const role of ['session', 'backend']) await start(role, passwordOf(role)).line(/"msg":"ready"/);
+    const stranger = start('backend', passwordOf('session'));
+    const [, url] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+    await edge.line(/"msg":"ready"/);
+    using client = await RawClient.open(url);
+    await client.untilTools((names) => names.includes('greet'));
+    expect((await client.callTool('greet')).last.result).toMatchObject(text('hello'));
+    await stranger.line(/does not let this process in/);
+  });
+});
