@@ -59,7 +59,7 @@ it('is one package without dependencies, and a twentieth of what a clone runs wi
   expect(manifest).toMatchObject({ name: '@omnibus/gateway', version, license: 'MIT', bin: { omnibus: './bin/omnibus.js' }, engines: { node: '>=22.22.0' } });
   for (const absent of ['dependencies', 'optionalDependencies', 'scripts', 'private']) expect(manifest).not.toHaveProperty(absent);
   expect(await readdir(installed.folder)).toEqual(['LICENSE', 'LICENSES-OF-OTHERS.md', 'README.md', 'bin', 'dist', 'omnibus.schema.json', 'package.json', 'sbom.cdx.json']);
-  expect(await readdir(join(installed.folder, 'dist'))).toEqual(expect.arrayContaining(['main.js', 'edge.js', 'session.js', 'backend.js', 'nats.js', 'kubernetes-client.js']));
+  expect(await readdir(join(installed.folder, 'dist'))).toEqual(expect.arrayContaining(['main.js', 'edge.js', 'session.js', 'backend.js', 'authorization.js', 'nats.js', 'kubernetes-client.js']));
 });
 
 it('names every package it holds code of in its bill of materials, each with its licence, and holds the licence', async () => {
@@ -99,7 +99,7 @@ it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing f
   const loaded = (await installed.loaded()).slice(before);
   expect(loaded.length).toBe(processes.length);
   for (const file of loaded.flat()) expect(file).toMatch(new RegExp(`^${installed.folder}/|/tracer\\.mjs$`));
-  const parts = (files: readonly string[]): string => ['edge', 'session', 'backend', 'nats', 'kubernetes-client'].filter((part) => files.some((file) => file.endsWith(`/dist/${part}.js`))).join(' ');
+  const parts = (files: readonly string[]): string => ['edge', 'session', 'backend', 'authorization', 'nats', 'kubernetes-client'].filter((part) => files.some((file) => file.endsWith(`/dist/${part}.js`))).join(' ');
   expect(new Set(loaded.map(parts))).toEqual(new Set(shape === 'embedded' ? ['edge session backend'] : ['backend nats', 'edge nats', 'session nats']));
 });
 
