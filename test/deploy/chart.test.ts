@@ -92,7 +92,7 @@ if (helm !== undefined) describe('the chart', () => {
     chart('nameOverride=mcp')('Deployment', 'omnibus-mcp-edge');
   });
 
-  it('has a NATS that takes each role as a user of its own over TLS, and nobody else', { timeout: 30_000 }, async () => {
+  it('has a NATS that takes each role as a user of its own over TLS, and nobody else', { timeout: 180_000 }, async () => {
     const find = chart('nats.replicas=1', 'discovery.enabled=false');
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-chart-nats-'));
     const [port, clusterPort] = (await freePorts(2)) as [number, number];

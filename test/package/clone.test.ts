@@ -14,7 +14,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean; readonly link?: boolean; readonly resolved?: string }>>;
 }
 
-it('a clone is built and run with what is not for development', async () => {
+it('a clone is built and run with what is not for development', { timeout: 180_000 }, async () => {
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Lock;
   const wanted = Object.entries(packages).filter(([path, { dev = false, devOptional = false }]) => path.includes('node_modules/') && !dev && !devOptional);
   const names = wanted.map(([path]) => path.split('node_modules/').at(-1));
@@ -23,7 +23,7 @@ it('a clone is built and run with what is not for development', async () => {
 
   const clone = await mkdtemp(join(tmpdir(), 'omnibus-clone-'));
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'packages', 'services', 'deploy/package.json', 'test/package.json', '*.json'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
-  for (const file of files) await cp(join(root, file), join(clone, file));
+  await Promise.all(files.map((file) => cp(join(root, file), join(clone, file))));
   for (const [path, { link = false, resolved = '' }] of wanted) {
     const place = join(clone, path);
     await mkdir(dirname(place), { recursive: true });
