@@ -1,87 +1,117 @@
-/** Numbers a double cannot hold go through the gateway as they were written: in arguments, results, schemas, progress and ids. */
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/**
+ * Numbers a double cannot hold go through the gateway as they were written, wherever they stand and whichever way they take: every client
+ * over every transport, of either era, at servers of either era over either transport. Servers read and write text (`text-server.ts`).
+ */
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseJson, type JsonObject } from '@omnibus/protocol';
+import { overEvents, overHttp, overWebSocket, type Front } from '../support/fronts.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { RawClient } from '../support/raw-client.ts';
+import { fixturePath, startFixture } from '../support/processes.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
 
-const written = ['9007199254740993', '-123456789012345678901234567890', '1.0', '1e400', '-0', '0.10'];
-const list = `[${written.join(',')}]`;
+const written = ['9007199254740993', '-123456789012345678901234567890', '1.0', '1e400', '-0', '0.10', '1E5', '5e-400', '-0.0', '123456789.00000000000000001'];
+const digits = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }).map(String);
+const numbers = fc.array(fc.oneof(
+  fc.constantFrom(...written), digits, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
+  fc.tuple(digits, fc.stringMatching(/^\d{1,20}$/)).map(([whole, rest]) => `${whole}.${rest}`), fc.tuple(digits, fc.integer({ min: -500, max: 500 })).map(([whole, power]) => `${whole}e${power}`),
+), { minLength: 1, maxLength: 6 }).map((list) => `[${list.join(',')}]`);
+const ids = fc.oneof(fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n }).map(String), fc.integer().map(String), numbers.map((list) => JSON.stringify(list)));
 
-/** Answers in text of its own making, so that nothing but the gateway touches a number. Keeps what it was sent, as text. */
-function startTextServer(): { readonly server: Server; readonly bodies: string[] } {
-  const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      bodies.push(body);
-      const { id, method, params } = (body === '' ? {} : JSON.parse(body)) as { id?: number; method?: string; params?: { _meta?: { progressToken?: number } } };
-      const answer = (result: string): void => void response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
-      switch (method) {
-        case 'initialize':
-          answer('{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"text","version":"1"}}');
-          return;
-        case 'tools/list':
-          answer(`{"tools":[{"name":"carry","inputSchema":{"type":"object","properties":{"a":{"maximum":${written[0]},"default":1.0}}}}]}`);
-          return;
-        case 'tools/call':
-          response.writeHead(200, { 'content-type': 'text/event-stream' });
-          if (params?._meta?.progressToken !== undefined) response.write(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${params._meta.progressToken},"progress":50.0,"total":100.0}}\n\n`);
-          response.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"numbers":${list}}}}\n\n`);
-          return;
-        case undefined:
-        case 'server/discover':
-          response.writeHead(request.method === 'GET' ? 405 : 400).end();
-          return;
-        default:
-          response.writeHead(202).end();
-      }
-    });
-  });
-  return { server, bodies };
+/** Says one request and resolves with everything up to its answer. @param id as it is written. */
+type Ask = (method: string, params: string, id: string, name?: string) => Promise<readonly Message[]>;
+
+const prefix = 'io.modelcontextprotocol/';
+
+/** A client of 2026-07-28. */
+function alone(url: string): Ask {
+  const client = new RawClient(url);
+  const envelope = `"${prefix}protocolVersion":"2026-07-28","${prefix}clientCapabilities":{}`;
+  return async (method, params, id, name) => {
+    const meta = params.includes('"_meta":{') ? params.replace('"_meta":{', `"_meta":{${envelope},`) : params.replace(/^\{/, `{"_meta":{${envelope}}${params === '{}' ? '' : ','}`);
+    const { body } = await client.post(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${meta}}`, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(name === undefined ? {} : { 'mcp-name': name }) });
+    return (body.startsWith('{') ? [body] : body.split('\n').filter((line) => /^data: ?\{/.test(line)).map((line) => line.slice(5))).map((text) => parseJson(text) as Message);
+  };
 }
 
+/** A client with a session, introduced already. */
+async function over(front: Front): Promise<Ask> {
+  front.say('{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"exact","version":"1"}}}');
+  await front.heard.until(1);
+  front.say('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+  return async (method, params, id) => {
+    const before = front.heard.values.length;
+    front.say(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
+    // One is asked at a time, so its answer is the next.
+    await front.heard.untilSome((message) => front.heard.values.indexOf(message) >= before && message.method === undefined);
+    return front.heard.values.slice(before);
+  };
+}
+
+const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio'] as const;
+const clients = ['HTTP', 'HTTP+SSE', 'WebSocket', '2026-07-28'] as const;
+const ways = clients.flatMap((client) => servers.map((server) => [client, server] as const));
+/** An id is a number as it was written, or a string. */
+const asWritten = (id: string): string => (id.startsWith('"') ? textOf(JSON.parse(id)) : id);
+/** The text of a part of a message, every number as it was written. */
+const textOf = (value: unknown): string => JSON.stringify(value);
+
 describe.each(shapes)('exact numbers, %s', (shape) => {
-  const { server, bodies } = startTextServer();
+  const stack = new AsyncDisposableStack();
+  const asks = new Map<string, Ask>();
   let gateway: GatewayUnderTest;
-  let client: RawClient;
 
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    gateway = await startGateway(shape, { mcpServers: { text: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` } } });
-    client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => names.includes('carry'));
+    const addresses = await Promise.all(['old', 'new'].map(async (era) => (await stack.use(startFixture('text-server', [era, 'http'])).line(/^listening (\S+)$/))[1] as string));
+    const program = (era: string): object => ({ command: 'node', args: [fixturePath('text-server'), era] });
+    gateway = stack.use(await startGateway(shape, { mcpServers: { 'old-http': { url: addresses[0] }, 'new-http': { url: addresses[1] }, 'old-stdio': program('old'), 'new-stdio': program('new') } }));
+    using waiting = await RawClient.open(gateway.url);
+    await waiting.untilTools((names) => names.length === 8);
+    const fronts = [await overHttp(gateway.url), await overEvents(gateway.url), await overWebSocket(gateway.url)];
+    for (const [index, front] of fronts.entries()) asks.set(clients[index] as string, await over(stack.use(front)));
+    asks.set('2026-07-28', alone(gateway.url));
+  });
+  afterAll(() => stack.disposeAsync());
+
+  it.each(ways)('a client over %s and the server %s hear every number as the other wrote it', async (client, server) => {
+    const ask = asks.get(client) as Ask;
+    await fc.assert(fc.asyncProperty(numbers, ids, async (list, id) => {
+      const hear = `${server}__hear`;
+      const [heard] = (await ask('tools/call', `{"name":"${hear}","arguments":{"numbers":${list},"deep":[{"numbers":${list}}]},"_meta":{"example.com/n":${list}}}`, id, hear)).slice(-1);
+      expect(textOf(heard?.id)).toBe(asWritten(id));
+      const reached = parseJson((heard?.result as { content: [{ text: string }] }).content[0].text) as { params: { arguments: JsonObject; _meta: JsonObject } };
+      expect([textOf(reached.params.arguments), textOf(reached.params._meta['example.com/n'])]).toEqual([`{"numbers":${list},"deep":[{"numbers":${list}}]}`, list]);
+
+      const say = `${server}__say`;
+      const told = (first: readonly string[], last: string): Promise<readonly Message[]> => ask('tools/call', `{"name":"${say}","arguments":{"first":${JSON.stringify(first)},"last":${JSON.stringify(last)}},"_meta":{"progressToken":${id}}}`, id, say);
+      const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$token,"progress":50.0,"total":1e400,"_meta":{"numbers":${list}}}}`;
+      const [event, answer] = await told([progress], `"result":{"content":[{"type":"text","text":"","_meta":{"n":${list}}}],"structuredContent":{"numbers":${list}},"_meta":{"example.com/n":${list}},"unknown":${list}}`);
+      expect(textOf(event?.params)).toContain(`"progress":50.0,"total":1e400`);
+      expect([textOf(event?.params?.['progressToken']), textOf((event?.params?.['_meta'] as JsonObject)['numbers'])]).toEqual([asWritten(id), list]);
+      const { content, structuredContent, _meta, unknown } = answer?.result as { content: [{ _meta: JsonObject }]; structuredContent: JsonObject; _meta: JsonObject; unknown: unknown };
+      expect([content[0]._meta['n'], structuredContent['numbers'], _meta['example.com/n'], unknown].map(textOf)).toEqual([list, list, list, list]);
+
+      const [failed] = (await told([], `"error":{"code":-32050,"message":"no","data":{"numbers":${list}}}`)).slice(-1);
+      expect(textOf(failed?.error)).toBe(`{"code":-32050,"message":"no","data":{"numbers":${list}}}`);
+    }), { numRuns: 6 });
   });
 
-  afterAll(async () => {
-    client[Symbol.dispose]();
-    await gateway[Symbol.asyncDispose]();
-    server.close();
+  it.each(clients)('resources, schemas and answers of the gateway itself keep them for a client over %s', async (client) => {
+    const ask = asks.get(client) as Ask;
+    await fc.assert(fc.asyncProperty(numbers, ids, async (list, id) => {
+      const uri = `omnibus://old-stdio/numbers://x/${encodeURIComponent(list)}`;
+      const [read] = (await ask('resources/read', `{"uri":"${uri}"}`, id, uri)).slice(-1);
+      expect(textOf((read?.result as { contents: [{ _meta: JsonObject }] }).contents[0]._meta['numbers'])).toBe(list);
+      const [refused] = (await ask('prompts/get', '{"name":"nobody"}', id, 'nobody')).slice(-1);
+      expect([textOf(refused?.id), refused?.error?.code]).toEqual([asWritten(id), -32_601]);
+    }), { numRuns: 4 });
+    const [listed] = (await ask('tools/list', '{}', '"list"')).slice(-1);
+    expect(textOf(listed)).toContain('"maximum":9007199254740993,"default":1.0');
   });
 
-  it('arguments reach the server and results the client as they were written, progress too', async () => {
-    const { body } = await client.post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"carry","arguments":{"numbers":${list}},"_meta":{"progressToken":9007199254740995}}}`);
-    expect(bodies.at(-1)).toContain(`"numbers":${list}`);
-    expect(body).toContain(`"numbers":${list}`);
-    expect(body).toContain('"progressToken":9007199254740995');
-    expect(body).toContain('"progress":50.0,"total":100.0');
-  });
-
-  it('schemas in a list are as the server wrote them', async () => {
-    const { body } = await client.request('tools/list');
-    expect(body).toContain(`"maximum":${written[0]}`);
-    expect(body).toContain('"default":1.0');
-  });
-
-  it('an id beyond 2^53 is answered as it was given, and can be cancelled', async () => {
-    const { body } = await client.post('{"jsonrpc":"2.0","id":12345678901234567891,"method":"ping"}');
-    expect(body).toContain('"id":12345678901234567891');
-    const [first, second] = await Promise.all(['9007199254740993', '9007199254740992'].map((id) => client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"carry","arguments":{}}}`)));
-    expect(first?.body).toContain('"id":9007199254740993');
-    expect(second?.body).toContain('"id":9007199254740992');
+  it('ids that a double takes for the same are two', async () => {
+    using client = await RawClient.open(gateway.url);
+    const answers = await Promise.all(['9007199254740993', '9007199254740992'].map((id) => client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"old-http__hear","arguments":{}}}`)));
+    expect(answers.map(({ body }) => /"id":(\d+)/.exec(body)?.[1])).toEqual(['9007199254740993', '9007199254740992']);
   });
 });
