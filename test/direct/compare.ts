@@ -34,6 +34,9 @@ function entriesOf(answer: Message, method: ListMethod): readonly JsonObject[] {
   return (answer.result?.[lists[method]] ?? []) as readonly JsonObject[];
 }
 
+/** After this long a remark is missing. */
+const remarkLimitMs = 15_000;
+
 /** All pages of a list as one. */
 async function wholeList(speaker: Speaker, method: ListMethod): Promise<Heard> {
   const entries: JsonObject[] = [];
@@ -128,7 +131,9 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
   if (speaker.era === 'legacy') await ask('logging/setLevel of no level', 'logging/setLevel', { level: 'loud' });
   await ask('unknown method', 'nobody/knows', {});
   if (server.remark !== undefined && speaker.era === 'legacy' && 'roots' in speaker.capabilities) {
-    await speaker.logs.untilSome(isRemark);
+    // Its program starts with the first call, and takes its time.
+    const limit = AbortSignal.timeout(remarkLimitMs);
+    await Promise.race([speaker.logs.untilSome(isRemark), new Promise((resolve) => limit.addEventListener('abort', resolve))]);
     answers.set('of its own accord', { answer: { result: {} }, before: speaker.logs.values.filter(isRemark) });
   }
   return answers;

@@ -28,8 +28,8 @@ export function hearNotice({ host, client, streams, forwarding, questions }: Ses
       streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
       return;
     case 'log': {
-      // What belongs to no call is only for those who asked for logs.
-      const text = client.level.current === undefined ? undefined : client.logText(notice.params, view, notice.server);
+      // It belongs to no call, and can concern this session alone.
+      const text = client.logText(notice.params, view, notice.server);
       if (text !== undefined) streams.push(text);
       return;
     }
