@@ -54,7 +54,6 @@ const longFiles = {
   'services/backend/src/connection.ts': 554,
   'services/backend/src/instances.ts': 380,
   'services/backend/src/transport/streamable-http.ts': 309,
-  'services/edge/src/session-door.ts': 426,
 };
 for (const file of files) {
   if (!file.startsWith('services/') || isForTests(file)) continue;
@@ -66,7 +65,7 @@ for (const file of files) {
 }
 
 /** Arrows between what stands at the top of a service (`service-arrows.mjs`): how many there may be at most. */
-const maxArrows = { session: 22, backend: 104, edge: 59 };
+const maxArrows = { session: 22, backend: 104, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
   if (process.argv.includes('--arrows')) console.log(`${service}: ${arrows.length} of ${allowed}\n  ${arrows.join('\n  ')}`);

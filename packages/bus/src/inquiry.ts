@@ -125,7 +125,7 @@ export class Inquiry<Item, Payload> {
     if (question.isOver || error.kind !== 'no-responders') return;
     question.unheard += 1;
     // What it said last may be on its way still, and right after NATS was gone it may be there and not heard from yet: it is asked twice.
-    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'there') this.#end(question, () => false);
+    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive') this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
   }
 

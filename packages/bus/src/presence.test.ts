@@ -46,15 +46,15 @@ const [one, two] = [newWorkerId('session'), newWorkerId('session')];
 
 it('a worker whose signs stay out is silent, then lost, and there again with the next sign', async () => {
   await pass(1, one, two);
-  expect([...watch.there].sort()).toEqual([one, two].sort());
+  expect([...watch.alive].sort()).toEqual([one, two].sort());
   await pass(3, one);
-  expect(watch.state(two)).toBe('there');
+  expect(watch.state(two)).toBe('alive');
   await pass(2, one);
-  expect([watch.state(two), watch.there, said.at(-1)]).toEqual(['silent', [one], `lost ${two}`]);
+  expect([watch.state(two), watch.alive, said.at(-1)]).toEqual(['silent', [one], `lost ${two}`]);
   await pass(4, one);
   expect(watch.state(two)).toBe('lost');
   await pass(1, one, two);
-  expect([watch.state(two), said.at(-1)]).toEqual(['there', 'disturbed']);
+  expect([watch.state(two), said.at(-1)]).toEqual(['alive', 'disturbed']);
 });
 
 it('who hears nobody may be cut off itself: nobody is lost, and whoever is heard again first says nothing about the others', async () => {
@@ -62,7 +62,7 @@ it('who hears nobody may be cut off itself: nobody is lost, and whoever is heard
   await pass(20);
   expect([watch.state(one), watch.state(two)]).toEqual(['silent', 'silent']);
   await pass(1, one);
-  expect([watch.state(one), watch.state(two)]).toEqual(['there', 'silent']);
+  expect([watch.state(one), watch.state(two)]).toEqual(['alive', 'silent']);
   await pass(6, one);
   expect(watch.state(two)).toBe('silent');
   await pass(3, one);
@@ -74,11 +74,11 @@ it('a worker that leaves, or was never there, is lost; right after the start, it
   await pass(1, one, two);
   bus.publish(signs, { worker: one, isLeaving: true, reconnects: 0 });
   await pass(9, two);
-  expect([watch.there, watch.state(one), watch.state(newWorkerId('session'))]).toEqual([[two], 'lost', 'lost']);
+  expect([watch.alive, watch.state(one), watch.state(newWorkerId('session'))]).toEqual([[two], 'lost', 'lost']);
   expect(said).toContain(`left ${one}`);
 });
 
 it('where no signs are watched, everybody is there', () => {
   const unwatched = new PresenceWatch({ bus, clock, subject: signs, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
-  expect([unwatched.state(one), unwatched.there]).toEqual(['there', []]);
+  expect([unwatched.state(one), unwatched.alive]).toEqual(['alive', []]);
 });

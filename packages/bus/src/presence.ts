@@ -3,9 +3,9 @@
  * leaves. Who was cut off itself hears nobody, which says nothing about the others.
  *
  *            missed signs             as many again
- *   there -----------------> silent ----------------> lost
- *     ^         a sign         |
- *     +------------------------+
+ *   alive -----------------> silent ----------------> lost
+ *      ^         a sign         |
+ *      +------------------------+
  */
 import { presenceMs, type WorkerId } from '@omnibus/protocol';
 import type { Bus, Subscription } from './bus.ts';
@@ -31,7 +31,7 @@ interface PresenceOptions<S extends Sign> {
 }
 
 /** `silent`: what is sent to it may be lost. `lost`: others may take over what it held. */
-type WorkerState = 'there' | 'silent' | 'lost';
+type WorkerState = 'alive' | 'silent' | 'lost';
 
 /** A worker that was not heard of for so many signs is gone. */
 const missedSigns = 4;
@@ -59,7 +59,7 @@ export class PresenceWatch<S extends Sign> {
   /** Workers that did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Those that are there. */
-  #there: readonly WorkerId[] = [];
+  #alive: readonly WorkerId[] = [];
   #startedAt: number | undefined;
   /** Any sign of anybody. */
   #lastHeardAt = -Infinity;
@@ -89,14 +89,14 @@ export class PresenceWatch<S extends Sign> {
   }
 
   /** Who is there; nobody where no signs are watched. */
-  get there(): readonly WorkerId[] {
-    return this.#there;
+  get alive(): readonly WorkerId[] {
+    return this.#alive;
   }
 
   /** Who is there or may be: silence of less than `lostMs` proves nothing. */
   get expected(): readonly WorkerId[] {
     const now = performance.now();
-    return [...this.#there, ...[...this.#missing].filter(([, { heardAt }]) => now - heardAt <= lostMs).map(([worker]) => worker)];
+    return [...this.#alive, ...[...this.#missing].filter(([, { heardAt }]) => now - heardAt <= lostMs).map(([worker]) => worker)];
   }
 
   /** Whoever is there was heard of: nobody is expected besides those that `expected` names. */
@@ -107,7 +107,7 @@ export class PresenceWatch<S extends Sign> {
 
   /** Where no signs are watched, everybody is there. */
   state(worker: WorkerId): WorkerState {
-    if (this.#startedAt === undefined || this.#workers.has(worker)) return 'there';
+    if (this.#startedAt === undefined || this.#workers.has(worker)) return 'alive';
     const now = performance.now();
     if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
     const missing = this.#missing.get(worker);
@@ -135,7 +135,7 @@ export class PresenceWatch<S extends Sign> {
     const isKnown = this.#workers.delete(sign.worker);
     if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now });
     this.#options.heard?.(sign, before?.sign);
-    if (isKnown === sign.isLeaving) this.#there = [...this.#workers.keys()];
+    if (isKnown === sign.isLeaving) this.#alive = [...this.#workers.keys()];
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
     if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();
@@ -155,7 +155,7 @@ export class PresenceWatch<S extends Sign> {
         this.#workers.delete(sign.worker);
         this.#missing.set(sign.worker, { sign, heardAt });
       }
-      if (silent.length > 0) this.#there = [...this.#workers.keys()];
+      if (silent.length > 0) this.#alive = [...this.#workers.keys()];
       for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
       if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
       else if (this.#missing.size > 0) missing?.([...this.#missing.values()].map(({ sign }) => sign));
@@ -164,21 +164,21 @@ export class PresenceWatch<S extends Sign> {
   }
 }
 
-export interface HeartOptions<S extends Sign> extends PresenceOptions<S> {
+export interface HeartbeatOptions<S extends Sign> extends PresenceOptions<S> {
   readonly sign: (isLeaving: boolean) => S;
   /** Others may have taken this worker for gone meanwhile: it was cut off, or did not run. */
   readonly returned?: () => void;
 }
 
-/** A worker's signs of life. It hears them itself, which tells that others do. */
-export class Heart<S extends Sign> {
-  readonly #options: HeartOptions<S>;
+/** A worker's signs of life. It subscribes to its own: a gap in them means that this worker was cut off or did not run. */
+export class Heartbeat<S extends Sign> {
+  readonly #options: HeartbeatOptions<S>;
   #subscription: Subscription | undefined;
   #next: { cancel(): void } | undefined;
   #heardAt = 0;
   #reconnects = 0;
 
-  constructor(options: HeartOptions<S>) {
+  constructor(options: HeartbeatOptions<S>) {
     this.#options = options;
   }
 

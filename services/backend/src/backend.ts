@@ -1,5 +1,5 @@
 /** All adapters of one process, kept in step with the configuration. */
-import { Heart, subjects, type Bus } from '@omnibus/bus';
+import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
@@ -37,7 +37,7 @@ export class Backend {
   readonly #limits: Limits;
   readonly #agents = new Agents();
   readonly #worker = newWorkerId('backend');
-  readonly #heart: Heart<BackendPresence>;
+  readonly #heart: Heartbeat<BackendPresence>;
   readonly #leases: SessionLeases;
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
@@ -51,7 +51,7 @@ export class Backend {
     this.#limits = options.config.limits;
     this.#budget = new ConnectionBudget(options.config.limits);
     this.#reading = new ReadingBudget({ maxBytes: options.config.limits.maxReadingBytes, onWait: () => options.metrics.readingWaits.inc() });
-    this.#heart = new Heart<BackendPresence>({
+    this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,

@@ -75,7 +75,7 @@ export class SessionLeases {
 
   async #check(session: SessionKey): Promise<void> {
     const record = await this.#records?.get(session);
-    const isHeld = record === undefined ? await this.#isHeld(session) : this.#workers.there.includes(record.value.worker);
+    const isHeld = record === undefined ? await this.#isHeld(session) : this.#workers.alive.includes(record.value.worker);
     if (isHeld) {
       this.#suspects.delete(session);
       return;

@@ -6,7 +6,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import { latestLegacyRevision, newSessionId, newWorkerId, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
-import { RequestMeter } from './request-meter.ts';
+import { RequestMeter } from './requests/request-meter.ts';
 
 export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
 

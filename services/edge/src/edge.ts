@@ -8,23 +8,23 @@ import type { Authenticator, Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
-import { Boundary } from './boundary.ts';
-import { ByteBudget } from './byte-budget.ts';
-import { ClientAddresses } from './client-address.ts';
-import { Endpoints } from './endpoints.ts';
+import { Boundary } from './requests/boundary.ts';
+import { ByteBudget } from './bounds/byte-budget.ts';
+import { ClientAddresses } from './callers/client-address.ts';
+import { Endpoints } from './requests/endpoints.ts';
 import type { Gate } from './http/arrival.ts';
 import type { Site } from './http/site.ts';
-import { Gatekeeper } from './http/gatekeeper.ts';
-import { Pipeline } from './http/pipeline.ts';
-import { ResourceMetadata } from './http/resource-metadata.ts';
+import { Gatekeeper } from './callers/gatekeeper.ts';
+import { Router } from './http/router.ts';
+import { ResourceMetadata } from './callers/resource-metadata.ts';
 import { createClientServer } from './http/server.ts';
-import { maxOpenFiles } from './open-files.ts';
-import { OpeningRate } from './opening-rate.ts';
-import type { RequestMeter } from './request-meter.ts';
-import { SessionDoor } from './session-door.ts';
-import { Tenures } from './tenures.ts';
-import { Unread } from './unread.ts';
-import { WebSocketIngress } from './websocket/ingress.ts';
+import { maxOpenFiles } from './bounds/open-files.ts';
+import { OpeningRate } from './bounds/opening-rate.ts';
+import type { RequestMeter } from './requests/request-meter.ts';
+import { SessionDelivery } from './delivery/session-delivery.ts';
+import { Tenures } from './callers/tenures.ts';
+import { Unread } from './bounds/unread.ts';
+import { WebSocketIngress } from './http/websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
 export interface EdgeOptions {
@@ -45,8 +45,8 @@ export interface EdgeOptions {
 export class Edge {
   readonly #options: EdgeOptions;
   readonly #server: Server;
-  readonly #door: SessionDoor;
-  readonly #pipeline: Pipeline;
+  readonly #delivery: SessionDelivery;
+  readonly #router: Router;
   readonly #webSockets: WebSocketIngress;
   readonly #endpoints: Endpoints;
   readonly #host: string;
@@ -62,14 +62,14 @@ export class Edge {
     this.#port = Number(port || 80);
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
-    this.#door = new SessionDoor(bus, wheel, log);
+    this.#delivery = new SessionDelivery(bus, wheel, log);
     const gate = gateOf(options);
     const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, metadata: metadataOf(config) });
     authenticator?.onRevoked(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);
     this.#endpoints = endpoints;
-    this.#pipeline = new Pipeline({
-      door: this.#door,
+    this.#router = new Router({
+      delivery: this.#delivery,
       bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
@@ -77,7 +77,7 @@ export class Edge {
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, door: this.#door, gate, gatekeeper, meter, endpoints, requestMs: config.timeouts.request, targetOf: (request) => this.#pipeline.targetOf(request) });
+    this.#webSockets = new WebSocketIngress({ bus, delivery: this.#delivery, gate, gatekeeper, meter, endpoints, requestMs: config.timeouts.request, targetOf: (request) => this.#router.targetOf(request) });
     this.#server = createClientServer({
       limits: config.limits, metrics,
       requestMs: config.timeouts.request,
@@ -85,7 +85,7 @@ export class Edge {
       maxFiles: maxOpenFiles(),
       handle: (request, response, waitsForContinue) => {
         if (this.#isLeaving) response.setHeader('connection', 'close');
-        this.#pipeline.handle(request, response, waitsForContinue);
+        this.#router.handle(request, response, waitsForContinue);
       },
       handleUpgrade: this.#webSockets.handleUpgrade,
     });
@@ -99,7 +99,7 @@ export class Edge {
   async start(): Promise<string> {
     const { bus } = this.#options;
     if (bus.isShared) this.#streams = await openStreamJournal(bus, this.#options.log);
-    await this.#door.start();
+    await this.#delivery.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
     try {
       await once(this.#server, 'listening');
@@ -127,14 +127,14 @@ export class Edge {
 
   /** Refuses new sessions and connections; what runs goes on. */
   drain(): void {
-    this.#pipeline.drain();
+    this.#router.drain();
     this.#webSockets.drain();
     this.#server.close();
     this.#server.closeIdleConnections();
   }
 
   async stop(): Promise<void> {
-    this.#door.stop();
+    this.#delivery.stop();
     this.drain();
     this.#webSockets.stop();
     this.#server.closeAllConnections();

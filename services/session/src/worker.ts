@@ -1,5 +1,5 @@
 /** One session worker: what it is made of, what it subscribes to, and in which order it begins and ends. */
-import { catalogBucket, Heart, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
+import { catalogBucket, Heartbeat, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -50,7 +50,7 @@ export class SessionWorker {
   readonly #stateless: StatelessRequests;
   readonly #watch: ExchangeWatch;
   readonly #settings: ServerSettings;
-  readonly #heart: Heart<Presence>;
+  readonly #heart: Heartbeat<Presence>;
   readonly #peers: Peers;
   readonly #edges: Edges;
   readonly #interest: Interest;
@@ -78,7 +78,7 @@ export class SessionWorker {
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (endpoint) => this.#views.get(endpoint)?.records ?? [] });
     this.#records = new SessionRecords({ records: stored, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#sessions.lose(key) });
-    this.#heart = new Heart<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#sessions.verify() });
+    this.#heart = new Heartbeat<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#sessions.verify() });
     this.#peers = new Peers({ bus, wheel, worker });
     this.#edges = new Edges({ bus, wheel, log, sessions: () => this.#sessions.held.sessions(), onDetach: (detached) => metrics.streamsDetached.inc(detached) });
     this.#watch = new ExchangeWatch({

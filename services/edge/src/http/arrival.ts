@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
 import type { Facts, Proofs } from '@omnibus/identity';
 import type { Metrics } from '@omnibus/telemetry';
-import type { Boundary } from '../boundary.ts';
-import type { ByteBudget } from '../byte-budget.ts';
-import type { ClientAddresses } from '../client-address.ts';
-import type { OpeningRate } from '../opening-rate.ts';
-import type { Tenures } from '../tenures.ts';
-import type { Unread } from '../unread.ts';
+import type { Boundary } from '../requests/boundary.ts';
+import type { ByteBudget } from '../bounds/byte-budget.ts';
+import type { ClientAddresses } from '../callers/client-address.ts';
+import type { OpeningRate } from '../bounds/opening-rate.ts';
+import type { Tenures } from '../callers/tenures.ts';
+import type { Unread } from '../bounds/unread.ts';
 
 /** What all ways in share: each bounds what strangers may take of it. */
 export interface Gate {

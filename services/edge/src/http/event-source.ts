@@ -6,17 +6,17 @@
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLimit, type InboxPost, type StreamId } from '@omnibus/protocol';
-import type { RequestMeter } from '../request-meter.ts';
-import { DuplexClient } from '../duplex-client.ts';
-import type { SessionDoor } from '../session-door.ts';
-import { parseMessage } from '../parse-message.ts';
+import type { RequestMeter } from '../requests/request-meter.ts';
+import { DuplexClient } from '../duplex/duplex-client.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import { parseMessage } from '../requests/parse-message.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
 import { checkBodyHeaders } from './steps/check-body-headers.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   readonly meter: RequestMeter;
@@ -42,7 +42,7 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(arrival: Arrival): void {
-    const { bus, door, meter, gate } = this.#options;
+    const { bus, delivery, meter, gate } = this.#options;
     const { response, caller } = arrival;
     const { metrics, limits } = gate;
     const key = newSessionId();
@@ -72,7 +72,7 @@ export class EventSourceEndpoint {
         metrics.streams.inc();
         arrival.whenUnproven(() => writer.end());
         client = new DuplexClient({
-          bus, door, limits, caller: arrival.callerByOrigin, meter,
+          bus, delivery, limits, caller: arrival.callerByOrigin, meter,
           carrier: 'http', boundary: gate.boundary, rate: gate.rate, address: arrival.address(),
           write: (text) => writer.message(text, undefined),
           ended: () => writer.end(),

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EventPosition, StreamId } from '@omnibus/protocol';
-import type { Unread } from '../unread.ts';
+import type { Unread } from '../bounds/unread.ts';
 
 /** Proxies cut streams that are silent, the strictest after half a minute. */
 const keepAliveMs = 20_000;

@@ -5,12 +5,12 @@ import {
   fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
   type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamId,
 } from '@omnibus/protocol';
-import type { Boundary } from '../boundary.ts';
+import type { Boundary } from '../requests/boundary.ts';
 import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
-import { parseMessage, type ParsedBody } from '../parse-message.ts';
-import type { RequestMeter } from '../request-meter.ts';
-import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
-import type { SessionDoor } from '../session-door.ts';
+import { parseMessage, type ParsedBody } from '../requests/parse-message.ts';
+import type { RequestMeter } from '../requests/request-meter.ts';
+import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
@@ -20,7 +20,7 @@ import { readAccept, type Accepted } from './steps/read-accept.ts';
 
 export interface PostOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly gate: Gate;
   readonly meter: RequestMeter;
   readonly sessions: SessionAddresses;
@@ -98,12 +98,12 @@ export class PostEndpoint {
       arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), id);
       return;
     }
-    const { bus, door, nextStreamId } = this.#options;
+    const { bus, delivery, nextStreamId } = this.#options;
     const key = newRequestKey();
     const span = meter.span(posted.message, caller, 'http', request.headers);
     const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span });
     const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
-    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => door.requestModern(command, observer));
+    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => delivery.requestStateless(command, observer));
     const giveUp = (reason: string): void => {
       answer.abandon();
       pending?.close();
@@ -165,19 +165,19 @@ export class PostEndpoint {
 
   /** Sends one command to the session's owner and writes what comes back. */
   #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
-    const { door } = this.#options;
-    const pending = this.#ask(answer, 'session.unknown', (observer) => door.request(session, command, observer));
+    const { delivery } = this.#options;
+    const pending = this.#ask(answer, 'session.unknown', (observer) => delivery.request(session, command, observer));
     // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
     response.once('close', () => {
       if (response.writableFinished) return;
       answer.abandon();
       pending?.close();
-      if (pending !== undefined) door.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+      if (pending !== undefined) delivery.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
   /** @returns undefined when it could not be sent, and is answered. */
-  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: Parameters<SessionDoor['request']>[2]) => PendingRequest): PendingRequest | undefined {
+  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: Parameters<SessionDelivery['request']>[2]) => PendingRequest): PendingRequest | undefined {
     const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
     let pending: PendingRequest | undefined;
     this.#boundary.run((gatewayFault) => answer.fail(gatewayFault), () => {
@@ -193,14 +193,14 @@ export class PostEndpoint {
   }
 
   #open(arrival: Arrival, accepted: Accepted, request: JsonRpcRequest): void {
-    const { door, gate, isDraining } = this.#options;
+    const { delivery, gate, isDraining } = this.#options;
     const address = arrival.address();
     const problem = isDraining() ? fault('gateway.draining') : gate.rate.refuses(address);
     if (problem !== undefined) {
       arrival.refuse(problem, request.id);
       return;
     }
-    door.open({ kind: 'open', caller: arrival.caller, request }, (reply) => arrival.run(() => {
+    delivery.open({ kind: 'open', caller: arrival.caller, request }, (reply) => arrival.run(() => {
       if (reply.kind !== 'opened') gate.rate.giveBack(address);
       this.#answerOpen(arrival, accepted, request.id, reply);
     }));

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorText, fault, httpStatusOf, toErrorObject, type GatewayFault, type Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import { addressKey, type ClientAddresses } from '../client-address.ts';
+import { addressKey, type ClientAddresses } from '../callers/client-address.ts';
 import { answerRaw } from './raw-answer.ts';
 
 export interface ClientServerOptions {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { fault, isLegacyRevision, isSessionId, type GatewayFault } from '@omnibus/protocol';
-import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
+import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
 
 /** The session that a request names; undefined when it names none, a fault when it names what is none of ours. */
 export function sessionOf({ headers }: IncomingMessage, sessions: SessionAddresses): SessionAddress | { readonly fault: GatewayFault } | undefined {

@@ -2,16 +2,16 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Bus } from '@omnibus/bus';
 import { anonymous, fault, rootEndpoint, type EndpointName, type Limits } from '@omnibus/protocol';
-import type { Boundary } from '../boundary.ts';
-import { DuplexClient } from '../duplex-client.ts';
-import { OpeningRate } from '../opening-rate.ts';
-import type { RequestMeter } from '../request-meter.ts';
-import type { SessionDoor } from '../session-door.ts';
+import type { Boundary } from '../requests/boundary.ts';
+import { DuplexClient } from '../duplex/duplex-client.ts';
+import { OpeningRate } from '../bounds/opening-rate.ts';
+import type { RequestMeter } from '../requests/request-meter.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
 import { readLines } from './lines.ts';
 
 export interface StdioIngressOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly limits: Limits;
   readonly meter: RequestMeter;
   readonly boundary: Boundary;
@@ -23,9 +23,9 @@ export interface StdioIngressOptions {
 }
 
 /** Serves until the input ends or the output breaks, and ends the session then. */
-export async function serveStdioClient({ bus, door, limits, meter, boundary, endpoint, input, output, ready }: StdioIngressOptions): Promise<void> {
+export async function serveStdioClient({ bus, delivery, limits, meter, boundary, endpoint, input, output, ready }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
-    bus, door, limits, meter, boundary,
+    bus, delivery, limits, meter, boundary,
     carrier: 'pipe', rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }), address: 'stdio',
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
     write: (text) => {

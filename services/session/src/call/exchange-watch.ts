@@ -157,7 +157,7 @@ export class ExchangeWatch implements Adapters {
   /** Stops what was given up at the worker that may still work on it, now and when it is heard of again. */
   stopAt(worker: WorkerId, abandoned: Abandoned): void {
     this.#stop(worker, abandoned);
-    if (this.#workers.there.includes(worker)) return;
+    if (this.#workers.alive.includes(worker)) return;
     this.#abandoned.set(abandoned, worker);
     if (this.#abandoned.size > maxAbandoned) this.#abandoned.delete(this.#abandoned.keys().next().value as Abandoned);
   }

@@ -58,7 +58,7 @@ export class Edges {
     this.#sweep?.cancel();
   }
 
-  readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'there';
+  readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'alive';
 
   #sweepLater(): void {
     const { wheel, sessions } = this.#options;

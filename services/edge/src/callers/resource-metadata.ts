@@ -1,5 +1,5 @@
 /** Where clients learn who gives tokens for an endpoint (RFC 9728). Made of the configuration alone: a Host header says nothing here. */
-import { findEndpoint } from './steps/find-endpoint.ts';
+import { findEndpoint } from '../requests/find-endpoint.ts';
 
 export interface ResourceMetadataOptions {
   /** Without a path: `https://mcp.example.com`. */

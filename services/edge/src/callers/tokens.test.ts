@@ -8,8 +8,8 @@ import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Edge } from './edge.ts';
-import { RequestMeter } from './request-meter.ts';
+import { Edge } from '../edge.ts';
+import { RequestMeter } from '../requests/request-meter.ts';
 
 const publicUrl = 'https://mcp.example.com';
 const wellKnown = '/.well-known/oauth-protected-resource';

@@ -7,26 +7,26 @@ import type { Bus, Journal } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Endpoints } from '../endpoints.ts';
-import type { RequestMeter } from '../request-meter.ts';
-import { SessionAddresses } from '../session-addresses.ts';
-import type { SessionDoor } from '../session-door.ts';
+import type { Endpoints } from '../requests/endpoints.ts';
+import type { RequestMeter } from '../requests/request-meter.ts';
+import { SessionAddresses } from '../delivery/session-addresses.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
 import { Arrival, type Gate } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
-import type { Gatekeeper } from './gatekeeper.ts';
+import type { Gatekeeper } from '../callers/gatekeeper.ts';
 import type { Site } from './site.ts';
 import { PostEndpoint } from './post.ts';
-import { StandingEndpoint } from './standing.ts';
+import { GetEndpoint } from './get.ts';
 import { checkHost } from './steps/check-host.ts';
 import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
-import { findEndpoint } from './steps/find-endpoint.ts';
+import { findEndpoint } from '../requests/find-endpoint.ts';
 import { readTarget, type Target } from './steps/read-target.ts';
 
-export interface PipelineOptions {
+export interface RouterOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   /** Undefined where callers need not be known. */
@@ -46,23 +46,23 @@ export interface PipelineOptions {
   readonly streams: () => Journal<StreamEntry> | undefined;
 }
 
-export class Pipeline {
-  readonly #options: PipelineOptions;
+export class Router {
+  readonly #options: RouterOptions;
   readonly #posts: PostEndpoint;
-  readonly #standing: StandingEndpoint;
+  readonly #gets: GetEndpoint;
   readonly #eventSource: EventSourceEndpoint;
   #isDraining = false;
 
-  constructor(options: PipelineOptions) {
+  constructor(options: RouterOptions) {
     this.#options = options;
     const { gate, metrics, writers } = options;
     const writing: EventWriterOptions = { wheel: options.wheel, maxBufferedBytes: gate.limits.maxBufferedBytes, unread: gate.unread, open: writers };
     const sessions = new SessionAddresses();
     this.#posts = new PostEndpoint({ ...options, sessions, writing, isDraining: () => this.#isDraining });
-    this.#standing = new StandingEndpoint({ ...options, sessions, writing });
+    this.#gets = new GetEndpoint({ ...options, sessions, writing });
     this.#eventSource = new EventSourceEndpoint(options, writing);
     metrics.beforeScrape(() => {
-      metrics.inFlight.set(options.door.waiting);
+      metrics.inFlight.set(options.delivery.waiting);
       let buffered = 0;
       for (const writer of writers) buffered += writer.bufferedBytes;
       metrics.bufferedBytes.set(buffered);
@@ -150,10 +150,10 @@ export class Pipeline {
         this.#posts.receive(arrival);
         return;
       case 'GET':
-        this.#standing.open(arrival);
+        this.#gets.open(arrival);
         return;
       case 'DELETE':
-        this.#standing.delete(arrival);
+        this.#gets.delete(arrival);
         return;
       case 'OPTIONS':
         answerPreflight(arrival.response);

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
-import type { ClientAddresses } from '../client-address.ts';
+import type { ClientAddresses } from './client-address.ts';
 import type { ResourceMetadata } from './resource-metadata.ts';
 
 export interface GatekeeperOptions {

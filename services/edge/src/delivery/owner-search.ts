@@ -59,7 +59,7 @@ export class OwnerSearch {
       later();
       return;
     }
-    const candidates = workersFor(key, workers.there.filter((worker) => worker !== lost));
+    const candidates = workersFor(key, workers.alive.filter((worker) => worker !== lost));
     const worker = candidates[attempt % candidates.length];
     try {
       const pending: PendingRequest = bus.request(subjects.sessionAdopt(worker), { key, lost }, {

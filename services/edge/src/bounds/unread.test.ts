@@ -5,7 +5,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import type { StreamId } from '@omnibus/protocol';
-import { EventWriter } from './http/event-writer.ts';
+import { EventWriter } from '../http/event-writer.ts';
 import { Unread } from './unread.ts';
 
 const stallMs = 300;

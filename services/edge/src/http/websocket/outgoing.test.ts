@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
+import { EdgeUnderTest, initialize } from '../../edge-under-test.ts';
 
 const count = 30_000;
 const text = 'x'.repeat(2_048);

@@ -1,26 +1,26 @@
 /** GET and DELETE of an endpoint: the stream of a session, new or come back to, and its end. */
 import type { PendingRequest } from '@omnibus/bus';
 import { fault, pushStreamIds } from '@omnibus/protocol';
-import type { SessionAddress, SessionAddresses } from '../session-addresses.ts';
-import type { SessionDoor } from '../session-door.ts';
+import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
 import { isPrimedFor } from './post.ts';
 import { revisionProblem, sessionOf } from './session-of.ts';
 import { readAccept } from './steps/read-accept.ts';
 
-export interface StandingOptions {
-  readonly door: SessionDoor;
+export interface GetOptions {
+  readonly delivery: SessionDelivery;
   readonly gate: Gate;
   readonly sessions: SessionAddresses;
   readonly writing: EventWriterOptions;
 }
 
-export class StandingEndpoint {
-  readonly #options: StandingOptions;
+export class GetEndpoint {
+  readonly #options: GetOptions;
   readonly #nextPushId = pushStreamIds();
 
-  constructor(options: StandingOptions) {
+  constructor(options: GetOptions) {
     this.#options = options;
   }
 
@@ -34,13 +34,13 @@ export class StandingEndpoint {
       return;
     }
     const { response, caller } = arrival;
-    const { door, gate: { metrics, boundary }, writing } = this.#options;
+    const { delivery, gate: { metrics, boundary }, writing } = this.#options;
     const isPrimed = after === undefined && isPrimedFor(headers['mcp-protocol-version']);
     const stream = this.#nextPushId();
     let writer: EventWriter | undefined;
     let pending: PendingRequest | undefined;
     arrival.run(() => {
-      pending = door.request(session, { kind: 'attach', caller, stream, after }, {
+      pending = delivery.request(session, { kind: 'attach', caller, stream, after }, {
         reply: (frame) => {
           switch (frame.kind) {
             case 'attached':
@@ -75,16 +75,16 @@ export class StandingEndpoint {
     });
     response.once('close', () => {
       pending?.close();
-      if (writer !== undefined) door.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+      if (writer !== undefined) delivery.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
 
   delete(arrival: Arrival): void {
     const session = this.#sessionOf(arrival, () => undefined);
     if (session === undefined) return;
-    const { door, gate } = this.#options;
+    const { delivery, gate } = this.#options;
     arrival.run(() => {
-      const pending = door.request(session, { kind: 'delete', caller: arrival.caller }, {
+      const pending = delivery.request(session, { kind: 'delete', caller: arrival.caller }, {
         reply: (frame) => {
           pending.close();
           if (frame.kind === 'refused') {

@@ -6,18 +6,18 @@ import type { Link, Ring } from '@omnibus/collections';
  * @returns what takes it back.
  * @throws whatever `send` throws; then it is not open.
  */
-export function enter<Passage extends Link & { readonly pending: PendingRequest | undefined }>(open: Ring<Passage>, passage: Passage, send: (passage: Passage) => void): PendingRequest {
-  open.add(passage);
+export function track<InFlight extends Link & { readonly pending: PendingRequest | undefined }>(open: Ring<InFlight>, inFlight: InFlight, send: (inFlight: InFlight) => void): PendingRequest {
+  open.add(inFlight);
   try {
-    send(passage);
+    send(inFlight);
   } catch (error) {
-    open.remove(passage);
+    open.remove(inFlight);
     throw error;
   }
   return {
     close: () => {
-      open.remove(passage);
-      passage.pending?.close();
+      open.remove(inFlight);
+      inFlight.pending?.close();
     },
   };
 }

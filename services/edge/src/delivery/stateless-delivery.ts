@@ -1,7 +1,7 @@
 /**
  * The way to whoever serves a request that needs no session (2026-07-28). Any worker may, but for what continues a call, which one
  * worker holds. When the worker is gone, the request is made again where that can do no harm, and answered with "outcome
- * unknown" where it could (W1, W2 of `session-door.ts`).
+ * unknown" where it could (W1, W2 of `session-delivery.ts`).
  */
 import { Inquiry, subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
@@ -9,10 +9,10 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, repeatableMethods, type HeldRequests, type ModernCommand, type ModernReply, type Presence, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
-import { enter } from './enter.ts';
+import { track } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 
-class Passage extends Link {
+class InFlight extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
   /** Undefined while nobody has it. */
@@ -32,7 +32,7 @@ class Passage extends Link {
   }
 }
 
-export interface ModernDoorOptions {
+export interface StatelessDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
@@ -42,26 +42,26 @@ export interface ModernDoorOptions {
 /** Times a request is sent to workers that leave, or say that another one holds what it continues. */
 const maxAttempts = 12;
 
-export class ModernDoor {
-  readonly #options: ModernDoorOptions;
-  readonly #open = new Ring<Passage>();
-  readonly #inquiry: Inquiry<Passage, HeldRequests>;
+export class StatelessDelivery {
+  readonly #options: StatelessDeliveryOptions;
+  readonly #open = new Ring<InFlight>();
+  readonly #inquiry: Inquiry<InFlight, HeldRequests>;
 
-  constructor(options: ModernDoorOptions) {
+  constructor(options: StatelessDeliveryOptions) {
     this.#options = options;
     const { bus, wheel, workers } = options;
-    this.#inquiry = new Inquiry<Passage, HeldRequests>({
+    this.#inquiry = new Inquiry<InFlight, HeldRequests>({
       bus, clock: wheel, workers,
-      payload: (passages) => ({ keys: passages.map(({ command }) => command.key) }),
+      payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
       heldOf: (answer, asked) => {
         const keys = new Set(answer.keys);
         return new Set(asked.filter(({ command }) => keys.has(command.key)));
       },
-      attemptOf: (passage) => (this.#open.has(passage) && passage.pending !== undefined ? passage.attempts : undefined),
-      held: (passage, worker) => {
-        passage.sentTo = worker;
+      attemptOf: (inFlight) => (this.#open.has(inFlight) && inFlight.pending !== undefined ? inFlight.attempts : undefined),
+      held: (inFlight, worker) => {
+        inFlight.sentTo = worker;
       },
-      lost: (passage) => this.#lost(passage),
+      lost: (inFlight) => this.#lost(inFlight),
     });
   }
 
@@ -75,39 +75,39 @@ export class ModernDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return enter(this.#open, new Passage(command, observer), (passage) => this.#send(passage));
+    return track(this.#open, new InFlight(command, observer), (inFlight) => this.#send(inFlight));
   }
 
-  #send(passage: Passage): void {
+  #send(inFlight: InFlight): void {
     const { bus, workers } = this.#options;
-    passage.attempts += 1;
-    const worker = passage.holder ?? anyWorker(workers.there, passage.without);
-    passage.sentTo = worker;
-    passage.pending = bus.request(subjects.modern(worker), passage.command, {
-      reply: (frame) => this.#hear(passage, worker, frame),
+    inFlight.attempts += 1;
+    const worker = inFlight.holder ?? anyWorker(workers.alive, inFlight.without);
+    inFlight.sentTo = worker;
+    inFlight.pending = bus.request(subjects.modern(worker), inFlight.command, {
+      reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
-        if (!this.#open.has(passage)) return;
-        if (error.kind === 'no-responders' && worker !== undefined) this.#unheard(passage, worker);
-        else this.#fail(passage, error);
+        if (!this.#open.has(inFlight)) return;
+        if (error.kind === 'no-responders' && worker !== undefined) this.#unheard(inFlight, worker);
+        else this.#fail(inFlight, error);
       },
     });
   }
 
-  #hear(passage: Passage, worker: WorkerId | undefined, frame: ModernReply): void {
-    const mayGoOn = passage.attempts < maxAttempts;
+  #hear(inFlight: InFlight, worker: WorkerId | undefined, frame: ModernReply): void {
+    const mayGoOn = inFlight.attempts < maxAttempts;
     switch (frame.kind) {
       case 'elsewhere':
-        passage.holder = frame.worker;
-        this.#goTo(passage, frame.worker);
+        inFlight.holder = frame.worker;
+        this.#goTo(inFlight, frame.worker);
         return;
       case 'refused':
         if (frame.fault.reason !== 'gateway.draining' || !mayGoOn) {
-          passage.observer.reply(frame);
+          inFlight.observer.reply(frame);
           return;
         }
         // It was on its way to a worker that leaves, which did nothing with it (W1).
-        if (worker !== undefined) passage.without.add(worker);
-        this.#again(passage);
+        if (worker !== undefined) inFlight.without.add(worker);
+        this.#again(inFlight);
         return;
       case 'message':
       case 'accepted':
@@ -115,80 +115,80 @@ export class ModernDoor {
       case 'end':
       case 'probed':
       case 'moved':
-        passage.observer.reply(frame);
+        inFlight.observer.reply(frame);
         return;
       default:
         // Of a newer worker: what it means, and whether it is the last, is not known here.
         this.#options.log.warn('a worker answered what this version does not know');
-        this.#refuse(passage, 'gateway.interrupted');
+        this.#refuse(inFlight, 'gateway.interrupted');
     }
   }
 
   /** Nobody had it (W1). */
-  #unheard(passage: Passage, worker: WorkerId): void {
+  #unheard(inFlight: InFlight, worker: WorkerId): void {
     const { workers, wheel } = this.#options;
-    if (passage.holder === undefined) {
-      passage.without.add(worker);
-      if (passage.attempts < maxAttempts) this.#again(passage);
-      else this.#refuse(passage, 'gateway.unavailable');
-    } else if (workers.there.includes(worker)) {
+    if (inFlight.holder === undefined) {
+      inFlight.without.add(worker);
+      if (inFlight.attempts < maxAttempts) this.#again(inFlight);
+      else this.#refuse(inFlight, 'gateway.unavailable');
+    } else if (workers.alive.includes(worker)) {
       // Right after NATS was gone, it may be there and not heard from yet.
-      passage.pending = undefined;
-      wheel.schedule(retryMs, () => this.#goTo(passage, worker));
+      inFlight.pending = undefined;
+      wheel.schedule(retryMs, () => this.#goTo(inFlight, worker));
     } else {
-      this.#refuse(passage, 'state.lost');
+      this.#refuse(inFlight, 'state.lost');
     }
   }
 
   /** Sends it to the worker that holds what it continues, once that one is heard of. */
-  #goTo(passage: Passage, holder: WorkerId): void {
+  #goTo(inFlight: InFlight, holder: WorkerId): void {
     const { workers, wheel } = this.#options;
-    if (!this.#open.has(passage)) return;
-    passage.pending?.close();
-    passage.pending = undefined;
+    if (!this.#open.has(inFlight)) return;
+    inFlight.pending?.close();
+    inFlight.pending = undefined;
     const state = workers.state(holder);
-    if (state === 'lost' || passage.attempts >= maxAttempts) this.#refuse(passage, 'state.lost'); // What it continues is gone with its worker.
-    else if (state === 'there') this.#again(passage);
-    else wheel.schedule(retryMs, () => this.#goTo(passage, holder));
+    if (state === 'lost' || inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost'); // What it continues is gone with its worker.
+    else if (state === 'alive') this.#again(inFlight);
+    else wheel.schedule(retryMs, () => this.#goTo(inFlight, holder));
   }
 
   /** Asks those that may have the open requests which of them they hold. */
-  lookAfter(chosen: (passage: Pick<Passage, 'sentTo'>) => boolean = () => true): void {
+  lookAfter(chosen: (inFlight: Pick<InFlight, 'sentTo'>) => boolean = () => true): void {
     const { workers } = this.#options;
-    const open = this.#open.toArray().filter((passage) => passage.pending !== undefined && chosen(passage));
+    const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
     this.#inquiry.ask(open, (worker) => subjects.modernHolds(worker), ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]));
   }
 
   /** The worker that had it is gone. */
-  #lost(passage: Passage): void {
-    if (!this.#open.has(passage)) return;
-    const { command: { key }, sentTo } = passage;
+  #lost(inFlight: InFlight): void {
+    if (!this.#open.has(inFlight)) return;
+    const { command: { key }, sentTo } = inFlight;
     // Should it only not have been reached, it need not go on.
     if (sentTo !== undefined) this.#options.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the request was given up', worker: sentTo });
-    if (isRepeatable(passage)) this.#again(passage);
-    else this.#refuse(passage, 'gateway.interrupted'); // W2
+    if (isRepeatable(inFlight)) this.#again(inFlight);
+    else this.#refuse(inFlight, 'gateway.interrupted'); // W2
   }
 
-  #again(passage: Passage): void {
-    passage.pending?.close();
+  #again(inFlight: InFlight): void {
+    inFlight.pending?.close();
     try {
-      this.#send(passage);
+      this.#send(inFlight);
     } catch (error) {
       this.#options.log.debug({ err: error }, 'a request could not be sent again');
-      this.#refuse(passage, 'gateway.interrupted');
+      this.#refuse(inFlight, 'gateway.interrupted');
     }
   }
 
-  #refuse(passage: Passage, reason: 'gateway.interrupted' | 'gateway.unavailable' | 'state.lost'): void {
-    passage.pending?.close();
-    if (this.#open.remove(passage)) passage.observer.reply({ kind: 'refused', fault: fault(reason) });
+  #refuse(inFlight: InFlight, reason: 'gateway.interrupted' | 'gateway.unavailable' | 'state.lost'): void {
+    inFlight.pending?.close();
+    if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
-  #fail(passage: Passage, error: BusError): void {
-    if (this.#open.remove(passage)) passage.observer.failed(error);
+  #fail(inFlight: InFlight, error: BusError): void {
+    if (this.#open.remove(inFlight)) inFlight.observer.failed(error);
   }
 }
 
-function isRepeatable({ command }: Passage): boolean {
+function isRepeatable({ command }: InFlight): boolean {
   return repeatableMethods.has(command.request.method);
 }

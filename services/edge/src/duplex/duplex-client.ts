@@ -9,17 +9,17 @@ import {
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type Revision,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
-import type { Boundary } from './boundary.ts';
-import { checkModernRequest, isModern } from './dialect/modern/check-request.ts';
-import type { OpeningRate } from './opening-rate.ts';
-import { idsIn, parseMessage, type ParsedBody } from './parse-message.ts';
-import type { Carrier, Measured, RequestMeter } from './request-meter.ts';
-import { addressOf, type SessionAddress } from './session-addresses.ts';
-import type { SessionDoor } from './session-door.ts';
+import type { Boundary } from '../requests/boundary.ts';
+import { checkModernRequest, isModern } from '../dialect/modern/check-request.ts';
+import type { OpeningRate } from '../bounds/opening-rate.ts';
+import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.ts';
+import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
+import { addressOf, type SessionAddress } from '../delivery/session-addresses.ts';
+import type { SessionDelivery } from '../delivery/session-delivery.ts';
 
 export interface DuplexOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly limits: Limits;
   readonly caller: Caller;
   readonly meter: RequestMeter;
@@ -130,13 +130,13 @@ export class DuplexClient {
   /** The connection is over, and the session with it. */
   end(): Promise<void> {
     const state = this.#state;
-    const { bus, door, caller } = this.#options;
+    const { bus, delivery, caller } = this.#options;
     for (const standing of this.#standing.splice(0)) this.#abandon(standing, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     this.#options.rate.giveBack(this.#options.address);
     return new Promise((resolve) => {
-      door.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
+      delivery.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
     });
   }
 
@@ -163,7 +163,7 @@ export class DuplexClient {
   }
 
   #requestModern(request: JsonRpcRequest): void {
-    const { door, caller, limits, write } = this.#options;
+    const { delivery, caller, limits, write } = this.#options;
     const { id } = request;
     const measured = this.#measure(request);
     const context = checkModernRequest(request, undefined);
@@ -186,7 +186,7 @@ export class DuplexClient {
       done();
     };
     try {
-      pending = door.requestModern({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
+      pending = delivery.requestStateless({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
         reply: (frame) => {
           if (frame.kind === 'message') write(frame.text);
           if (frame.kind === 'message' && frame.last) measured.end();
@@ -227,14 +227,14 @@ export class DuplexClient {
   }
 
   #open(request: JsonRpcRequest): void {
-    const { door, caller, boundary, rate, address } = this.#options;
+    const { delivery, caller, boundary, rate, address } = this.#options;
     const tooFast = rate.refuses(address);
     if (tooFast !== undefined) {
       this.refuse(tooFast, request.id);
       return;
     }
     this.#state = { kind: 'opening', waiting: [], waitingCount: 0, waitingBytes: 0, measured: this.#measure(request) };
-    door.open({ kind: 'open', caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
+    delivery.open({ kind: 'open', caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
       if (reply.kind !== 'opened') rate.giveBack(address);
       this.#opened(reply, request);
     }));
@@ -273,7 +273,7 @@ export class DuplexClient {
     const failed = (error: BusError): void => this.#refuseRequest(gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
     let pending: PendingRequest | undefined;
     try {
-      pending = this.#options.door.request(session, command, {
+      pending = this.#options.delivery.request(session, command, {
         reply: (frame) => {
           if (frame.kind === 'message') this.#options.write(frame.text);
           else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);

@@ -12,8 +12,8 @@ import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Caller } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Edge } from './edge.ts';
-import { RequestMeter } from './request-meter.ts';
+import { Edge } from '../edge.ts';
+import { RequestMeter } from '../requests/request-meter.ts';
 
 let folder: string;
 let bus: MemoryBus;

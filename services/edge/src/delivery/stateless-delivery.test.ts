@@ -4,10 +4,10 @@ import { MemoryBus, PresenceWatch, subjects, type Subscription } from '@omnibus/
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, newRequestKey, newWorkerId, presenceMs, rootEndpoint, type ModernControl, type ModernReply, type Presence, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { ModernDoor } from './modern-door.ts';
+import { StatelessDelivery } from './stateless-delivery.ts';
 
 let bus: MemoryBus;
-let door: ModernDoor;
+let delivery: StatelessDelivery;
 let watch: PresenceWatch<Presence>;
 let workers: Worker[];
 let closed: ModernControl[];
@@ -51,14 +51,14 @@ beforeEach(async () => {
   [workers, closed] = [[], []];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  // As the door for sessions watches them.
+  // As the delivery for sessions watches them.
   watch = new PresenceWatch<Presence>({
     bus, clock: wheel, subject: subjects.presence, joined: () => undefined,
-    gone: (signs) => door.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
-    disturbed: () => door.lookAfter(),
+    gone: (signs) => delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
+    disturbed: () => delivery.lookAfter(),
   });
   await watch.start();
-  door = new ModernDoor({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), workers: watch });
+  delivery = new StatelessDelivery({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), workers: watch });
   await bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
 });
 
@@ -86,7 +86,7 @@ async function started(): Promise<Worker> {
 async function request(method: string): Promise<{ readonly key: SessionKey; readonly frames: ModernReply[]; readonly at: Worker }> {
   const key = newRequestKey();
   const frames: ModernReply[] = [];
-  door.request({
+  delivery.request({
     kind: 'request', key, caller: { principal: anonymous, endpoint: rootEndpoint }, request: { jsonrpc: '2.0', id: 1, method, params: {} }, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: undefined,
   }, { reply: (frame) => frames.push(frame), failed: (error) => expect.fail(String(error)) });
   await vi.advanceTimersByTimeAsync(0);
@@ -104,7 +104,7 @@ it('a request at a worker that pauses for a second or two goes on, whoever leave
   other.kill();
   other.beat(true);
   await pass(1_500);
-  door.lookAfter();
+  delivery.lookAfter();
   await pass(1_000);
   at.goOn();
   await pass(3_000);
@@ -141,5 +141,5 @@ it('an answer of a newer worker that this version does not know ends the request
   at.requests.get(key)?.({ kind: 'from the future' } as unknown as ModernReply);
   await vi.advanceTimersByTimeAsync(0);
   expect(reasons(frames)).toEqual(['gateway.interrupted']);
-  expect(door.waiting).toBe(0);
+  expect(delivery.waiting).toBe(0);
 });

@@ -8,7 +8,7 @@
  *      when it changes nothing by being repeated.
  *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
-import { gatewayFaultOf, Heart, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
+import { gatewayFaultOf, Heartbeat, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -17,12 +17,12 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
-import { enter } from './enter.ts';
-import { ModernDoor } from './modern-door.ts';
+import { track } from './in-flight.ts';
+import { StatelessDelivery } from './stateless-delivery.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
-class Passage extends Link {
+class InFlight extends Link {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
   readonly observer: ReplyObserver<StreamFrame>;
@@ -66,17 +66,17 @@ const maxOpens = 4;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
 const returnMs = 1_500;
 
-export class SessionDoor {
+export class SessionDelivery {
   readonly #bus: Bus;
   readonly #wheel: DeadlineWheel;
   readonly #log: Logger;
-  readonly #open = new Ring<Passage>();
-  readonly #modern: ModernDoor;
+  readonly #open = new Ring<InFlight>();
+  readonly #stateless: StatelessDelivery;
   readonly #workers: PresenceWatch<Presence>;
   readonly #owners: OwnerSearch;
   /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
   readonly #self = newWorkerId('edge');
-  readonly #heart: Heart<EdgePresence>;
+  readonly #heart: Heartbeat<EdgePresence>;
   #readers: Subscription | undefined;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
@@ -94,17 +94,17 @@ export class SessionDoor {
         const workers = new Set(signs.map(({ worker }) => worker));
         if (how === 'lost') log.warn({ workers: [...workers] }, 'session workers are gone');
         this.#lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
-        this.#modern.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
+        this.#stateless.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
       },
       disturbed: () => {
         if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
         this.#reconnects = bus.reconnects;
         this.#lookAfter(this.#open.toArray(), true);
-        this.#modern.lookAfter();
+        this.#stateless.lookAfter();
       },
     });
-    this.#modern = new ModernDoor({ bus, wheel, log, workers: this.#workers });
-    this.#heart = new Heart({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
+    this.#stateless = new StatelessDelivery({ bus, wheel, log, workers: this.#workers });
+    this.#heart = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
     this.#owners = new OwnerSearch({ bus, wheel, log, workers: this.#workers });
   }
 
@@ -132,7 +132,7 @@ export class SessionDoor {
 
   /** What waits for its answer here. */
   get waiting(): number {
-    return this.#open.size + this.#modern.waiting;
+    return this.#open.size + this.#stateless.waiting;
   }
 
   /**
@@ -140,15 +140,15 @@ export class SessionDoor {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const passage = new Passage(address, command, observer);
-    const entered = enter(this.#open, passage, (each) => this.#send(each));
+    const inFlight = new InFlight(address, command, observer);
+    const entered = track(this.#open, inFlight, (each) => this.#send(each));
     if (command.kind !== 'attach') return entered;
     return {
       close: () => {
-        const wasOpen = this.#open.has(passage);
+        const wasOpen = this.#open.has(inFlight);
         entered.close();
         // Also where its reader is gone before it was said to be attached: nobody else knows of it.
-        if (wasOpen) this.#tellDetached(passage, command);
+        if (wasOpen) this.#tellDetached(inFlight, command);
       },
     };
   }
@@ -158,7 +158,7 @@ export class SessionDoor {
     if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
   }
 
-  #tellDetached({ address: { key }, sentTo }: Passage, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
+  #tellDetached({ address: { key }, sentTo }: InFlight, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
     if (this.#bus.connected && sentTo !== undefined) this.#bus.publish(subjects.session(sentTo), { key, command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream } });
   }
 
@@ -166,7 +166,7 @@ export class SessionDoor {
   open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
     const asked = new Set<WorkerId>();
     const ask = (attempt: number): void => {
-      const worker = anyWorker(this.#workers.there, asked);
+      const worker = anyWorker(this.#workers.alive, asked);
       if (worker !== undefined) asked.add(worker);
       const fail = (): void => {
         if (attempt < maxOpens) ask(attempt + 1);
@@ -201,186 +201,186 @@ export class SessionDoor {
     ask(1);
   }
 
-  #send(passage: Passage): void {
-    const { address, command } = passage;
+  #send(inFlight: InFlight): void {
+    const { address, command } = inFlight;
     const { key, owner } = address;
     const state = owner === undefined ? 'lost' : this.#workers.state(owner);
     if (owner === undefined || state === 'lost') {
-      this.#search(passage);
+      this.#search(inFlight);
     } else if (state === 'silent') {
-      this.#wait(passage);
+      this.#wait(inFlight);
     } else {
-      passage.attempts += 1;
-      passage.unanswered = 0;
-      passage.waitsSince = undefined;
-      passage.sentTo = owner;
-      passage.pending = this.#bus.request(subjects.session(owner), { key, command: passage.attempts === 1 ? command : continued(passage), ...this.#from }, this.#hearing(passage));
+      inFlight.attempts += 1;
+      inFlight.unanswered = 0;
+      inFlight.waitsSince = undefined;
+      inFlight.sentTo = owner;
+      inFlight.pending = this.#bus.request(subjects.session(owner), { key, command: inFlight.attempts === 1 ? command : continued(inFlight), ...this.#from }, this.#hearing(inFlight));
     }
   }
 
   /** Sends it once more; whoever waits for it is told when the bus cannot carry it. */
-  #sendAgain(passage: Passage): void {
-    if (!this.#open.has(passage) || passage.pending !== undefined) return;
+  #sendAgain(inFlight: InFlight): void {
+    if (!this.#open.has(inFlight) || inFlight.pending !== undefined) return;
     try {
-      this.#send(passage);
+      this.#send(inFlight);
     } catch (error) {
-      this.#fail(passage, error as BusError);
+      this.#fail(inFlight, error as BusError);
     }
   }
 
   /** Sent to a worker that is not heard of, it could be lost: it is sent when that one is back, or its session is at another. */
-  #wait(passage: Passage): void {
-    passage.pending = undefined;
-    passage.waitsSince ??= performance.now();
-    if (performance.now() - passage.waitsSince > searchMs) this.#refuse(passage, 'gateway.unavailable');
-    else this.#wheel.schedule(retryMs, () => this.#sendAgain(passage));
+  #wait(inFlight: InFlight): void {
+    inFlight.pending = undefined;
+    inFlight.waitsSince ??= performance.now();
+    if (performance.now() - inFlight.waitsSince > searchMs) this.#refuse(inFlight, 'gateway.unavailable');
+    else this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
   }
 
   /** Sends it to whoever holds the session by now. */
-  #search(passage: Passage): void {
-    passage.pending = undefined;
-    void this.#owners.find(passage.address).then((found) => {
-      if (!this.#open.has(passage) || passage.pending !== undefined) return;
+  #search(inFlight: InFlight): void {
+    inFlight.pending = undefined;
+    void this.#owners.find(inFlight.address).then((found) => {
+      if (!this.#open.has(inFlight) || inFlight.pending !== undefined) return;
       if (found.outcome === 'held') {
-        passage.address.owner = found.worker;
-        this.#sendAgain(passage);
+        inFlight.address.owner = found.worker;
+        this.#sendAgain(inFlight);
       } else {
-        this.#refuse(passage, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
+        this.#refuse(inFlight, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
       }
     });
   }
 
   /** The worker that was asked does not hold the session. */
-  #again(passage: Passage): void {
-    if (passage.pending === undefined) return; // It is on its way already.
-    passage.pending.close();
-    passage.pending = undefined;
-    passage.misses += 1;
-    if (passage.misses >= maxMisses) this.#refuse(passage, 'gateway.unavailable');
-    else if (passage.address.owner === passage.sentTo) this.#search(passage);
-    else this.#sendAgain(passage);
+  #again(inFlight: InFlight): void {
+    if (inFlight.pending === undefined) return; // It is on its way already.
+    inFlight.pending.close();
+    inFlight.pending = undefined;
+    inFlight.misses += 1;
+    if (inFlight.misses >= maxMisses) this.#refuse(inFlight, 'gateway.unavailable');
+    else if (inFlight.address.owner === inFlight.sentTo) this.#search(inFlight);
+    else this.#sendAgain(inFlight);
   }
 
   /** Its worker is there: what it sent since the last message that arrived is sent again. */
-  #attachAgain(passage: Passage): void {
-    const { command, address: { key }, sentTo } = passage;
+  #attachAgain(inFlight: InFlight): void {
+    const { command, address: { key }, sentTo } = inFlight;
     const stream = streamOf(command);
-    if (stream === undefined || passage.pending === undefined || sentTo === undefined || !('stream' in command) || !('caller' in command)) return;
-    passage.pending.close();
-    passage.attempts += 1;
-    const hearing = this.#hearing(passage);
-    passage.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: passage.sequence } }, ...this.#from }, {
+    if (stream === undefined || inFlight.pending === undefined || sentTo === undefined || !('stream' in command) || !('caller' in command)) return;
+    inFlight.pending.close();
+    inFlight.attempts += 1;
+    const hearing = this.#hearing(inFlight);
+    inFlight.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: inFlight.sequence } }, ...this.#from }, {
       ...hearing,
       reply: (frame) => {
         // It had said everything, and kept nothing of it, or has given the session up.
-        if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown')) this.#lost(passage);
+        if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown')) this.#lost(inFlight);
         else hearing.reply(frame);
       },
       // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
-      failed: (error) => (error.kind === 'no-responders' ? this.#lost(passage) : this.#fail(passage, error)),
+      failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
     });
   }
 
-  #hearing(passage: Passage): ReplyObserver<StreamFrame> {
+  #hearing(inFlight: InFlight): ReplyObserver<StreamFrame> {
     return {
       reply: (frame) => {
         if (frame.kind === 'moved') {
-          this.#again(passage);
+          this.#again(inFlight);
           return;
         }
-        passage.misses = 0;
-        if (frame.kind === 'message') passage.heardUpTo = frame.sequence;
-        else if (frame.kind === 'attached') passage.heardUpTo ??= 0;
-        passage.observer.reply(frame);
+        inFlight.misses = 0;
+        if (frame.kind === 'message') inFlight.heardUpTo = frame.sequence;
+        else if (frame.kind === 'attached') inFlight.heardUpTo ??= 0;
+        inFlight.observer.reply(frame);
       },
       failed: (error) => {
-        if (error.kind === 'no-responders') this.#unheard(passage); // W1
-        else this.#fail(passage, error);
+        if (error.kind === 'no-responders') this.#unheard(inFlight); // W1
+        else this.#fail(inFlight, error);
       },
     };
   }
 
-  #fail(passage: Passage, error: BusError): void {
-    if (this.#open.remove(passage)) passage.observer.failed(error);
+  #fail(inFlight: InFlight, error: BusError): void {
+    if (this.#open.remove(inFlight)) inFlight.observer.failed(error);
   }
 
-  #refuse(passage: Passage, reason: 'session.unknown' | 'gateway.unavailable' | 'gateway.interrupted'): void {
-    if (this.#open.remove(passage)) passage.observer.reply({ kind: 'refused', fault: fault(reason) });
+  #refuse(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable' | 'gateway.interrupted'): void {
+    if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
   /** Nobody had it. Right after the bus was gone that says only that the owner is not back yet. */
-  #unheard(passage: Passage): void {
+  #unheard(inFlight: InFlight): void {
     if (!this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs) {
-      this.#again(passage);
+      this.#again(inFlight);
       return;
     }
-    passage.pending = undefined;
-    this.#wheel.schedule(retryMs, () => this.#sendAgain(passage));
+    inFlight.pending = undefined;
+    this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
   }
 
   /**
    * Sends a request that needs no session to any worker.
    * @throws {BusError} when the bus cannot carry it.
    */
-  requestModern(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return this.#modern.request(command, observer);
+  requestStateless(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
+    return this.#stateless.request(command, observer);
   }
 
   /**
    * Asks the workers that have these whether they still do.
    * @param wasDisturbed what they sent may have been lost on the way.
    */
-  #lookAfter(open: readonly Passage[], wasDisturbed = false): void {
+  #lookAfter(open: readonly InFlight[], wasDisturbed = false): void {
     const together = Map.groupBy(open.filter(({ pending }) => pending !== undefined), ({ address: { key }, sentTo }) => `${key} ${sentTo}`);
-    for (const passages of together.values()) this.#probe(passages, wasDisturbed);
+    for (const those of together.values()) this.#probe(those, wasDisturbed);
   }
 
-  /** @param passages of one session at one worker. */
-  #probe(passages: readonly Passage[], wasDisturbed: boolean): void {
-    const [{ address: { key }, sentTo }] = passages as [Passage];
+  /** @param those of one session at one worker. */
+  #probe(those: readonly InFlight[], wasDisturbed: boolean): void {
+    const [{ address: { key }, sentTo }] = those as [InFlight];
     if (sentTo === undefined) return;
     // Only what was sent before the question can be lost by the answer.
-    const attempts = passages.map((passage) => passage.attempts);
-    const left = (): Passage[] => passages.filter((passage, index) => this.#open.has(passage) && passage.pending !== undefined && passage.attempts === attempts[index]);
-    const streams = passages.flatMap(({ command }) => streamOf(command) ?? []);
+    const attempts = those.map((inFlight) => inFlight.attempts);
+    const left = (): InFlight[] => those.filter((inFlight, index) => this.#open.has(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index]);
+    const streams = those.flatMap(({ command }) => streamOf(command) ?? []);
     const pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'probe', streams } }, {
       reply: (frame) => {
         pending.close();
         limit.cancel();
-        for (const passage of left()) {
-          passage.unanswered = 0;
-          const stream = streamOf(passage.command);
-          if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) this.#lost(passage);
-          else if (wasDisturbed) this.#attachAgain(passage);
+        for (const inFlight of left()) {
+          inFlight.unanswered = 0;
+          const stream = streamOf(inFlight.command);
+          if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) this.#lost(inFlight);
+          else if (wasDisturbed) this.#attachAgain(inFlight);
         }
       },
       failed: (error) => {
         // A worker that failed over the question has not said that it does not hold them: it is asked again.
         if (error.kind !== 'no-responders') return;
         limit.cancel();
-        for (const passage of left()) this.#lost(passage);
+        for (const inFlight of left()) this.#lost(inFlight);
       },
     });
     const limit = this.#wheel.schedule(probeMs, () => {
       pending.close();
       const state = this.#workers.state(sentTo);
-      for (const passage of left()) {
-        if (state !== 'there') passage.unanswered += 1;
-        if (passage.unanswered >= maxUnanswered || (state === 'lost' && isRepeatable(passage.command))) this.#lost(passage); // W2
+      for (const inFlight of left()) {
+        if (state !== 'alive') inFlight.unanswered += 1;
+        if (inFlight.unanswered >= maxUnanswered || (state === 'lost' && isRepeatable(inFlight.command))) this.#lost(inFlight); // W2
       }
       if (this.#bus.connected) this.#lookAfter(left(), wasDisturbed);
     });
   }
 
   /** The worker that had it is gone. */
-  #lost(passage: Passage): void {
-    if (!this.#open.has(passage) || passage.pending === undefined) return; // Nobody has had it yet.
-    if (isRepeatable(passage.command)) {
-      this.#again(passage);
+  #lost(inFlight: InFlight): void {
+    if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // Nobody has had it yet.
+    if (isRepeatable(inFlight.command)) {
+      this.#again(inFlight);
       return;
     }
-    passage.pending.close();
-    this.#refuse(passage, 'gateway.interrupted'); // W2
+    inFlight.pending.close();
+    this.#refuse(inFlight, 'gateway.interrupted'); // W2
   }
 }
 
@@ -391,7 +391,7 @@ function streamOf(command: SessionCommand): StreamId | undefined {
 }
 
 /** The command as another worker goes on with it: after what the client has had. */
-function continued({ command, heardUpTo, sequence }: Passage): SessionCommand {
+function continued({ command, heardUpTo, sequence }: InFlight): SessionCommand {
   if (heardUpTo === undefined) return command;
   switch (command.kind) {
     case 'attach':

@@ -6,20 +6,20 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
 import type { Facts } from '@omnibus/identity';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
-import { DuplexClient } from '../duplex-client.ts';
-import type { Endpoints } from '../endpoints.ts';
-import { knownCaller, type Gate } from '../http/arrival.ts';
-import type { Gatekeeper } from '../http/gatekeeper.ts';
-import { answerRaw } from '../http/raw-answer.ts';
-import type { Target } from '../http/steps/read-target.ts';
-import type { RequestMeter } from '../request-meter.ts';
-import type { SessionDoor } from '../session-door.ts';
+import { DuplexClient } from '../../duplex/duplex-client.ts';
+import type { Endpoints } from '../../requests/endpoints.ts';
+import { knownCaller, type Gate } from '../arrival.ts';
+import type { Gatekeeper } from '../../callers/gatekeeper.ts';
+import { answerRaw } from '../raw-answer.ts';
+import type { Target } from '../steps/read-target.ts';
+import type { RequestMeter } from '../../requests/request-meter.ts';
+import type { SessionDelivery } from '../../delivery/session-delivery.ts';
 import { boundFrames } from './frames.ts';
 import { Outgoing } from './outgoing.ts';
 
 export interface WebSocketOptions {
   readonly bus: Bus;
-  readonly door: SessionDoor;
+  readonly delivery: SessionDelivery;
   readonly gate: Gate;
   /** Undefined where callers need not be known. */
   readonly gatekeeper: Gatekeeper | undefined;
@@ -95,7 +95,7 @@ export class WebSocketIngress {
   }
 
   #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller, facts: Facts | undefined): void {
-    const { bus, door, gate, meter, requestMs } = this.#options;
+    const { bus, delivery, gate, meter, requestMs } = this.#options;
     const { boundary, rate, limits, metrics, unread } = gate;
     const socket: Socket = request.socket;
     const address = gate.addresses.of(request);
@@ -112,7 +112,7 @@ export class WebSocketIngress {
     });
     const origin = facts === undefined ? gate.addresses.originOf(request) : undefined;
     const client = new DuplexClient({
-      bus, door, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
+      bus, delivery, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
       carrier: 'websocket',
       write: (text) => outgoing.send(text),
       ended: () => webSocket.close(goingAway),

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { GatewayFault } from '@omnibus/protocol';
 import { fault } from '@omnibus/protocol';
-import type { ByteLease } from '../byte-budget.ts';
+import type { ByteLease } from '../../bounds/byte-budget.ts';
 
 export interface FrameBounds {
   readonly lease: ByteLease;
