@@ -2,13 +2,17 @@
 import { expect } from 'vitest';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
+import type { Authenticator } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { latestLegacyRevision, newSessionId, newWorkerId, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
+import { latestLegacyRevision, modernRevisions, newSessionId, newWorkerId, type Caller, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
 import { RequestMeter } from './requests/request-meter.ts';
 
 export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
+
+const [modernRevision] = modernRevisions as readonly [string];
+const _meta = { 'io.modelcontextprotocol/protocolVersion': modernRevision, 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
 
 export function configOf(text: string): Config {
   const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
@@ -20,21 +24,31 @@ export class EdgeUnderTest implements AsyncDisposable {
   readonly faults: BusFault[] = [];
   readonly bus = new MemoryBus((fault) => this.faults.push(fault));
   readonly edge: Edge;
+  readonly #authenticator: Authenticator | undefined;
   url = '';
 
-  private constructor(text: string) {
-    const config = configOf(text);
+  private constructor(config: Config, authenticator: Authenticator | undefined) {
     const metrics = new Metrics({ processMetrics: false });
     const log = createLogger({ level: 'silent', format: 'json' });
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined) });
+    this.#authenticator = authenticator;
+    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator });
   }
 
-  /** @param text of the configuration, besides the address. */
-  static async start(text = ''): Promise<EdgeUnderTest> {
-    const test = new EdgeUnderTest(`listen: 127.0.0.1:0\n${text}`);
+  /**
+   * @param text of the configuration, besides the address.
+   * @param authenticate left out where callers need not be known.
+   */
+  static async start(text = '', authenticate?: (config: Config) => Promise<Authenticator>): Promise<EdgeUnderTest> {
+    const config = configOf(`listen: 127.0.0.1:0\n${text}`);
+    const test = new EdgeUnderTest(config, await authenticate?.(config));
     test.url = await test.edge.start();
     return test;
+  }
+
+  /** Where the edge listens, without a path. */
+  get origin(): string {
+    return this.url.replace(/\/mcp$/, '');
   }
 
   /** From now on there is a session worker. @param receive what it does with the commands of sessions. */
@@ -42,6 +56,25 @@ export class EdgeUnderTest implements AsyncDisposable {
     const worker = newWorkerId('session');
     await this.bus.subscribe(subjects.sessionOpen(undefined), (_command, reply) => reply({ kind: 'opened', session: newSessionId(), worker, text: '{"jsonrpc":"2.0","id":1,"result":{}}' }));
     await this.bus.subscribe(subjects.session(worker), ({ command }, reply) => receive(command, reply));
+  }
+
+  /** From now on requests without a session are answered; subscriptions are acknowledged and stay open. @returns whom they are from. */
+  async serveStateless(): Promise<readonly Caller[]> {
+    const callers: Caller[] = [];
+    await this.bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {
+      callers.push(caller);
+      if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
+      else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
+    });
+    return callers;
+  }
+
+  /** Posts a request that needs no session. */
+  postStateless(headers: Readonly<Record<string, string>>, path = '/mcp', method = 'tools/list'): Promise<Response> {
+    return fetch(`${this.origin}${path}`, {
+      method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': modernRevision, 'mcp-method': method, ...headers },
+    });
   }
 
   post(message: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -57,6 +90,7 @@ export class EdgeUnderTest implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.edge.stop();
+    await this.#authenticator?.close();
     await this.bus.drain();
   }
 }

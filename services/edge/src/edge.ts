@@ -21,7 +21,7 @@ import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './bounds/open-files.ts';
 import { OpeningRate } from './bounds/opening-rate.ts';
 import type { RequestMeter } from './requests/request-meter.ts';
-import { SessionDelivery } from './delivery/session-delivery.ts';
+import { Delivery } from './delivery/delivery.ts';
 import { Tenures } from './callers/tenures.ts';
 import { Unread } from './bounds/unread.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
@@ -45,7 +45,7 @@ export interface EdgeOptions {
 export class Edge {
   readonly #options: EdgeOptions;
   readonly #server: Server;
-  readonly #delivery: SessionDelivery;
+  readonly #delivery: Delivery;
   readonly #router: Router;
   readonly #webSockets: WebSocketIngress;
   readonly #endpoints: Endpoints;
@@ -62,7 +62,7 @@ export class Edge {
     this.#port = Number(port || 80);
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
-    this.#delivery = new SessionDelivery(bus, wheel, log);
+    this.#delivery = new Delivery({ bus, wheel, log });
     const gate = gateOf(options);
     const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, metadata: metadataOf(config) });
     authenticator?.onRevoked(() => gate.tenures.review());

@@ -5,4 +5,4 @@ export { idsIn, parseMessage } from './requests/parse-message.ts';
 export type { ParsedBody } from './requests/parse-message.ts';
 export { serveStdioClient } from './stdio/ingress.ts';
 export { readLines } from './stdio/lines.ts';
-export { SessionDelivery } from './delivery/session-delivery.ts';
+export { Delivery } from './delivery/delivery.ts';

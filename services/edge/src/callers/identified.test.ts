@@ -6,22 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { MemoryBus, subjects } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
 import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
-import { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Caller } from '@omnibus/protocol';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Edge } from '../edge.ts';
-import { RequestMeter } from '../requests/request-meter.ts';
+import { EdgeUnderTest } from '../edge-under-test.ts';
 
 let folder: string;
-let bus: MemoryBus;
-let edge: Edge;
-let authenticator: Authenticator;
+let test: EdgeUnderTest;
 let url: string;
 /** Whom the edge says it speaks for. */
-let callers: Caller[];
+let callers: readonly Caller[];
 const ann = newKey({ subject: 'ann', groups: [] });
 const bob = newKey({ subject: 'bob', groups: [], endpoints: [''] });
 
@@ -31,39 +24,20 @@ async function writeKeys(...keys: readonly (typeof ann)[]): Promise<void> {
 }
 
 beforeEach(async () => {
-  callers = [];
   folder = await mkdtemp(join(tmpdir(), 'omnibus-edge-'));
   await writeKeys(ann, bob);
-  bus = new MemoryBus((fault) => expect.fail(String(fault.error)));
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'listen: 127.0.0.1:0\nmcpServers: { a: { url: http://127.0.0.1:1 } }', env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const metrics = new Metrics({ processMetrics: false });
-  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  authenticator = await Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], resource: undefined, proxy: undefined, warn: () => undefined });
-  edge = new Edge({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics, meter: new RequestMeter(metrics, undefined), authenticator });
-  url = (await edge.start()).replace(/\/mcp$/, '');
-  await bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {
-    callers.push(caller);
-    if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
-    else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
-  });
+  test = await EdgeUnderTest.start('mcpServers: { a: { url: "http://127.0.0.1:1" } }', () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], resource: undefined, proxy: undefined, warn: () => undefined }));
+  url = test.origin;
+  callers = await test.serveStateless();
 });
 
 afterEach(async () => {
-  await edge.stop();
-  await authenticator.close();
-  await bus.drain();
+  await test[Symbol.asyncDispose]();
+  expect(test.faults).toEqual([]);
   await rm(folder, { recursive: true });
 });
 
-const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
-
-function post(headers: Record<string, string>, path = '/mcp', method = 'tools/list', params: object = {}): Promise<Response> {
-  return fetch(`${url}${path}`, {
-    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers },
-  });
-}
+const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> => test.postStateless(headers, path, method);
 
 describe.each([
   ['POST', '/mcp', {}],
@@ -152,7 +126,7 @@ describe('a WebSocket', () => {
 });
 
 it('a subscription ends when the key of its caller is revoked, and nobody else\'s does', async () => {
-  const listen = (key: string): Promise<Response> => post({ authorization: `Bearer ${key}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen', { notifications: {} });
+  const listen = (key: string): Promise<Response> => post({ authorization: `Bearer ${key}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
   const [anns, bobs] = await Promise.all([listen(ann.key), listen(bob.key)]);
   expect([anns.status, bobs.status]).toEqual([200, 200]);
   await writeKeys(bob);

@@ -2,64 +2,38 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { MemoryBus, subjects } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
 import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { DeadlineWheel } from '@omnibus/lifecycle';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Edge } from '../edge.ts';
-import { RequestMeter } from '../requests/request-meter.ts';
+import { EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
 const wellKnown = '/.well-known/oauth-protected-resource';
 
 let issuer: StandInIssuer;
-let bus: MemoryBus;
-let edge: Edge;
-let authenticator: Authenticator;
+let test: EdgeUnderTest;
 let url: string;
 
 beforeEach(async () => {
   issuer = await StandInIssuer.start();
-  bus = new MemoryBus((fault) => expect.fail(String(fault.error)));
-  const loaded = loadConfig({
-    file: 'omnibus.json', env: {}, readFile: () => '',
-    text: JSON.stringify({ listen: '127.0.0.1:0', publicUrl, security: { allowedHosts: ['*'] }, auth: { issuers: [{ issuer: issuer.issuer }], scopes: ['mcp'] }, mcpServers: { a: { url: 'http://127.0.0.1:1' } } }),
+  const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}" }], scopes: [mcp] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
+  test = await EdgeUnderTest.start(text, ({ auth }) => {
+    if (auth === undefined || auth === 'none') throw new Error('there is no auth');
+    return Authenticator.open({ keysFile: undefined, issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, proxy: undefined, warn: () => undefined });
   });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const { config } = loaded;
-  const { auth } = config;
-  if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-  const metrics = new Metrics({ processMetrics: false });
-  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  authenticator = await Authenticator.open({ keysFile: undefined, issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, proxy: undefined, warn: () => undefined });
-  edge = new Edge({ config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics, meter: new RequestMeter(metrics, undefined), authenticator });
-  url = (await edge.start()).replace(/\/mcp$/, '');
-  await bus.subscribe(subjects.modern(undefined), ({ request }, reply) => {
-    if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
-    else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
-  });
+  url = test.origin;
+  await test.serveStateless();
 });
 
 afterEach(async () => {
-  await edge.stop();
-  await authenticator.close();
-  await bus.drain();
+  await test[Symbol.asyncDispose]();
+  expect(test.faults).toEqual([]);
   await issuer[Symbol.asyncDispose]();
 });
 
 const token = (claims = {}): Promise<string> => issuer.token({ sub: 'ann', aud: `${publicUrl}/mcp`, scope: 'mcp', ...claims });
 /** Good for a second or two: clocks may differ by half a minute. */
 const nearlyExpired = (): Promise<string> => token({ exp: Math.floor(Date.now() / 1_000) - 28 });
-const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
-
-function post(headers: Record<string, string>, path = '/mcp', method = 'tools/list'): Promise<Response> {
-  return fetch(`${url}${path}`, {
-    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
-    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers },
-  });
-}
+const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> => test.postStateless(headers, path, method);
 
 it('a token is looked at once and then known; its request is served whole either way', async () => {
   const authorization = `Bearer ${await token()}`;

@@ -8,131 +8,63 @@
  *      when it changes nothing by being repeated.
  *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
-import { gatewayFaultOf, Heartbeat, PresenceWatch, subjects, type Bus, type BusError, type PendingRequest, type ReplyObserver, type Subscription } from '@omnibus/bus';
-import { Link, Ring } from '@omnibus/collections';
+import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
+import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import {
-  fault, newWorkerId, repeatableMethods,
-  type EdgePresence, type ModernCommand, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId,
-} from '@omnibus/protocol';
+import { fault, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { anyWorker } from './choose-worker.ts';
-import { track } from './in-flight.ts';
-import { StatelessDelivery } from './stateless-delivery.ts';
+import { InFlight, track } from './in-flight.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
+import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
-class InFlight extends Link {
-  readonly address: SessionAddress;
-  readonly command: SessionCommand;
-  readonly observer: ReplyObserver<StreamFrame>;
-  /** Undefined while nobody has it: before it is sent, and while its next owner is looked for. */
-  pending: PendingRequest | undefined;
-  /** The worker that has it. */
-  sentTo: WorkerId | undefined;
-  /** How often it was sent. */
-  attempts = 0;
-  /** How often in a row it was sent to a worker that did not hold the session. */
-  misses = 0;
-  /** How often its worker was asked after it and said nothing. */
-  unanswered = 0;
-  /** Since when its worker is not heard of. */
-  waitsSince: number | undefined;
-  /** The number of the last message that was heard; undefined before anything was. */
-  heardUpTo: number | undefined;
-
-  /** Of the last message the client has had of the stream, on this or an earlier connection. */
-  get sequence(): number {
-    const { command, heardUpTo = 0 } = this;
-    return Math.max(heardUpTo, command.kind === 'attach' ? (command.after?.sequence ?? 0) : 0);
-  }
-
-  constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
-    super();
-    this.address = address;
-    this.command = command;
-    this.observer = observer;
-  }
+export interface SessionDeliveryOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly workers: PresenceWatch<Presence>;
+  /** What session workers know this edge by; undefined in one process, where there is one edge. */
+  readonly edge: WorkerId | undefined;
 }
 
-/** A worker that does not answer by then is asked again. */
-const probeMs = 2_000;
-/** One that is not heard of either and did not answer so often is not waited for. */
-const maxUnanswered = 4;
+/** Workers in a row that may say that they do not hold the session. */
 const maxMisses = 12;
-/** A worker that was asked to open a session and did not answer by then is asked no more. */
-const openMs = 3_000;
-const maxOpens = 4;
 /** After the bus was gone, workers have this long to be back before their sessions are taken over. */
 const returnMs = 1_500;
 
 export class SessionDelivery {
   readonly #bus: Bus;
   readonly #wheel: DeadlineWheel;
-  readonly #log: Logger;
-  readonly #open = new Ring<InFlight>();
-  readonly #stateless: StatelessDelivery;
   readonly #workers: PresenceWatch<Presence>;
+  readonly #from: { readonly edge?: WorkerId };
+  readonly #open = new Ring<InFlight>();
   readonly #owners: OwnerSearch;
-  /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
-  readonly #self = newWorkerId('edge');
-  readonly #heart: Heartbeat<EdgePresence>;
-  #readers: Subscription | undefined;
+  readonly #probing: Probing;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
-  constructor(bus: Bus, wheel: DeadlineWheel, log: Logger) {
+  constructor({ bus, wheel, log, workers, edge }: SessionDeliveryOptions) {
     this.#bus = bus;
     this.#wheel = wheel;
-    this.#log = log;
-    this.#workers = new PresenceWatch({
-      bus,
-      clock: wheel,
-      subject: subjects.presence,
-      joined: () => undefined,
-      gone: (signs, how) => {
-        const workers = new Set(signs.map(({ worker }) => worker));
-        if (how === 'lost') log.warn({ workers: [...workers] }, 'session workers are gone');
-        this.#lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
-        this.#stateless.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
-      },
-      disturbed: () => {
-        if (bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
-        this.#reconnects = bus.reconnects;
-        this.#lookAfter(this.#open.toArray(), true);
-        this.#stateless.lookAfter();
-      },
+    this.#workers = workers;
+    this.#from = edge === undefined ? {} : { edge };
+    this.#owners = new OwnerSearch({ bus, wheel, log, workers });
+    this.#probing = new Probing({
+      bus, wheel, workers,
+      isOpen: (inFlight) => this.#open.has(inFlight),
+      lost: (inFlight) => this.#lost(inFlight),
+      attachAgain: (inFlight) => this.#attachAgain(inFlight),
     });
-    this.#stateless = new StatelessDelivery({ bus, wheel, log, workers: this.#workers });
-    this.#heart = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
-    this.#owners = new OwnerSearch({ bus, wheel, log, workers: this.#workers });
   }
 
-  async start(): Promise<void> {
-    // In one process nobody dies alone.
-    if (!this.#bus.isShared) return;
-    this.#readers = await this.#bus.subscribe(subjects.edgeReaders(this.#self), ({ readers }, reply) => {
-      const held = new Set(this.#open.toArray().flatMap(({ command }) => ('stream' in command ? [command.stream] : [])));
-      reply({ readers: readers.filter((reader) => held.has(reader)) });
-    });
-    await this.#workers.start();
-    await this.#heart.start();
-  }
-
-  stop(): void {
-    this.#workers.stop();
-    this.#heart.stop();
-    this.#readers?.close();
-  }
-
-  /** Where a command comes from; in one process there is one edge. */
-  get #from(): { readonly edge?: WorkerId } {
-    return this.#bus.isShared ? { edge: this.#self } : {};
-  }
-
-  /** What waits for its answer here. */
+  /** How many commands wait for their answer here. */
   get waiting(): number {
-    return this.#open.size + this.#stateless.waiting;
+    return this.#open.size;
+  }
+
+  /** The streams that are read here. */
+  get streams(): ReadonlySet<StreamId> {
+    return new Set(this.#open.toArray().flatMap(({ command }) => ('stream' in command ? [command.stream] : [])));
   }
 
   /**
@@ -141,12 +73,12 @@ export class SessionDelivery {
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
     const inFlight = new InFlight(address, command, observer);
-    const entered = track(this.#open, inFlight, (each) => this.#send(each));
-    if (command.kind !== 'attach') return entered;
+    const tracked = track(this.#open, inFlight, (each) => this.#send(each));
+    if (command.kind !== 'attach') return tracked;
     return {
       close: () => {
         const wasOpen = this.#open.has(inFlight);
-        entered.close();
+        tracked.close();
         // Also where its reader is gone before it was said to be attached: nobody else knows of it.
         if (wasOpen) this.#tellDetached(inFlight, command);
       },
@@ -158,47 +90,20 @@ export class SessionDelivery {
     if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
   }
 
-  #tellDetached({ address: { key }, sentTo }: InFlight, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
-    if (this.#bus.connected && sentTo !== undefined) this.#bus.publish(subjects.session(sentTo), { key, command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream } });
+  /** Workers left, or give no signs any more: they are asked what they still have. */
+  gone(workers: ReadonlySet<WorkerId>): void {
+    this.#probing.lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
   }
 
-  /** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
-  open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
-    const asked = new Set<WorkerId>();
-    const ask = (attempt: number): void => {
-      const worker = anyWorker(this.#workers.alive, asked);
-      if (worker !== undefined) asked.add(worker);
-      const fail = (): void => {
-        if (attempt < maxOpens) ask(attempt + 1);
-        else answer({ kind: 'refused', fault: fault('gateway.unavailable') });
-      };
-      try {
-        const pending = this.#bus.request(subjects.sessionOpen(worker), command, {
-          reply: (reply) => {
-            limit.cancel();
-            pending.close();
-            // One that is leaving; another one takes it.
-            if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens) ask(attempt + 1);
-            else answer(reply);
-          },
-          failed: (error) => {
-            limit.cancel();
-            const known = gatewayFaultOf(error);
-            // Nobody at all, or one that has just left.
-            if (worker === undefined || known !== undefined) answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
-            else fail();
-          },
-        });
-        const limit = this.#wheel.schedule(openMs, () => {
-          pending.close();
-          fail();
-        });
-      } catch (error) {
-        this.#log.debug({ err: error }, 'no worker could be asked to open a session');
-        answer({ kind: 'refused', fault: fault('gateway.unavailable') });
-      }
-    };
-    ask(1);
+  /** The bus of this process or of a worker was gone and is back: what was on its way may be lost. */
+  disturbed(): void {
+    if (this.#bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
+    this.#reconnects = this.#bus.reconnects;
+    this.#probing.lookAfter(this.#open.toArray(), true);
+  }
+
+  #tellDetached({ address: { key }, sentTo }: InFlight, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
+    if (this.#bus.connected && sentTo !== undefined) this.#bus.publish(subjects.session(sentTo), { key, command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream } });
   }
 
   #send(inFlight: InFlight): void {
@@ -214,7 +119,7 @@ export class SessionDelivery {
       inFlight.unanswered = 0;
       inFlight.waitsSince = undefined;
       inFlight.sentTo = owner;
-      inFlight.pending = this.#bus.request(subjects.session(owner), { key, command: inFlight.attempts === 1 ? command : continued(inFlight), ...this.#from }, this.#hearing(inFlight));
+      inFlight.pending = this.#bus.request(subjects.session(owner), { key, command: inFlight.attempts === 1 ? command : inFlight.continued, ...this.#from }, this.#hearing(inFlight));
     }
   }
 
@@ -264,7 +169,7 @@ export class SessionDelivery {
   /** Its worker is there: what it sent since the last message that arrived is sent again. */
   #attachAgain(inFlight: InFlight): void {
     const { command, address: { key }, sentTo } = inFlight;
-    const stream = streamOf(command);
+    const { stream } = inFlight;
     if (stream === undefined || inFlight.pending === undefined || sentTo === undefined || !('stream' in command) || !('caller' in command)) return;
     inFlight.pending.close();
     inFlight.attempts += 1;
@@ -318,109 +223,14 @@ export class SessionDelivery {
     this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
   }
 
-  /**
-   * Sends a request that needs no session to any worker.
-   * @throws {BusError} when the bus cannot carry it.
-   */
-  requestStateless(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return this.#stateless.request(command, observer);
-  }
-
-  /**
-   * Asks the workers that have these whether they still do.
-   * @param wasDisturbed what they sent may have been lost on the way.
-   */
-  #lookAfter(open: readonly InFlight[], wasDisturbed = false): void {
-    const together = Map.groupBy(open.filter(({ pending }) => pending !== undefined), ({ address: { key }, sentTo }) => `${key} ${sentTo}`);
-    for (const those of together.values()) this.#probe(those, wasDisturbed);
-  }
-
-  /** @param those of one session at one worker. */
-  #probe(those: readonly InFlight[], wasDisturbed: boolean): void {
-    const [{ address: { key }, sentTo }] = those as [InFlight];
-    if (sentTo === undefined) return;
-    // Only what was sent before the question can be lost by the answer.
-    const attempts = those.map((inFlight) => inFlight.attempts);
-    const left = (): InFlight[] => those.filter((inFlight, index) => this.#open.has(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index]);
-    const streams = those.flatMap(({ command }) => streamOf(command) ?? []);
-    const pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'probe', streams } }, {
-      reply: (frame) => {
-        pending.close();
-        limit.cancel();
-        for (const inFlight of left()) {
-          inFlight.unanswered = 0;
-          const stream = streamOf(inFlight.command);
-          if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) this.#lost(inFlight);
-          else if (wasDisturbed) this.#attachAgain(inFlight);
-        }
-      },
-      failed: (error) => {
-        // A worker that failed over the question has not said that it does not hold them: it is asked again.
-        if (error.kind !== 'no-responders') return;
-        limit.cancel();
-        for (const inFlight of left()) this.#lost(inFlight);
-      },
-    });
-    const limit = this.#wheel.schedule(probeMs, () => {
-      pending.close();
-      const state = this.#workers.state(sentTo);
-      for (const inFlight of left()) {
-        if (state !== 'alive') inFlight.unanswered += 1;
-        if (inFlight.unanswered >= maxUnanswered || (state === 'lost' && isRepeatable(inFlight.command))) this.#lost(inFlight); // W2
-      }
-      if (this.#bus.connected) this.#lookAfter(left(), wasDisturbed);
-    });
-  }
-
   /** The worker that had it is gone. */
   #lost(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // Nobody has had it yet.
-    if (isRepeatable(inFlight.command)) {
+    if (inFlight.isRepeatable) {
       this.#again(inFlight);
       return;
     }
     inFlight.pending.close();
     this.#refuse(inFlight, 'gateway.interrupted'); // W2
   }
-}
-
-/** The stream a command's answer comes on. */
-function streamOf(command: SessionCommand): StreamId | undefined {
-  if (command.kind === 'attach') return command.after?.stream ?? command.stream;
-  return command.kind === 'post' || command.kind === 'batch' ? command.stream : undefined;
-}
-
-/** The command as another worker goes on with it: after what the client has had. */
-function continued({ command, heardUpTo, sequence }: InFlight): SessionCommand {
-  if (heardUpTo === undefined) return command;
-  switch (command.kind) {
-    case 'attach':
-      return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence } };
-    case 'post':
-    case 'batch':
-      return { ...command, sentUpTo: heardUpTo };
-    case 'detach':
-    case 'delete':
-    case 'probe':
-      return command;
-  }
-}
-
-/** What can be done a second time without doing more than once would have. */
-function isRepeatable(command: SessionCommand): boolean {
-  switch (command.kind) {
-    case 'attach':
-    case 'detach':
-    case 'delete':
-    case 'probe':
-      return true;
-    case 'post':
-      return isHarmless(command.message);
-    case 'batch':
-      return command.messages.every(isHarmless);
-  }
-}
-
-function isHarmless(posted: PostedMessage): boolean {
-  return posted.kind !== 'request' || repeatableMethods.has(posted.message.method);
 }

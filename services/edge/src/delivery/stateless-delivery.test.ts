@@ -51,7 +51,7 @@ beforeEach(async () => {
   [workers, closed] = [[], []];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  // As the delivery for sessions watches them.
+  // As `Delivery` watches them.
   watch = new PresenceWatch<Presence>({
     bus, clock: wheel, subject: subjects.presence, joined: () => undefined,
     gone: (signs) => delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),

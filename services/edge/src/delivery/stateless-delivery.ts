@@ -12,7 +12,7 @@ import { anyWorker } from './choose-worker.ts';
 import { track } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 
-class InFlight extends Link {
+class InFlightRequest extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
   /** Undefined while nobody has it. */
@@ -44,13 +44,13 @@ const maxAttempts = 12;
 
 export class StatelessDelivery {
   readonly #options: StatelessDeliveryOptions;
-  readonly #open = new Ring<InFlight>();
-  readonly #inquiry: Inquiry<InFlight, HeldRequests>;
+  readonly #open = new Ring<InFlightRequest>();
+  readonly #inquiry: Inquiry<InFlightRequest, HeldRequests>;
 
   constructor(options: StatelessDeliveryOptions) {
     this.#options = options;
     const { bus, wheel, workers } = options;
-    this.#inquiry = new Inquiry<InFlight, HeldRequests>({
+    this.#inquiry = new Inquiry<InFlightRequest, HeldRequests>({
       bus, clock: wheel, workers,
       payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
       heldOf: (answer, asked) => {
@@ -75,10 +75,10 @@ export class StatelessDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return track(this.#open, new InFlight(command, observer), (inFlight) => this.#send(inFlight));
+    return track(this.#open, new InFlightRequest(command, observer), (inFlight) => this.#send(inFlight));
   }
 
-  #send(inFlight: InFlight): void {
+  #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
     const worker = inFlight.holder ?? anyWorker(workers.alive, inFlight.without);
@@ -93,7 +93,7 @@ export class StatelessDelivery {
     });
   }
 
-  #hear(inFlight: InFlight, worker: WorkerId | undefined, frame: ModernReply): void {
+  #hear(inFlight: InFlightRequest, worker: WorkerId | undefined, frame: ModernReply): void {
     const mayGoOn = inFlight.attempts < maxAttempts;
     switch (frame.kind) {
       case 'elsewhere':
@@ -125,7 +125,7 @@ export class StatelessDelivery {
   }
 
   /** Nobody had it (W1). */
-  #unheard(inFlight: InFlight, worker: WorkerId): void {
+  #unheard(inFlight: InFlightRequest, worker: WorkerId): void {
     const { workers, wheel } = this.#options;
     if (inFlight.holder === undefined) {
       inFlight.without.add(worker);
@@ -141,7 +141,7 @@ export class StatelessDelivery {
   }
 
   /** Sends it to the worker that holds what it continues, once that one is heard of. */
-  #goTo(inFlight: InFlight, holder: WorkerId): void {
+  #goTo(inFlight: InFlightRequest, holder: WorkerId): void {
     const { workers, wheel } = this.#options;
     if (!this.#open.has(inFlight)) return;
     inFlight.pending?.close();
@@ -153,14 +153,14 @@ export class StatelessDelivery {
   }
 
   /** Asks those that may have the open requests which of them they hold. */
-  lookAfter(chosen: (inFlight: Pick<InFlight, 'sentTo'>) => boolean = () => true): void {
+  lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo'>) => boolean = () => true): void {
     const { workers } = this.#options;
     const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
     this.#inquiry.ask(open, (worker) => subjects.modernHolds(worker), ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]));
   }
 
   /** The worker that had it is gone. */
-  #lost(inFlight: InFlight): void {
+  #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
     const { command: { key }, sentTo } = inFlight;
     // Should it only not have been reached, it need not go on.
@@ -169,7 +169,7 @@ export class StatelessDelivery {
     else this.#refuse(inFlight, 'gateway.interrupted'); // W2
   }
 
-  #again(inFlight: InFlight): void {
+  #again(inFlight: InFlightRequest): void {
     inFlight.pending?.close();
     try {
       this.#send(inFlight);
@@ -179,16 +179,16 @@ export class StatelessDelivery {
     }
   }
 
-  #refuse(inFlight: InFlight, reason: 'gateway.interrupted' | 'gateway.unavailable' | 'state.lost'): void {
+  #refuse(inFlight: InFlightRequest, reason: 'gateway.interrupted' | 'gateway.unavailable' | 'state.lost'): void {
     inFlight.pending?.close();
     if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
-  #fail(inFlight: InFlight, error: BusError): void {
+  #fail(inFlight: InFlightRequest, error: BusError): void {
     if (this.#open.remove(inFlight)) inFlight.observer.failed(error);
   }
 }
 
-function isRepeatable({ command }: InFlight): boolean {
+function isRepeatable({ command }: InFlightRequest): boolean {
   return repeatableMethods.has(command.request.method);
 }

@@ -5,21 +5,22 @@
  */
 import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, featuresOf, idKey, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
+  errorText, fault, idKey, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type Revision,
   type SessionCommand, type SessionKey, type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from '../requests/boundary.ts';
-import { checkModernRequest, isModern } from '../dialect/modern/check-request.ts';
+import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
+import { checkRequest, standsAlone } from '../dialect/modern/check-request.ts';
 import type { OpeningRate } from '../bounds/opening-rate.ts';
 import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
 import { addressOf, type SessionAddress } from '../delivery/session-addresses.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 
 export interface DuplexOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly limits: Limits;
   readonly caller: Caller;
   readonly meter: RequestMeter;
@@ -78,7 +79,7 @@ export class DuplexClient {
         this.refuse(parsed.fault, parsed.id);
         return;
       case 'single':
-        if (this.#receiveModern(parsed.message)) return;
+        if (this.#receiveAlone(parsed.message)) return;
         if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
         else this.#receiveMessage(parsed.message);
         return;
@@ -103,8 +104,8 @@ export class DuplexClient {
     const { caller, write } = this.#options;
     const { messages, refusals = [] } = batch;
     const open = this.#state.kind === 'open' ? this.#state : undefined;
-    const isUnsupported = open !== undefined && !featuresOf(open.revision).batching;
-    if (isUnsupported || messages.some((message) => isModern(message, undefined))) {
+    const isUnsupported = open !== undefined && !takesBatches(open.revision);
+    if (isUnsupported || messages.some((message) => standsAlone(message, undefined))) {
       // Every request in it is told so: here is no answer to a POST that would say it of all.
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
@@ -123,8 +124,8 @@ export class DuplexClient {
   }
 
   #answer(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
-    const hasNull = id === undefined && this.#state.kind === 'open' && !featuresOf(this.#state.revision).idlessErrors;
-    this.#options.write(errorText(hasNull ? null : id, toErrorObject(gatewayFault)));
+    const answered = id === undefined && this.#state.kind === 'open' ? idOfUnreadable(this.#state.revision) : id;
+    this.#options.write(errorText(answered, toErrorObject(gatewayFault)));
   }
 
   /** The connection is over, and the session with it. */
@@ -136,12 +137,12 @@ export class DuplexClient {
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     this.#options.rate.giveBack(this.#options.address);
     return new Promise((resolve) => {
-      delivery.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
+      delivery.sessions.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
     });
   }
 
   /** @returns false when it is no message of 2026-07-28. */
-  #receiveModern(posted: PostedMessage): boolean {
+  #receiveAlone(posted: PostedMessage): boolean {
     if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
       const requestId = posted.message.params?.['requestId'];
       const index = isJsonRpcId(requestId) ? this.#standing.findIndex(({ id }) => idKey(id) === idKey(requestId)) : -1;
@@ -149,8 +150,8 @@ export class DuplexClient {
       if (standing !== undefined) this.#abandon(standing, 'cancelled', 'the client cancelled the request');
       if (standing !== undefined) return true;
     }
-    if (!isModern(posted, undefined)) return false;
-    if (posted.kind === 'request') this.#requestModern(posted.message);
+    if (!standsAlone(posted, undefined)) return false;
+    if (posted.kind === 'request') this.#requestAlone(posted.message);
     return true;
   }
 
@@ -162,11 +163,11 @@ export class DuplexClient {
     if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
   }
 
-  #requestModern(request: JsonRpcRequest): void {
+  #requestAlone(request: JsonRpcRequest): void {
     const { delivery, caller, limits, write } = this.#options;
     const { id } = request;
     const measured = this.#measure(request);
-    const context = checkModernRequest(request, undefined);
+    const context = checkRequest(request, undefined);
     if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
       const problem = 'fault' in context ? context.fault : fault('session.busy');
       measured.end(problem.reason);
@@ -186,7 +187,7 @@ export class DuplexClient {
       done();
     };
     try {
-      pending = delivery.requestStateless({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
+      pending = delivery.stateless.request({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
         reply: (frame) => {
           if (frame.kind === 'message') write(frame.text);
           if (frame.kind === 'message' && frame.last) measured.end();
@@ -273,7 +274,7 @@ export class DuplexClient {
     const failed = (error: BusError): void => this.#refuseRequest(gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
     let pending: PendingRequest | undefined;
     try {
-      pending = this.#options.delivery.request(session, command, {
+      pending = this.#options.delivery.sessions.request(session, command, {
         reply: (frame) => {
           if (frame.kind === 'message') this.#options.write(frame.text);
           else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);

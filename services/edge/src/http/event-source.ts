@@ -8,7 +8,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLimit, type InboxPost, type StreamId } from '@omnibus/protocol';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import { parseMessage } from '../requests/parse-message.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
@@ -16,7 +16,7 @@ import { checkBodyHeaders } from './steps/check-body-headers.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   readonly meter: RequestMeter;

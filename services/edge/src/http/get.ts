@@ -2,15 +2,15 @@
 import type { PendingRequest } from '@omnibus/bus';
 import { fault, pushStreamIds } from '@omnibus/protocol';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
+import { hasPrimedStreams, revisionProblem } from '../dialect/legacy/revision.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
-import { isPrimedFor } from './post.ts';
-import { revisionProblem, sessionOf } from './session-of.ts';
+import { sessionOf } from './session-of.ts';
 import { readAccept } from './steps/read-accept.ts';
 
 export interface GetOptions {
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly gate: Gate;
   readonly sessions: SessionAddresses;
   readonly writing: EventWriterOptions;
@@ -35,12 +35,12 @@ export class GetEndpoint {
     }
     const { response, caller } = arrival;
     const { delivery, gate: { metrics, boundary }, writing } = this.#options;
-    const isPrimed = after === undefined && isPrimedFor(headers['mcp-protocol-version']);
+    const isPrimed = after === undefined && hasPrimedStreams(headers);
     const stream = this.#nextPushId();
     let writer: EventWriter | undefined;
     let pending: PendingRequest | undefined;
     arrival.run(() => {
-      pending = delivery.request(session, { kind: 'attach', caller, stream, after }, {
+      pending = delivery.sessions.request(session, { kind: 'attach', caller, stream, after }, {
         reply: (frame) => {
           switch (frame.kind) {
             case 'attached':
@@ -75,7 +75,7 @@ export class GetEndpoint {
     });
     response.once('close', () => {
       pending?.close();
-      if (writer !== undefined) delivery.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+      if (writer !== undefined) delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
 
@@ -84,7 +84,7 @@ export class GetEndpoint {
     if (session === undefined) return;
     const { delivery, gate } = this.#options;
     arrival.run(() => {
-      const pending = delivery.request(session, { kind: 'delete', caller: arrival.caller }, {
+      const pending = delivery.sessions.request(session, { kind: 'delete', caller: arrival.caller }, {
         reply: (frame) => {
           pending.close();
           if (frame.kind === 'refused') {
@@ -102,7 +102,7 @@ export class GetEndpoint {
   /** @returns undefined when the request is refused already. */
   #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
     const session = sessionOf(arrival.request, this.#options.sessions);
-    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : (check() ?? revisionProblem(arrival.request));
+    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : (check() ?? revisionProblem(arrival.request.headers));
     if (session !== undefined && !('fault' in session) && problem === undefined) return session;
     arrival.refuse(problem ?? fault('session.missing'));
     return undefined;

@@ -1,26 +1,27 @@
 /** What a POST to an endpoint brings: one message or a batch, of a session, for a new one, or without any (2026-07-28). */
 import type { IncomingHttpHeaders } from 'node:http';
-import { subjects, type Bus, type BusError, type Journal, type PendingRequest } from '@omnibus/bus';
+import { subjects, type Bus, type BusError, type Journal, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import {
-  fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
-  type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamId,
+  fault, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
+  type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from '../requests/boundary.ts';
-import { checkModernRequest, isModern, readParameterHeaders } from '../dialect/modern/check-request.ts';
+import { hasPrimedStreams, revisionProblem, sessionHeadersProblem } from '../dialect/legacy/revision.ts';
+import { checkRequest, readParameterHeaders, standsAlone } from '../dialect/modern/check-request.ts';
 import { parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
-import { revisionProblem, sessionOf } from './session-of.ts';
+import { sessionOf } from './session-of.ts';
 import { checkBodyHeaders } from './steps/check-body-headers.ts';
 import { readAccept, type Accepted } from './steps/read-accept.ts';
 
 export interface PostOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly gate: Gate;
   readonly meter: RequestMeter;
   readonly sessions: SessionAddresses;
@@ -70,19 +71,19 @@ export class PostEndpoint {
           return;
         case 'single': {
           const message = withOwnLimit(parsed.message, headers[ownLimitHeader]);
-          if (isModern(message, headers)) this.#receiveModern(arrival, accepted, message);
+          if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
           else this.#receiveSingle(arrival, accepted, message);
           return;
         }
         case 'batch':
-          if (parsed.messages.some((message) => isModern(message, headers))) arrival.refuse(fault('batch.unsupported'));
+          if (parsed.messages.some((message) => standsAlone(message, headers))) arrival.refuse(fault('batch.unsupported'));
           else this.#receiveBatch(arrival, accepted, { ...parsed, messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])) });
       }
     });
   }
 
   /** A request that carries its whole context (2026-07-28). Going away ends it: there is nothing to come back to. */
-  #receiveModern(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
+  #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
     const { request, response, caller } = arrival;
     if (posted.kind !== 'request') {
       // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
@@ -93,7 +94,7 @@ export class PostEndpoint {
     const { id, method } = posted.message;
     const { meter, isDraining } = this.#options;
     const { timer } = meter.count(method);
-    const context = checkModernRequest(posted.message, request.headers);
+    const context = checkRequest(posted.message, request.headers);
     if ('fault' in context || isDraining()) {
       arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), id);
       return;
@@ -103,7 +104,7 @@ export class PostEndpoint {
     const span = meter.span(posted.message, caller, 'http', request.headers);
     const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span });
     const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
-    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => delivery.requestStateless(command, observer));
+    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => delivery.stateless.request(command, observer));
     const giveUp = (reason: string): void => {
       answer.abandon();
       pending?.close();
@@ -124,7 +125,7 @@ export class PostEndpoint {
     const { request, caller } = arrival;
     const id = message.kind === 'request' ? message.message.id : undefined;
     const { meter } = this.#options;
-    const unspoken = revisionProblem(request);
+    const unspoken = revisionProblem(request.headers);
     if (unspoken !== undefined) {
       arrival.refuse(unspoken, id);
       return;
@@ -147,7 +148,7 @@ export class PostEndpoint {
 
   #receiveBatch(arrival: Arrival, accepted: Accepted, { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>): void {
     const session = sessionOf(arrival.request, this.#options.sessions);
-    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : revisionProblem(arrival.request);
+    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : revisionProblem(arrival.request.headers);
     if (session === undefined || 'fault' in session || problem !== undefined) {
       arrival.refuse(problem ?? fault('session.missing'));
       return;
@@ -166,18 +167,18 @@ export class PostEndpoint {
   /** Sends one command to the session's owner and writes what comes back. */
   #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
     const { delivery } = this.#options;
-    const pending = this.#ask(answer, 'session.unknown', (observer) => delivery.request(session, command, observer));
+    const pending = this.#ask(answer, 'session.unknown', (observer) => delivery.sessions.request(session, command, observer));
     // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
     response.once('close', () => {
       if (response.writableFinished) return;
       answer.abandon();
       pending?.close();
-      if (pending !== undefined) delivery.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+      if (pending !== undefined) delivery.sessions.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
   /** @returns undefined when it could not be sent, and is answered. */
-  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: Parameters<SessionDelivery['request']>[2]) => PendingRequest): PendingRequest | undefined {
+  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: ReplyObserver<StreamFrame>) => PendingRequest): PendingRequest | undefined {
     const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
     let pending: PendingRequest | undefined;
     this.#boundary.run((gatewayFault) => answer.fail(gatewayFault), () => {
@@ -231,23 +232,9 @@ export class PostEndpoint {
 
   /** The stream a request opens if it is answered by one. */
   #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
-    const revision = request.headers['mcp-protocol-version'];
     const id = this.#options.nextStreamId();
     // Where nothing outlives the process, nobody comes back to a stream that is not known.
     const isNamed = answers !== undefined && this.#options.streams() !== undefined;
-    return { id: isNamed ? requestStream(id, answers) : id, isPrimed: isPrimedFor(revision) };
+    return { id: isNamed ? requestStream(id, answers) : id, isPrimed: hasPrimedStreams(request.headers) };
   }
-}
-
-/** What can be said of a session and a revision before the message is known: a request of 2026-07-28 says the rest in its body. */
-function sessionHeadersProblem(headers: IncomingHttpHeaders): GatewayFault | undefined {
-  const revision = headers['mcp-protocol-version'];
-  const id = headers['mcp-session-id'];
-  if (id === undefined || isModernRevision(revision)) return undefined;
-  return typeof id === 'string' && isSessionId(id) ? undefined : fault('session.unknown');
-}
-
-/** Whether streams of a revision begin with an event that a client can come back to. */
-export function isPrimedFor(revision: unknown): boolean {
-  return isLegacyRevision(revision) && featuresOf(revision).primingEvent;
 }

@@ -10,7 +10,7 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Endpoints } from '../requests/endpoints.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import { Arrival, type Gate } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
@@ -26,7 +26,7 @@ import { readTarget, type Target } from './steps/read-target.ts';
 
 export interface RouterOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   /** Undefined where callers need not be known. */

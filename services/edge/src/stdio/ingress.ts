@@ -6,12 +6,12 @@ import type { Boundary } from '../requests/boundary.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
 import { OpeningRate } from '../bounds/opening-rate.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
-import type { SessionDelivery } from '../delivery/session-delivery.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import { readLines } from './lines.ts';
 
 export interface StdioIngressOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly limits: Limits;
   readonly meter: RequestMeter;
   readonly boundary: Boundary;

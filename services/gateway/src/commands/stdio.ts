@@ -1,4 +1,4 @@
-import { Boundary, RequestMeter, serveStdioClient, SessionDelivery } from '@omnibus/edge';
+import { Boundary, Delivery, RequestMeter, serveStdioClient } from '@omnibus/edge';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
@@ -74,7 +74,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
   await serveStdioClient({
     bus, endpoint, meter: new RequestMeter(metrics, tracing),
-    delivery: new SessionDelivery(bus, wheel, log), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
+    delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
     ready: Promise.race([gateway.settled(), limit]),
   });
   await stop();

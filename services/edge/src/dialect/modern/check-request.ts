@@ -11,14 +11,14 @@ import {
 const revisionHeader = 'mcp-protocol-version';
 const parameterPrefix = 'mcp-param-';
 
-/** Whether a message is to be served as one of 2026-07-28: by what it says of itself, else by the header it came with. */
-export function isModern({ message }: PostedMessage, headers: IncomingHttpHeaders | undefined): boolean {
+/** Whether a message needs no session, as those of 2026-07-28: by what it says of itself, else by the header it came with. */
+export function standsAlone({ message }: PostedMessage, headers: IncomingHttpHeaders | undefined): boolean {
   const params = 'params' in message ? message.params : undefined;
   return claimedRevision(params) !== undefined || isModernRevision(headers?.[revisionHeader]);
 }
 
 /** @param headers undefined where the transport has none. */
-export function checkModernRequest(request: JsonRpcRequest, headers: IncomingHttpHeaders | undefined): ModernContext | { readonly fault: GatewayFault } {
+export function checkRequest(request: JsonRpcRequest, headers: IncomingHttpHeaders | undefined): ModernContext | { readonly fault: GatewayFault } {
   const context = readModernContext(request);
   if ('problem' in context) return { fault: fault('envelope.invalid', context.problem) };
   const requested = claimedRevision(request.params)?.value as string;

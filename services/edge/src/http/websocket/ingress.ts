@@ -13,13 +13,13 @@ import type { Gatekeeper } from '../../callers/gatekeeper.ts';
 import { answerRaw } from '../raw-answer.ts';
 import type { Target } from '../steps/read-target.ts';
 import type { RequestMeter } from '../../requests/request-meter.ts';
-import type { SessionDelivery } from '../../delivery/session-delivery.ts';
+import type { Delivery } from '../../delivery/delivery.ts';
 import { boundFrames } from './frames.ts';
 import { Outgoing } from './outgoing.ts';
 
 export interface WebSocketOptions {
   readonly bus: Bus;
-  readonly delivery: SessionDelivery;
+  readonly delivery: Delivery;
   readonly gate: Gate;
   /** Undefined where callers need not be known. */
   readonly gatekeeper: Gatekeeper | undefined;

@@ -1,0 +1,79 @@
+/** The way from this edge to session workers: who is alive, where sessions are held, and what is in flight. */
+import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { openSession } from './open-session.ts';
+import { SessionDelivery } from './session-delivery.ts';
+import { StatelessDelivery } from './stateless-delivery.ts';
+
+export interface DeliveryOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+}
+
+export class Delivery {
+  /** For what belongs to a session. */
+  readonly sessions: SessionDelivery;
+  /** For requests that need none (2026-07-28). */
+  readonly stateless: StatelessDelivery;
+  readonly #options: DeliveryOptions;
+  readonly #workers: PresenceWatch<Presence>;
+  /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
+  readonly #self = newWorkerId('edge');
+  readonly #heartbeat: Heartbeat<EdgePresence>;
+  #readers: Subscription | undefined;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+    const { bus, wheel, log } = options;
+    this.#workers = new PresenceWatch({
+      bus,
+      clock: wheel,
+      subject: subjects.presence,
+      joined: () => undefined,
+      gone: (signs, how) => {
+        const workers = new Set(signs.map(({ worker }) => worker));
+        if (how === 'lost') log.warn({ workers: [...workers] }, 'session workers are gone');
+        this.sessions.gone(workers);
+        this.stateless.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
+      },
+      disturbed: () => {
+        this.sessions.disturbed();
+        this.stateless.lookAfter();
+      },
+    });
+    this.sessions = new SessionDelivery({ bus, wheel, log, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
+    this.stateless = new StatelessDelivery({ bus, wheel, log, workers: this.#workers });
+    this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
+  }
+
+  async start(): Promise<void> {
+    const { bus } = this.#options;
+    // In one process nobody dies alone.
+    if (!bus.isShared) return;
+    this.#readers = await bus.subscribe(subjects.edgeReaders(this.#self), ({ readers }, reply) => {
+      const read = this.sessions.streams;
+      reply({ readers: readers.filter((reader) => read.has(reader)) });
+    });
+    await this.#workers.start();
+    await this.#heartbeat.start();
+  }
+
+  stop(): void {
+    this.#workers.stop();
+    this.#heartbeat.stop();
+    this.#readers?.close();
+  }
+
+  /** How much waits for its answer here. */
+  get waiting(): number {
+    return this.sessions.waiting + this.stateless.waiting;
+  }
+
+  /** Opens a session at any worker. */
+  open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
+    openSession({ ...this.#options, workers: this.#workers }, command, answer);
+  }
+}

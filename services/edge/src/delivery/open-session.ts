@@ -1,0 +1,55 @@
+import { gatewayFaultOf, subjects, type Bus, type PresenceWatch } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { fault, type OpenCommand, type OpenReply, type Presence, type WorkerId } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { anyWorker } from './choose-worker.ts';
+
+export interface OpenSessionOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly workers: PresenceWatch<Presence>;
+}
+
+/** A worker that was asked to open a session and did not answer by then is asked no more. */
+const openMs = 3_000;
+const maxOpens = 4;
+
+/** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
+export function openSession({ bus, wheel, log, workers }: OpenSessionOptions, command: OpenCommand, answer: (reply: OpenReply) => void): void {
+  const asked = new Set<WorkerId>();
+  const ask = (attempt: number): void => {
+    const worker = anyWorker(workers.alive, asked);
+    if (worker !== undefined) asked.add(worker);
+    const fail = (): void => {
+      if (attempt < maxOpens) ask(attempt + 1);
+      else answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+    };
+    try {
+      const pending = bus.request(subjects.sessionOpen(worker), command, {
+        reply: (reply) => {
+          limit.cancel();
+          pending.close();
+          // One that is leaving; another one takes it.
+          if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens) ask(attempt + 1);
+          else answer(reply);
+        },
+        failed: (error) => {
+          limit.cancel();
+          const known = gatewayFaultOf(error);
+          // Nobody at all, or one that has just left.
+          if (worker === undefined || known !== undefined) answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
+          else fail();
+        },
+      });
+      const limit = wheel.schedule(openMs, () => {
+        pending.close();
+        fail();
+      });
+    } catch (error) {
+      log.debug({ err: error }, 'no worker could be asked to open a session');
+      answer({ kind: 'refused', fault: fault('gateway.unavailable') });
+    }
+  };
+  ask(1);
+}

@@ -1,0 +1,252 @@
+/** Commands of sessions whose workers pause, leave, vanish and give sessions away: with workers that say what the test wants and time that the test lets pass. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus, PresenceWatch, subjects, type Subscription } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { anonymous, idSequence, newSessionId, newWorkerId, presenceMs, rootEndpoint, type AdoptReply, type OpenReply, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { openSession } from './open-session.ts';
+import { addressOf, type SessionAddress } from './session-addresses.ts';
+import { SessionDelivery } from './session-delivery.ts';
+
+const caller = { principal: anonymous, endpoint: rootEndpoint };
+const log = createLogger({ level: 'silent', format: 'json' });
+const nextStream = idSequence<StreamId>(newWorkerId('edge'));
+
+let bus: MemoryBus;
+let wheel: DeadlineWheel;
+let watch: PresenceWatch<Presence>;
+let delivery: SessionDelivery;
+let workers: Worker[];
+
+class Worker {
+  readonly worker: WorkerId = newWorkerId('session');
+  /** What it was sent, but for questions about it. */
+  readonly heard: SessionCommand[] = [];
+  readonly replies: ((frame: StreamFrame) => void)[] = [];
+  reconnects = 0;
+  isPaused = false;
+  /** What it says to a command of a session that it does not hold; undefined while it holds all. */
+  says: StreamFrame | undefined;
+  adopts: () => AdoptReply = () => ({ outcome: 'held', worker: this.worker });
+  opens: (() => OpenReply) | undefined;
+  #subscriptions: Subscription[] = [];
+
+  async start(): Promise<void> {
+    this.#subscriptions = [
+      await bus.subscribe(subjects.session(this.worker), ({ command }, reply) => {
+        if (this.isPaused) return;
+        if (command.kind === 'probe') {
+          const held = new Set(this.heard.flatMap((each) => ('stream' in each ? [each.stream] : [])));
+          reply({ kind: 'probed', missing: command.streams.filter((stream) => !held.has(stream)) });
+          return;
+        }
+        this.heard.push(command);
+        this.replies.push(reply);
+        if (this.says !== undefined) reply(this.says);
+      }),
+      await bus.subscribe(subjects.sessionAdopt(this.worker), (_session, reply) => reply(this.adopts())),
+      await bus.subscribe(subjects.sessionOpen(this.worker), (_command, reply) => {
+        if (this.opens !== undefined) reply(this.opens());
+      }),
+    ];
+    workers.push(this);
+  }
+
+  beat(isLeaving = false): void {
+    if (!this.isPaused) bus.publish(subjects.presence, { worker: this.worker, isLeaving, reconnects: this.reconnects });
+  }
+
+  kill(): void {
+    for (const subscription of this.#subscriptions) subscription.close();
+    workers.splice(workers.indexOf(this), 1);
+  }
+}
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  workers = [];
+  bus = new MemoryBus(({ what, error }) => expect.fail(`${what}: ${String(error)}`));
+  wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  // As `Delivery` watches them.
+  watch = new PresenceWatch<Presence>({
+    bus, clock: wheel, subject: subjects.presence, joined: () => undefined,
+    gone: (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
+    disturbed: () => delivery.disturbed(),
+  });
+  await watch.start();
+  delivery = new SessionDelivery({ bus, wheel, log, workers: watch, edge: newWorkerId('edge') });
+});
+
+afterEach(() => {
+  watch.stop();
+  vi.useRealTimers();
+});
+
+/** Lets time pass in which workers that run give their signs. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += presenceMs) {
+    for (const worker of workers) worker.beat();
+    await vi.advanceTimersByTimeAsync(presenceMs);
+  }
+}
+
+async function started(): Promise<Worker> {
+  const worker = new Worker();
+  await worker.start();
+  await pass(presenceMs);
+  return worker;
+}
+
+interface Asked {
+  /** What its client is told. */
+  readonly told: string[];
+  readonly address: SessionAddress;
+  readonly close: () => void;
+}
+
+async function ask(address: SessionAddress, command: SessionCommand): Promise<Asked> {
+  const told: string[] = [];
+  const pending = delivery.request(address, command, {
+    reply: (frame) => {
+      told.push(frame.kind === 'refused' ? frame.fault.reason : frame.kind);
+      if (frame.kind === 'refused' || (frame.kind === 'message' && frame.last)) pending.close();
+    },
+    failed: (error) => told.push(`failed: ${error.kind}`),
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  return { told, address, close: () => pending.close() };
+}
+
+const post = (method: string): SessionCommand => ({ kind: 'post', caller, stream: nextStream(), message: { kind: 'request', message: { jsonrpc: '2.0', id: 1, method, params: {} } } });
+const attach = (): Extract<SessionCommand, { kind: 'attach' }> => ({ kind: 'attach', caller, stream: nextStream(), after: undefined });
+const message = (sequence: number, last: boolean): StreamFrame => ({ kind: 'message', text: '{}', isAnswer: last, sequence, last });
+const of = ({ worker }: Worker): SessionAddress => addressOf(newSessionId(), worker);
+
+async function answer({ replies }: Worker): Promise<void> {
+  replies.at(-1)?.(message(1, true));
+  await vi.advanceTimersByTimeAsync(0);
+}
+
+it('a call whose worker was killed is answered "outcome unknown" as soon as its signs stay out, and what only reads is asked of the next owner', async () => {
+  const [owner, next] = [await started(), await started()];
+  const [call, list] = [await ask(of(owner), post('tools/call')), await ask(of(owner), post('tools/list'))];
+  owner.kill();
+  await pass(3_500);
+  expect([call.told, next.heard.length, list.address.owner]).toEqual([['gateway.interrupted'], 1, next.worker]);
+  await answer(next);
+  expect([list.told, delivery.waiting]).toEqual([['message'], 0]);
+});
+
+it('a worker that pauses and comes back still has what it was sent, and nobody else is asked', async () => {
+  const [owner, other] = [await started(), await started()];
+  const call = await ask(of(owner), post('tools/call'));
+  owner.isPaused = true;
+  await pass(3_000);
+  owner.isPaused = false;
+  await pass(3_000);
+  expect([call.told, other.heard, owner.heard.filter(({ kind }) => kind === 'post').length]).toEqual([[], [], 1]);
+  // It was asked to send again what it said meanwhile.
+  await answer(owner);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a worker that is silent for good loses what it had: a call is answered "outcome unknown" within a bounded time', async () => {
+  const owner = await started();
+  await started();
+  const call = await ask(of(owner), post('tools/call'));
+  owner.isPaused = true;
+  await pass(20_000);
+  expect(call.told).toEqual(['gateway.interrupted']);
+});
+
+it('nothing is sent to a worker that is silent: what comes then waits for it, or for who takes its sessions', async () => {
+  const [owner, next] = [await started(), await started()];
+  owner.isPaused = true;
+  await pass(3_000);
+  const address = of(owner);
+  const call = await ask(address, post('tools/call'));
+  await pass(500);
+  expect([call.told, owner.heard, next.heard]).toEqual([[], [], []]);
+  await pass(3_000);
+  expect([address.owner, next.heard.length]).toEqual([next.worker, 1]);
+  await answer(next);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a call to a worker that does not hold its session is made once, by the one that does', async () => {
+  const [before, holder] = [await started(), await started()];
+  before.says = { kind: 'moved' };
+  before.adopts = () => ({ outcome: 'held', worker: holder.worker });
+  const call = await ask(of(before), post('tools/call'));
+  await pass(500);
+  expect([before.heard.length, holder.heard.length, call.address.owner]).toEqual([1, 1, holder.worker]);
+  await answer(holder);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a session that every worker says is another\'s is given up after a number of them', async () => {
+  const [one, other] = [await started(), await started()];
+  for (const worker of [one, other]) {
+    worker.says = { kind: 'moved' };
+    worker.adopts = () => ({ outcome: 'held', worker: worker === one ? other.worker : one.worker });
+  }
+  const call = await ask(of(one), post('tools/call'));
+  await pass(5_000);
+  expect(call.told).toEqual(['gateway.unavailable']);
+  expect(one.heard.length + other.heard.length).toBeLessThan(20);
+});
+
+it('a session that nobody knows is said to be unknown, and one that nobody could say it of, to be unavailable', async () => {
+  const worker = await started();
+  worker.adopts = () => ({ outcome: 'unknown' });
+  const unknown = await ask(addressOf(newSessionId(), newWorkerId('session')), post('tools/call'));
+  await pass(6_000);
+  expect(unknown.told).toEqual(['session.unknown']);
+  worker.adopts = () => ({ outcome: 'busy' });
+  const busy = await ask(addressOf(newSessionId(), newWorkerId('session')), post('tools/call'));
+  await pass(16_000);
+  expect(busy.told).toEqual(['gateway.unavailable']);
+});
+
+it('a stream whose worker is gone goes on at the next owner after the last message its client has had', async () => {
+  const [owner, next] = [await started(), await started()];
+  const command = attach();
+  const stream = await ask(of(owner), command);
+  owner.replies[0]?.({ kind: 'attached', stream: command.stream });
+  owner.replies[0]?.(message(7, false));
+  owner.kill();
+  await pass(3_500);
+  expect(next.heard).toEqual([{ ...command, after: { stream: command.stream, sequence: 7 } }]);
+  expect(stream.told).toEqual(['attached', 'message']);
+  stream.close();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(next.heard.at(-1)).toEqual({ kind: 'detach', stream: command.stream, reader: command.stream });
+});
+
+it('after a worker was cut off from the bus, what it said meanwhile is asked for again', async () => {
+  const owner = await started();
+  const command = post('tools/call') as Extract<SessionCommand, { kind: 'post' }>;
+  const call = await ask(of(owner), command);
+  owner.replies[0]?.(message(3, false));
+  owner.reconnects = 1;
+  await pass(1_000);
+  expect(owner.heard[1]).toEqual({ kind: 'attach', caller, stream: command.stream, after: { stream: command.stream, sequence: 3 } });
+  owner.replies[1]?.(message(4, true));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(call.told).toEqual(['message', 'message']);
+});
+
+it('a session is opened by another worker where one leaves or does not answer, and is refused where none does', async () => {
+  const [leaving, silent, ready] = [await started(), await started(), await started()];
+  leaving.opens = () => ({ kind: 'refused', fault: { reason: 'gateway.draining', message: 'leaving' } });
+  ready.opens = () => ({ kind: 'opened', session: newSessionId(), worker: ready.worker, text: '{}' });
+  const replies: OpenReply[] = [];
+  const command = { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} } } as const;
+  for (let count = 0; count < 20; count += 1) openSession({ bus, wheel, log, workers: watch }, command, (reply) => replies.push(reply));
+  await pass(8_000);
+  expect(replies.map((reply) => (reply.kind === 'opened' ? reply.worker : reply.kind))).toEqual(Array.from({ length: 20 }, () => ready.worker));
+  for (const worker of [leaving, silent, ready]) worker.opens = undefined;
+  openSession({ bus, wheel, log, workers: watch }, command, (reply) => replies.push(reply));
+  await pass(14_000);
+  expect(replies.at(-1)).toMatchObject({ kind: 'refused', fault: { reason: 'gateway.unavailable' } });
+});
