@@ -69,6 +69,22 @@ const authorizationServer = z.strictObject({
   refreshGrace: atMost('2m', '30s').describe('Time in which a refresh token that was used may be used again by the same client, which may not have read the answer. Later, all its tokens are revoked.'),
 });
 
+const clientCertificates = z.strictObject({
+  caFile: z.string().min(1).describe('Authorities that sign certificates of clients, PEM. Followed.'),
+  required: z.boolean().default(false).describe('Whether a client without one is refused before it can say anything; then other ways still say who asks. Else it is one of several ways.'),
+  subject: z.enum(['uri', 'commonName']).default('uri').describe('What names the caller for ever. uri: the only URI among the other names of the certificate, such as a SPIFFE ID. commonName: that of its subject.'),
+  uriPrefix: z.string().min(1).optional().describe('What the URI must begin with, such as "spiffe://example.org/" for one trust domain.'),
+  groups: z.enum(['organization', 'organizationalUnit']).optional().describe('The parts of its subject that are the groups of the caller.'),
+});
+
+const account = '/var/run/secrets/kubernetes.io/serviceaccount';
+const kubernetes = z.strictObject({
+  issuer: z.string().min(1).optional().describe('The issuer of the tokens of the cluster, as they say it (`kubectl get --raw /.well-known/openid-configuration`). Default: that of the token in `tokenFile`. No other token is shown to the API server.'),
+  apiServer: trustedUrl.default('https://kubernetes.default.svc').describe('Where the API server is.'),
+  caFile: z.string().min(1).default(`${account}/ca.crt`).describe('The authority that signed its certificate, PEM.'),
+  tokenFile: z.string().min(1).default(`${account}/token`).describe('A token of the service account that asks, which may create `tokenreviews` (the cluster role system:auth-delegator). Read for each question.'),
+});
+
 const ways = z.strictObject({
   keys: z.strictObject({
     file: z.string().min(1).describe('File of the API keys that `omnibus keys` makes, lists and revokes; it holds digests only and is followed.'),
@@ -78,7 +94,9 @@ const ways = z.strictObject({
   scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have; clients are told of them.'),
   server: authorizationServer.optional().describe('An authorization server of the gateway\'s own, for teams without one. Needs `publicUrl`.'),
   proxy: proxy.optional().describe('A proxy in front that signs users in and says who they are.'),
-}).refine(({ keys, issuers, proxy: front, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || server !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
+  clientCertificates: clientCertificates.optional().describe('Certificates that clients show when they connect. Needs `tls`.'),
+  kubernetes: kubernetes.optional().describe('Tokens of the service accounts of a cluster, about which its API server is asked (TokenReview); its answers are kept for a minute. Needs `publicUrl`, or `audience`.'),
+}).refine(({ keys, issuers, proxy: front, clientCertificates: certificates, kubernetes: cluster, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || certificates !== undefined || cluster !== undefined || server !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
   .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, { error: 'an issuer stands here twice', path: ['issuers'] })
   .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, { error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider', path: ['server'] })
   .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, { error: 'registration with a token needs `registrationToken`', path: ['server', 'registration'] })

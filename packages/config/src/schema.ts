@@ -87,6 +87,10 @@ const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) => z.int
 const shape = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema, for editors.'),
   listen: hostPort.default('127.0.0.1:7300').describe('Where clients connect. Only this machine unless you say otherwise.'),
+  tls: z.strictObject({
+    certFile: z.string().min(1).describe('The certificate that clients are shown, and those between it and its authority, PEM.'),
+    keyFile: z.string().min(1).describe('Its key, PEM, without a password.'),
+  }).optional().describe('TLS for clients, on `listen`. Both files are followed: new connections are shown the new certificate. Default: plain HTTP, for this machine or behind a proxy.'),
   admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /healthz and /readyz are served.'),
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
     .describe('What the parts of the gateway talk over: in one process ("memory"), or NATS: "nats://host:port", several separated by commas, "tls://host:port" where nothing may be said in the clear.'),
@@ -196,6 +200,12 @@ export const configSchema = shape.superRefine((config, context) => {
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
     const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.kubernetes !== undefined && config.publicUrl === undefined && config.auth.audience.length === 0) {
+    context.addIssue({ code: 'custom', message: 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`', path: ['auth', 'kubernetes'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.clientCertificates !== undefined && config.tls === undefined) {
+    context.addIssue({ code: 'custom', message: 'certificates of clients need `tls`, over which they are shown', path: ['auth', 'clientCertificates'] });
   }
   for (const [serverName, settings] of Object.entries(config.mcpServers)) {
     const problem = (message: string, ...path: string[]): void => {

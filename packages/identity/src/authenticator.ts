@@ -2,19 +2,21 @@
 import { decodeJwt } from 'jose';
 import { fault, printable, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
+import { ClientCertificates, type ClientCertificatesOptions, type Peer } from './client-certificates.ts';
 import { credentialOf, queryProblem, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
-import { canonical } from './issuers/claims.ts';
+import { canonical, type Proof } from './issuers/claims.ts';
 import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
+import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
 import { isKey } from './key-file.ts';
-import { KnownTokens, type Known } from './known-tokens.ts';
+import { KnownTokens } from './known-tokens.ts';
 import { OwnTokens, type OwnServer } from './own-tokens.ts';
 import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
 
 /** Where clients find the gateway, and what a token must be for there. */
 interface ResourceOptions {
-  /** Without a path: `https://mcp.example.com`. */
-  readonly publicUrl: string;
+  /** Without a path: `https://mcp.example.com`. Undefined where tokens are for `audience` alone. */
+  readonly publicUrl: string | undefined;
   /** Audiences taken on every endpoint; empty: the address of `/mcp`. */
   readonly audience: readonly string[];
   /** What each token must permit. */
@@ -23,11 +25,14 @@ interface ResourceOptions {
 
 export interface AuthenticatorOptions {
   /** The file of API keys. */
-  readonly keysFile: string | undefined;
+  readonly keysFile?: string | undefined;
   readonly issuers: readonly IssuerOptions[];
   /** Undefined where there are no issuers. */
-  readonly resource: ResourceOptions | undefined;
-  readonly proxy: TrustedProxyOptions | undefined;
+  readonly resource?: ResourceOptions | undefined;
+  readonly proxy?: TrustedProxyOptions | undefined;
+  readonly certificates?: ClientCertificatesOptions | undefined;
+  /** The cluster whose service accounts are known. */
+  readonly kubernetes?: TokenReviewOptions | undefined;
   /** Our own authorization server; undefined where there is none. */
   readonly own?: OwnServer | undefined;
   /** What the operator is to know. */
@@ -41,6 +46,8 @@ export interface Place {
   readonly endpoint: EndpointName;
   /** The other end of the connection. */
   readonly peer: string | undefined;
+  /** The same where it speaks TLS. */
+  readonly secure?: Peer | undefined;
   /** What its client is counted under. */
   readonly address: () => string;
 }
@@ -57,6 +64,8 @@ export class Authenticator {
   readonly #issuers: ReadonlyMap<string, Issuer>;
   readonly #proxy: TrustedProxy | undefined;
   readonly #own: OwnTokens | undefined;
+  readonly #certificates: ClientCertificates | undefined;
+  readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
   readonly #listeners: Set<() => void>;
   /** By endpoint; there are as many as the configuration has. */
@@ -76,7 +85,7 @@ export class Authenticator {
   }
 
   private constructor(options: AuthenticatorOptions, keys: ApiKeys | undefined, listeners: Set<() => void>) {
-    const { issuers, proxy, warn, own } = options;
+    const { issuers, proxy, certificates, kubernetes, own, warn } = options;
     this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
@@ -88,19 +97,22 @@ export class Authenticator {
       ...issuers.map((each) => new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))),
     ].map((each) => [each.options.issuer, each]));
     this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
+    this.#cluster = kubernetes === undefined ? undefined : new TokenReview(kubernetes);
+    this.#certificates = certificates === undefined ? undefined : new ClientCertificates(certificates);
   }
 
   /** A promise only for a token that was not looked at yet; it never rejects. */
-  authenticate(request: Request, { url, endpoint, peer, address }: Place): Verdict | Promise<Verdict> {
+  authenticate(request: Request, { url, endpoint, peer, secure, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return { fault: problem };
     const vouched = this.#proxy?.verify(request, peer);
     if (vouched !== undefined) return vouched;
     const credential = credentialOf(request);
-    if (credential === undefined) return nothing;
+    // A certificate may be that of a whole workload: who sends it something of its own means that.
+    if (credential === undefined) return (secure === undefined ? undefined : this.#certificates?.verify(secure)) ?? nothing;
     if (typeof credential !== 'string') return credential;
     if (isKey(credential)) return this.#keys?.verify(credential, endpoint) ?? unknown;
-    return this.#issuers.size === 0 ? unknown : this.#token(credential, endpoint, address);
+    return this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
   }
 
   /** Whether what was proven is proven still: asked for streams that are open, when something was revoked. */
@@ -128,20 +140,27 @@ export class Authenticator {
     const known = this.#tokens.find(digest);
     if (known !== undefined) return 'fault' in known ? known : this.#judge(known, endpoint);
     const isSigned = token.split('.').length === 3;
-    const issuer = isSigned ? this.#issuers.get(issuerOf(token) ?? '') : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
-    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer is none of ${[...this.#issuers.keys()].join(', ')}`) } : unknown;
-    return this.#tokens.look(digest, address(), issuer, !isSigned, () => (isSigned ? issuer.verify(token) : issuer.introspect(token)))
-      .then((looked) => ('fault' in looked ? looked : this.#judge(looked, endpoint)));
+    const name = isSigned ? (issuerOf(token) ?? '') : undefined;
+    const cluster = this.#cluster;
+    if (cluster !== undefined && name === cluster.issuer) return this.#looked(this.#tokens.look(digest, address(), true, () => cluster.verify(token)), endpoint);
+    const issuer = name !== undefined ? this.#issuers.get(name) : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
+    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer is none of ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(', ')}`) } : unknown;
+    return this.#looked(this.#tokens.look(digest, address(), !isSigned, () => (isSigned ? issuer.verify(token) : issuer.introspect(token))), endpoint);
+  }
+
+  async #looked(looking: ReturnType<KnownTokens['look']>, endpoint: EndpointName): Promise<Verdict> {
+    const looked = await looking;
+    return 'fault' in looked ? looked : this.#judge(looked, endpoint);
   }
 
   /** What a good token is good for, here and now. */
-  #judge({ facts, audiences }: Known, endpoint: EndpointName): Verdict {
+  #judge({ facts, audiences, isUnscoped = false }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
     if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user has taken back what it was given for') };
     const { scopes = [] } = this.#options.resource ?? {};
-    if (scopes.every((scope) => facts.scopes.includes(scope))) return facts;
+    if (isUnscoped || scopes.every((scope) => facts.scopes.includes(scope))) return facts;
     return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };
   }
 
@@ -149,10 +168,10 @@ export class Authenticator {
   #audiencesOf(endpoint: EndpointName): ReadonlySet<string> {
     let audiences = this.#audiences.get(endpoint);
     if (audiences === undefined) {
-      const { publicUrl = '', audience = [] } = this.#options.resource ?? {};
+      const { publicUrl, audience = [] } = this.#options.resource ?? {};
       const name = endpoint === '' ? '' : `/${endpoint}`;
-      const everywhere = audience.length === 0 ? [`${publicUrl}${fronts[0]}`] : audience;
-      audiences = new Set([...everywhere, ...fronts.map((front) => `${publicUrl}${front}${name}`)].map(canonical));
+      const everywhere = audience.length === 0 && publicUrl !== undefined ? [`${publicUrl}${fronts[0]}`] : audience;
+      audiences = new Set([...everywhere, ...(publicUrl === undefined ? [] : fronts.map((front) => `${publicUrl}${front}${name}`))].map(canonical));
       this.#audiences.set(endpoint, audiences);
     }
     return audiences;

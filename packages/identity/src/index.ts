@@ -1,4 +1,5 @@
 export { Authenticator } from './authenticator.ts';
+export type { AuthenticatorOptions } from './authenticator.ts';
 export { Proofs } from './proofs.ts';
 export type { OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';

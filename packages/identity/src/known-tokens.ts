@@ -5,14 +5,9 @@
 import { hash } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import type { Proof } from './issuers/claims.ts';
-import type { Issuer, Outcome } from './issuers/issuer.ts';
+import type { Outcome } from './issuers/issuer.ts';
 
-/** Of one issuer. */
-export interface Known extends Proof {
-  readonly issuer: Issuer;
-}
-
-type Looked = Known | { readonly fault: GatewayFault };
+type Looked = Proof | { readonly fault: GatewayFault };
 
 interface Entry<Value> {
   readonly value: Value;
@@ -33,7 +28,7 @@ const maxLookingPerAddress = 100;
 
 export class KnownTokens {
   /** The one that came first is first. */
-  readonly #known = new Map<string, Entry<Known>>();
+  readonly #known = new Map<string, Entry<Proof>>();
   readonly #refused = new Map<string, Entry<GatewayFault>>();
   readonly #looking = new Map<string, Promise<Looked>>();
   readonly #shares = new Map<string, number>();
@@ -51,13 +46,13 @@ export class KnownTokens {
   }
 
   /** @param address of whoever sent it. */
-  look(digest: string, address: string, issuer: Issuer, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
+  look(digest: string, address: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const looking = this.#looking.get(digest);
     if (looking !== undefined) return looking;
     const share = this.#shares.get(address) ?? 0;
     if (this.#looking.size >= maxLooking || share >= maxLookingPerAddress) return Promise.resolve({ fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once') });
     this.#shares.set(address, share + 1);
-    const looked = this.#look(digest, issuer, isAsked, verify).finally(() => {
+    const looked = this.#look(digest, isAsked, verify).finally(() => {
       this.#looking.delete(digest);
       const left = (this.#shares.get(address) ?? 1) - 1;
       if (left === 0) this.#shares.delete(address);
@@ -67,15 +62,14 @@ export class KnownTokens {
     return looked;
   }
 
-  async #look(digest: string, issuer: Issuer, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
+  async #look(digest: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const outcome = await verify();
     if ('fault' in outcome) {
       if (outcome.fault.reason === 'auth.invalid') put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
       return outcome;
     }
-    const value = { ...outcome, issuer };
-    put(this.#known, digest, { value, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
-    return value;
+    put(this.#known, digest, { value: outcome, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
+    return outcome;
   }
 }
 

@@ -103,6 +103,8 @@ export class Metrics {
   readonly streamsResumed = this.#counter('omnibus_client_streams_resumed_total', 'Streams that clients came back to after their worker was gone.', []);
   readonly readingBytes = this.#gauge('omnibus_upstream_reading_bytes', 'Bytes that have come of large answers of servers over HTTP which are not whole (limits.maxReadingBytes).', []);
   readonly readingWaits = this.#counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
+  readonly tlsHandshakesFailed = this.#counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended before TLS was there: no TLS was spoken, or no certificate shown that is required.', []);
+  readonly tlsReloadsRefused = this.#counter('omnibus_tls_reloads_refused_total', 'Times that the changed files of TLS could not be used, and those from before stayed.', []);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {

@@ -7,6 +7,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import { latestLegacyRevision, modernRevisions, newSessionId, newWorkerId, type Caller, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
+import type { TlsFiles } from './http/tls.ts';
 import { RequestMeter } from './requests/request-meter.ts';
 
 export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
@@ -20,28 +21,32 @@ export function configOf(text: string): Config {
   return loaded.config;
 }
 
+export interface UnderTestOptions {
+  /** Left out where callers need not be known. */
+  readonly authenticate?: (config: Config) => Promise<Authenticator>;
+  readonly tls?: TlsFiles;
+}
+
 export class EdgeUnderTest implements AsyncDisposable {
   readonly faults: BusFault[] = [];
   readonly bus = new MemoryBus((fault) => this.faults.push(fault));
+  readonly metrics = new Metrics({ processMetrics: false });
   readonly edge: Edge;
   readonly #authenticator: Authenticator | undefined;
   url = '';
 
-  private constructor(config: Config, authenticator: Authenticator | undefined) {
-    const metrics = new Metrics({ processMetrics: false });
+  private constructor(config: Config, authenticator: Authenticator | undefined, tls: TlsFiles | undefined) {
+    const { metrics } = this;
     const log = createLogger({ level: 'silent', format: 'json' });
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
     this.#authenticator = authenticator;
-    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator });
+    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator, tls });
   }
 
-  /**
-   * @param text of the configuration, besides the address.
-   * @param authenticate left out where callers need not be known.
-   */
-  static async start(text = '', authenticate?: (config: Config) => Promise<Authenticator>): Promise<EdgeUnderTest> {
+  /** @param text of the configuration, besides the address. */
+  static async start(text = '', { authenticate, tls }: UnderTestOptions = {}): Promise<EdgeUnderTest> {
     const config = configOf(`listen: 127.0.0.1:0\n${text}`);
-    const test = new EdgeUnderTest(config, await authenticate?.(config));
+    const test = new EdgeUnderTest(config, await authenticate?.(config), tls);
     test.url = await test.edge.start();
     return test;
   }

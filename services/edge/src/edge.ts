@@ -1,7 +1,8 @@
 /** The HTTP side of the gateway. */
 import type { Server } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Authenticator, Proofs } from '@omnibus/identity';
@@ -18,6 +19,7 @@ import { Gatekeeper } from './callers/gatekeeper.ts';
 import { Router } from './http/router.ts';
 import { ResourceMetadata } from './callers/resource-metadata.ts';
 import { createClientServer } from './http/server.ts';
+import { followTls, readTls, type TlsFiles } from './http/tls.ts';
 import { maxOpenFiles } from './bounds/open-files.ts';
 import { OpeningRate } from './bounds/opening-rate.ts';
 import type { RequestMeter } from './requests/request-meter.ts';
@@ -34,6 +36,8 @@ export interface EdgeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly meter: RequestMeter;
+  /** Undefined where clients speak without TLS. */
+  readonly tls?: TlsFiles | undefined;
   /** Undefined where callers need not be known. */
   readonly authenticator?: Authenticator | undefined;
   /** Our own authorization server; undefined where there is none. */
@@ -52,6 +56,9 @@ export class Edge {
   readonly #host: string;
   readonly #port: number;
   #streams: Journal<StreamEntry> | undefined;
+  #endTls: (() => Promise<void>) | undefined;
+  /** Those of TLS that are in the middle of their handshake are in no list of the server's. */
+  readonly #sockets = new Set<Socket>();
   #isLeaving = false;
 
   constructor(options: EdgeOptions) {
@@ -83,6 +90,7 @@ export class Edge {
       requestMs: config.timeouts.request,
       addresses: gate.addresses,
       maxFiles: maxOpenFiles(),
+      tls: options.tls === undefined ? undefined : readTls(options.tls),
       handle: (request, response, waitsForContinue) => {
         if (this.#isLeaving) response.setHeader('connection', 'close');
         this.#router.handle(request, response, waitsForContinue);
@@ -93,12 +101,13 @@ export class Edge {
 
   /**
    * Begins to listen.
-   * @returns the address of the endpoint, such as `http://127.0.0.1:7300/mcp`.
+   * @returns the address of the endpoint, such as `http://127.0.0.1:7300/mcp`, or with https where it speaks TLS.
    * @throws {Error} naming the address when it is taken.
    */
   async start(): Promise<string> {
     const { bus } = this.#options;
     if (bus.isShared) this.#streams = await openStreamJournal(bus, this.#options.log);
+    await this.#followTls();
     await this.#delivery.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));
     try {
@@ -107,7 +116,26 @@ export class Edge {
       const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
       throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
     }
-    return `http://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  async #followTls(): Promise<void> {
+    const { tls, log, metrics } = this.#options;
+    if (tls === undefined) return;
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    this.#endTls = await followTls(tls, {
+      changed: (options) => {
+        (this.#server as SecureServer).setSecureContext(options);
+        log.info({ certificate: tls.certFile }, 'new connections are shown the changed certificate');
+      },
+      rejected: (problem) => {
+        metrics.tlsReloadsRefused.inc();
+        log.error({ problem }, 'the changed files of TLS are not taken');
+      },
+    });
   }
 
   /** Follows a changed configuration: of what an edge has of it, only the endpoints change without a restart. */
@@ -138,6 +166,8 @@ export class Edge {
     this.drain();
     this.#webSockets.stop();
     this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#endTls?.();
     if (this.#server.listening) await once(this.#server, 'close');
   }
 }

@@ -15,6 +15,7 @@ import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger, type Tracing } from '@omnibus/telemetry';
+import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -146,7 +147,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), authenticator, site: authorization, proofs, log: edgeLog });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
     }
     await sessions?.start();
     await backend?.start();

@@ -21,9 +21,11 @@ export async function openAuthenticator({ config: { auth, publicUrl }, baseFolde
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
     issuers: auth.issuers,
-    resource: publicUrl === undefined ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
+    resource: publicUrl === undefined && auth.audience.length === 0 ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
     proxy: auth.proxy,
     own,
+    certificates: auth.clientCertificates,
+    kubernetes: auth.kubernetes === undefined ? undefined : { ...auth.kubernetes, caFile: resolve(baseFolder, auth.kubernetes.caFile), tokenFile: resolve(baseFolder, auth.kubernetes.tokenFile) },
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
   });

@@ -14,6 +14,8 @@ export interface Proof {
   readonly facts: Facts;
   /** Whom the token is for, each as `canonical` writes it. */
   readonly audiences: readonly string[];
+  /** Its tokens say nothing of what they permit. */
+  readonly isUnscoped?: boolean;
 }
 
 const maxSubjectBytes = 255;

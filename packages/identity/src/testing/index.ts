@@ -1,1 +1,3 @@
 export { StandInIssuer } from './stand-in-issuer.ts';
+export { forLoopback, TestAuthority } from './certificates.ts';
+export type { Issued } from './certificates.ts';

@@ -1,5 +1,6 @@
 /** Asks of each request who it comes from, before anything of it is read, and tells strangers how to be known. */
 import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
@@ -44,7 +45,7 @@ export class Gatekeeper {
       if ('fault' in verdict) refuse(verdict.fault, this.#challenge(verdict.fault, path));
       else admit(verdict);
     };
-    const verdict = authenticator.authenticate(request, { url: path, endpoint, peer: request.socket.remoteAddress, address: () => addresses.of(request) });
+    const verdict = authenticator.authenticate(request, { url: path, endpoint, peer: request.socket.remoteAddress, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => addresses.of(request) });
     if (!(verdict instanceof Promise)) {
       decide(verdict);
       return;

@@ -26,7 +26,9 @@ async function writeKeys(...keys: readonly (typeof ann)[]): Promise<void> {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-edge-'));
   await writeKeys(ann, bob);
-  test = await EdgeUnderTest.start('mcpServers: { a: { url: "http://127.0.0.1:1" } }', () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], resource: undefined, proxy: undefined, warn: () => undefined }));
+  test = await EdgeUnderTest.start('mcpServers: { a: { url: "http://127.0.0.1:1" } }', {
+    authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }),
+  });
   url = test.origin;
   callers = await test.serveStateless();
 });

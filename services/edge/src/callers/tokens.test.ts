@@ -16,9 +16,11 @@ let url: string;
 beforeEach(async () => {
   issuer = await StandInIssuer.start();
   const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}" }], scopes: [mcp] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
-  test = await EdgeUnderTest.start(text, ({ auth }) => {
-    if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-    return Authenticator.open({ keysFile: undefined, issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, proxy: undefined, warn: () => undefined });
+  test = await EdgeUnderTest.start(text, {
+    authenticate: ({ auth }) => {
+      if (auth === undefined || auth === 'none') throw new Error('there is no auth');
+      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, warn: () => undefined });
+    },
   });
   url = test.origin;
   await test.serveStateless();

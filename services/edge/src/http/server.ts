@@ -3,8 +3,10 @@
  * Each socket has a listener for its errors from its first moment: one without ends the process.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TlsOptions } from 'node:tls';
 import { errorText, fault, httpStatusOf, toErrorObject, type GatewayFault, type Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { addressKey, type ClientAddresses } from '../callers/client-address.ts';
@@ -18,6 +20,8 @@ export interface ClientServerOptions {
   readonly addresses: ClientAddresses;
   /** Files this process may have open; undefined where that is not known. */
   readonly maxFiles: number | undefined;
+  /** Undefined where clients speak without it. */
+  readonly tls: TlsOptions | undefined;
   /** @param waitsForContinue the client has asked whether to send its body. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean) => void;
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -30,15 +34,23 @@ const checkEveryMs = 2_000;
 /** Of the files a process may have open, those kept for the admin port, the bus, and servers. */
 const reservedFiles = 512;
 
-export function createClientServer({ limits, requestMs, metrics, addresses, maxFiles, handle, handleUpgrade }: ClientServerOptions): Server {
-  const server = createServer({
+export function createClientServer({ limits, requestMs, metrics, addresses, maxFiles, tls, handle, handleUpgrade }: ClientServerOptions): Server {
+  const options = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: requestMs / 4,
     requestTimeout: requestMs,
     connectionsCheckingInterval: checkEveryMs,
     keepAliveTimeout: keepAliveMs,
     // A wish for another protocol may be ignored (RFC 9110, 7.8).
-    shouldUpgradeCallback: ({ method, headers: { upgrade } }) => method === 'GET' && upgrade?.toLowerCase() === 'websocket',
+    shouldUpgradeCallback: ({ method, headers: { upgrade } }: IncomingMessage) => method === 'GET' && upgrade?.toLowerCase() === 'websocket',
+  };
+  const server: Server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
+  /** Those on which there is no TLS, and no HTTP to be answered. */
+  const unsecured = new WeakSet<Duplex>();
+  // Before Node tells of it as an error of a client.
+  if (tls !== undefined) server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
+    unsecured.add(socket);
+    metrics.tlsHandshakesFailed.inc();
   });
   // Their bytes are bounded; beyond a number, Node would drop some without a word.
   server.maxHeadersCount = 0;
@@ -74,7 +86,7 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
     socket.on('error', ignoreBroken);
     const response = responses.get(socket);
     const isAnswering = response !== undefined && response.headersSent && !response.writableFinished;
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy();
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || unsecured.has(socket)) socket.destroy();
     else refuse(socket, faultOf(error));
   });
   boundShares(server, limits.maxConnectionsPerAddress, addresses, metrics);

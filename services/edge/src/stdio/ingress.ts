@@ -1,20 +1,11 @@
 /** One client on stdin and stdout (all revisions, stdio): a JSON-RPC message per line each way. */
 import type { Readable, Writable } from 'node:stream';
-import type { Bus } from '@omnibus/bus';
-import { anonymous, fault, rootEndpoint, type EndpointName, type Limits } from '@omnibus/protocol';
-import type { Boundary } from '../requests/boundary.ts';
-import { DuplexClient } from '../duplex/duplex-client.ts';
+import { anonymous, fault, rootEndpoint, type EndpointName } from '@omnibus/protocol';
+import { DuplexClient, type DuplexOptions } from '../duplex/duplex-client.ts';
 import { OpeningRate } from '../bounds/opening-rate.ts';
-import type { RequestMeter } from '../requests/request-meter.ts';
-import type { Delivery } from '../delivery/delivery.ts';
 import { readLines } from './lines.ts';
 
-export interface StdioIngressOptions {
-  readonly bus: Bus;
-  readonly delivery: Delivery;
-  readonly limits: Limits;
-  readonly meter: RequestMeter;
-  readonly boundary: Boundary;
+export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delivery' | 'limits' | 'meter' | 'boundary'> {
   readonly endpoint: EndpointName | undefined;
   readonly input: Readable;
   readonly output: Writable;

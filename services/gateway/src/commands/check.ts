@@ -2,6 +2,7 @@ import { enabledServers } from '@omnibus/config';
 import { busProblem } from '../open-bus.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { sharingWarning } from '../sharing.ts';
+import { tlsFilesProblem } from '../tls-files.ts';
 import { exitConfig, readSettings } from './settings.ts';
 
 /** Checks a configuration without starting anything. */
@@ -12,7 +13,7 @@ export async function check(file: string): Promise<void> {
     process.exitCode = exitConfig;
     return;
   }
-  const problem = (await busProblem(settings.config, settings.baseFolder)) ?? exposureProblem(settings.config);
+  const problem = (await busProblem(settings.config, settings.baseFolder)) ?? exposureProblem(settings.config) ?? await tlsFilesProblem(settings.config, settings.baseFolder);
   if (problem !== undefined) {
     process.stderr.write(`${file}: ${problem}\n`);
     process.exitCode = exitConfig;

@@ -1,4 +1,6 @@
 /** Tries everything a gateway needs, one after the other, and says of each what is wrong and what to do. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { enabledServers, type Config } from '@omnibus/config';
@@ -6,6 +8,7 @@ import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
+import { tlsFilesOf, tlsFilesProblem } from '../tls-files.ts';
 import { busAddress, openBus } from '../open-bus.ts';
 import { findSealingKeys } from '../sealing-key.ts';
 import { hideEnvironment } from '../hide-environment.ts';
@@ -28,6 +31,9 @@ const busMs = 5_000;
 const slowBusMs = 20;
 /** Sealed ids carry a time of the one who made them. */
 const maxSkewMs = 2_000;
+const dayMs = 86_400_000;
+/** A certificate that ends in less is likely forgotten. */
+const soonDays = 7;
 const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', bad: '✗' };
 
 export async function doctor(options: DoctorOptions): Promise<void> {
@@ -44,7 +50,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   // One that is too old never comes here: bin/omnibus.js.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   for (const finding of await addressFindings(config)) found(finding);
-  for (const finding of exposureFindings(config)) found(finding);
+  for (const finding of [...exposureFindings(config), ...await tlsFindings(config, baseFolder)]) found(finding);
   for (const finding of await busFindings(config, baseFolder)) found(finding);
   for (const finding of sealingFindings(config, baseFolder)) found(finding);
   for (const finding of await serverFindings(config, baseFolder)) found(finding);
@@ -57,6 +63,19 @@ function exposureFindings(config: Config): Finding[] {
   const [problem, warning] = [exposureProblem(config), exposureWarning(config)];
   if (problem !== undefined) return [{ about: 'auth', state: 'bad', text: problem, advice: 'Where callers need not be known, say so: auth: none.' }];
   return warning === undefined ? [] : [{ about: 'auth', state: 'warning', text: warning, advice: 'Say how callers are known: docs/identity.md.' }];
+}
+
+/** Whether clients can be spoken to over TLS, and for how long. */
+async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[]> {
+  const files = tlsFilesOf(config, baseFolder);
+  if (files === undefined) return [];
+  const problem = await tlsFilesProblem(config, baseFolder);
+  if (problem !== undefined) return [{ about: 'tls', state: 'bad', text: problem, advice: 'Put `tls` right: a certificate and its key in PEM.' }];
+  const { validToDate } = new X509Certificate(readFileSync(files.certFile));
+  const days = Math.floor((validToDate.getTime() - Date.now()) / dayMs);
+  const text = `${files.certFile} is good until ${validToDate.toISOString().slice(0, 10)}`;
+  if (days >= soonDays) return [{ about: 'tls', state: 'good', text }];
+  return [{ about: 'tls', state: days < 0 ? 'bad' : 'warning', text, advice: 'Put a new certificate and its key there: a running gateway takes them without a restart.' }];
 }
 
 /** Whether the ports can be listened on. */

@@ -1,0 +1,185 @@
+/** Clients over TLS, with real certificates: what the edge shows, how it follows its files, and who clients prove to be by theirs. */
+import { once } from 'node:events';
+import { copyFile, writeFile } from 'node:fs/promises';
+import { Agent, request, type RequestOptions } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { Authenticator, type AuthenticatorOptions } from '@omnibus/identity';
+import { forLoopback, TestAuthority, type Issued } from '@omnibus/identity/testing';
+import { EdgeUnderTest } from '../edge-under-test.ts';
+import { tlsProblem } from './tls.ts';
+
+let authority: TestAuthority;
+let clients: TestAuthority;
+let server: Issued;
+let ca: string;
+
+beforeAll(async () => {
+  [authority, clients] = await Promise.all([TestAuthority.create('servers'), TestAuthority.create('clients')]);
+  [server, ca] = await Promise.all([authority.issue(forLoopback), authority.ca()]);
+});
+
+afterAll(async () => {
+  await authority[Symbol.asyncDispose]();
+  await clients[Symbol.asyncDispose]();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+const toolsList = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} } } });
+
+/** Asks on a connection of its own. */
+function ask(test: EdgeUnderTest, options: RequestOptions = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request(`${test.origin}/mcp`, {
+      method: 'POST', ca, agent: false, ...options,
+      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list', ...options.headers as Record<string, string> },
+    }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk;
+      }).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject);
+    asked.end(toolsList);
+  });
+}
+
+/** The serial number of the certificate that the edge shows. */
+async function shown(test: EdgeUnderTest): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(test.url).port), ca });
+  await once(socket, 'secureConnect');
+  const { serialNumber } = socket.getPeerCertificate();
+  socket.destroy();
+  return serialNumber;
+}
+
+describe('TLS', () => {
+  it('is what clients speak, on a WebSocket too, and what speaks no TLS is closed and ends nothing', async () => {
+    await using test = await EdgeUnderTest.start('', { tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined } });
+    await test.serveStateless();
+    expect(test.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    const { port } = new URL(test.url);
+    const plain = connectPlain(Number(port), '127.0.0.1').on('error', () => undefined);
+    plain.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await once(plain, 'close');
+    connectPlain(Number(port), '127.0.0.1').resetAndDestroy();
+    expect((await ask(test)).status).toBe(200);
+    const socket = new WebSocket(`wss://127.0.0.1:${port}/ws`, 'mcp', { ca });
+    await once(socket, 'open');
+    socket.send(toolsList);
+    const [answer] = (await once(socket, 'message')) as [Buffer];
+    expect(JSON.parse(answer.toString())).toMatchObject({ id: 1, result: {} });
+    socket.close();
+    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_tls_handshakes_failed_total 2'));
+  });
+
+  it('ends when the edge does, with connections that are in the middle of their handshake', async () => {
+    const test = await EdgeUnderTest.start('', { tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined } });
+    const socket = connectPlain(Number(new URL(test.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_client_connections 1'));
+    await test[Symbol.asyncDispose]();
+    socket.destroy();
+  });
+
+  it('shows the new certificate when its files change, and the old one when they become useless, which is said and counted', async () => {
+    const [certFile, keyFile] = [join(authority.folder, 'edge.pem'), join(authority.folder, 'edge.key')];
+    const write = async (issued: Issued): Promise<void> => {
+      await copyFile(issued.certFile, certFile);
+      await copyFile(issued.keyFile, keyFile);
+    };
+    await write(server);
+    await using test = await EdgeUnderTest.start('', { tls: { certFile, keyFile, clients: undefined } });
+    const first = await shown(test);
+    await write(await authority.issue(forLoopback));
+    await vi.waitFor(async () => expect(await shown(test)).not.toBe(first), { timeout: 5_000 });
+    const second = await shown(test);
+    await writeFile(keyFile, server.key);
+    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_tls_reloads_refused_total 1'), { timeout: 5_000 });
+    expect(await shown(test)).toBe(second);
+    await test.serveStateless();
+    expect((await ask(test)).status).toBe(200);
+  });
+
+  it('is refused with files that do not fit, in words that name them', async () => {
+    const other = await authority.issue(forLoopback);
+    const text = join(authority.folder, 'text.pem');
+    await writeFile(text, 'hello');
+    const files = { certFile: server.certFile, keyFile: server.keyFile, clients: undefined };
+    expect(tlsProblem(files)).toBeUndefined();
+    expect(tlsProblem({ ...files, keyFile: other.keyFile })).toBe(`the key ${other.keyFile} is not that of the certificate ${server.certFile}`);
+    expect(tlsProblem({ ...files, certFile: text })).toContain(`${text} holds no certificate in PEM`);
+    expect(tlsProblem({ ...files, keyFile: text })).toContain(`${text} holds no private key in PEM`);
+    expect(tlsProblem({ ...files, keyFile: `${text}.not` })).toBe(`the key ${text}.not cannot be read: it is not there`);
+    expect(tlsProblem({ ...files, clients: { caFile: text, isRequired: false } })).toContain(`${text} holds no certificate in PEM`);
+    await expect(EdgeUnderTest.start('', { tls: { ...files, keyFile: other.keyFile } })).rejects.toThrow('is not that of the certificate');
+  });
+});
+
+describe('a client certificate', () => {
+  type Settings = NonNullable<AuthenticatorOptions['certificates']>;
+  const start = (settings: Settings = { subject: 'uri' }, isRequired = false): Promise<EdgeUnderTest> => EdgeUnderTest.start('', {
+    tls: { certFile: server.certFile, keyFile: server.keyFile, clients: { caFile: clients.caFile, isRequired } },
+    authenticate: () => Authenticator.open({ issuers: [], certificates: settings, warn: () => undefined }),
+  });
+  const spiffe = (name: string): string => `URI:spiffe://example.org/${name}`;
+
+  it('proves its workload by SPIFFE ID, on each connection and the same on all of them; without one nobody is there', async () => {
+    await using test = await start();
+    const callers = await test.serveStateless();
+    const [ann, bob] = await Promise.all([clients.issue({ otherNames: [spiffe('ann')] }), clients.issue({ otherNames: [spiffe('bob'), 'DNS:bob.example.org'] })]);
+    const again = await clients.issue({ otherNames: [spiffe('ann')] });
+    for (const { cert, key } of [ann, bob, again]) expect((await ask(test, { cert, key })).status).toBe(200);
+    const principals = callers.map(({ principal }) => principal);
+    expect([principals[0] === principals[2], principals[0] === principals[1]]).toEqual([true, false]);
+    const stranger = await ask(test);
+    expect([stranger.status, JSON.parse(stranger.body)]).toEqual([401, expect.objectContaining({ error: expect.objectContaining({ data: expect.objectContaining({ reason: 'auth.required' }) as object }) as object })]);
+  });
+
+  it('proves nobody when it is of another authority, meant for servers, expired, or names nobody or two, and says which', async () => {
+    await using test = await start({ subject: 'uri', uriPrefix: 'spiffe://example.org/' });
+    await test.serveStateless();
+    for (const [certificate, why] of [
+      [await authority.issue({ otherNames: [spiffe('ann')] }), 'not signed by an authority'],
+      [await clients.issue({ otherNames: [spiffe('ann')], usage: 'serverAuth' }), 'not meant for clients'],
+      [await clients.issue({ otherNames: [spiffe('ann')], until: new Date(Date.now() - 60_000) }), 'it has expired'],
+      [await clients.issue({ otherNames: [spiffe('ann'), spiffe('bob')] }), 'more than one URI'],
+      [await clients.issue({ subject: '/CN=ann' }), 'no URI'],
+      [await clients.issue({ otherNames: ['URI:spiffe://evil.example/ann'] }), 'does not begin with spiffe://example.org/'],
+      [await clients.issue({ otherNames: ['DNS:URI:spiffe://example.org/ann'] }), 'no URI'],
+    ] as const) {
+      const { status, body } = await ask(test, { cert: certificate.cert, key: certificate.key });
+      expect([status, body]).toEqual([401, expect.stringContaining(why)]);
+    }
+  });
+
+  it('is asked for before anything is said where it is required', async () => {
+    await using test = await start({ subject: 'uri' }, true);
+    await test.serveStateless();
+    const [good, bad] = [await clients.issue({ otherNames: [spiffe('ann')] }), await authority.issue({ otherNames: [spiffe('ann')] })];
+    expect((await ask(test, { cert: good.cert, key: good.key })).status).toBe(200);
+    await expect(ask(test)).rejects.toThrow();
+    await expect(ask(test, { cert: bad.cert, key: bad.key })).rejects.toThrow();
+  });
+
+  it('ends the streams that it opened when it expires, and proves nobody any more on connections that stay', async () => {
+    await using test = await start();
+    await test.serveStateless();
+    const { cert, key } = await clients.issue({ otherNames: [spiffe('ann')], until: new Date(Date.now() + 3_000) });
+    const socket = new WebSocket(`${test.origin.replace('https', 'wss')}/ws`, 'mcp', { ca, cert, key });
+    const closed = once(socket, 'close');
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await once(socket, 'open');
+    expect((await ask(test, { cert, key, agent })).status).toBe(200);
+    expect((await closed)[0]).toBe(1008);
+    expect((await ask(test, { cert, key, agent })).body).toContain('it has expired');
+    agent.destroy();
+  });
+});
