@@ -1,4 +1,4 @@
-/** Callers are not told apart yet; where that matters, Omnibus says so. */
+/** Callers share programs of servers that ask them nothing; where that matters, Omnibus says so. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { writeConfig } from '../support/gateway.ts';
@@ -16,6 +16,8 @@ it('programs that people from elsewhere share are named by check, and where only
     if (isWarned) await checked.line(warning);
     else await expect(checked.line(warning)).rejects.toThrow();
   }
+  await using known = startProcess('node', [main, 'check', await writeConfig({ listen: '0.0.0.0:7300', auth: { keys: { file: 'keys.yaml' } }, mcpServers })]);
+  await known.line(/pipe, everybody are one program each.*"isolation": "principal" \(a program for each known caller\)/);
 });
 
 it('programs that people from elsewhere share are named when the gateway starts, in its log and in what a person sees', async () => {

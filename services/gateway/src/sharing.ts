@@ -16,7 +16,9 @@ export function sharingWarning(config: Config): string | undefined {
   const servers = sharedPrograms(config);
   if (servers.length === 0) return undefined;
   const [is, its] = servers.length === 1 ? ['is one program', 'it keeps'] : ['are one program each', 'they keep'];
-  return `${servers.join(', ')} ${is} for everybody who connects, and callers are not told apart yet: what ${its} of one of them, others may reach. Set "isolation": "session" where that matters.`;
+  const isKnown = config.auth !== undefined && config.auth !== 'none';
+  const helps = isKnown ? '"isolation": "principal" (a program for each known caller) or "session"' : '"isolation": "session"';
+  return `${servers.join(', ')} ${is} for everybody who connects: what ${its} of one of them, others may reach. Set ${helps} where that matters.`;
 }
 
 /** Behind proxies that are trusted, others connect although only this machine is listened on. */
