@@ -73,6 +73,21 @@ const answersGiven = (): unknown[] => controls.flatMap((command) => (command.kin
 const cancelled = (): unknown[] => controls.flatMap((command) => (command.kind === 'cancel' ? [command.exchange] : []));
 
 describe('an exchange', () => {
+  it('is sent when it begins, and looked after from then until it is settled', async () => {
+    const exchange = new Exchange({ bus, wheel, adapters: watch, metrics }, {
+      exchange: 'begins' as ExchangeId, server, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits,
+      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
+    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    await pass(0);
+    expect([calls.length, watch.size]).toEqual([0, 0]);
+    exchange.begin();
+    await pass(0);
+    expect([calls.length, watch.size]).toEqual([1, 1]);
+    calls[0]?.reply({ kind: 'result', result: {} });
+    await pass(0);
+    expect([reasons(), watch.size]).toEqual([['result'], 0]);
+  });
+
   it('settles once, and nothing follows that', async () => {
     const { say } = await begin();
     await say({ kind: 'progress', progress: 1 });
