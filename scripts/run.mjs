@@ -37,6 +37,8 @@ const tasks = {
     install();
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
+    // Without it, browsers of tests are fetches of the same pages.
+    if (!installed('chromium', 'chromium')) console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
     check();
     // People start their own; a machine of CI gets one where it can.
     const engine = process.env.CI === undefined ? undefined : await startDockerEngine(installed);

@@ -92,7 +92,10 @@ export class People {
   async takeBack(subject: string, grantId?: string): Promise<void> {
     const all = await this.allowed(subject);
     const going = all.filter((each) => grantId === undefined || each.grantId === grantId);
-    for (const each of going) await this.#revocations.revoke(each.grantId);
+    for (const each of going) {
+      await this.#revocations.revoke(each.grantId);
+      await this.#store.delete('Grant', each.grantId);
+    }
     await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => (kept === undefined ? undefined : { all: kept.all.filter((each) => !going.some((gone) => gone.grantId === each.grantId)) }));
   }
 }

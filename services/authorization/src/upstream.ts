@@ -30,7 +30,7 @@ const statePlace = 'sign-in';
 /** A provider that does not answer. */
 const answerSeconds = 10;
 /** Between two questions whether a sign-in lasts; each is a refresh there. */
-const askEveryMs = 60_000;
+const askEveryMs = 1_000;
 /** A question is over by then, whatever became of who asked. */
 const askingMs = 15_000;
 /** A provider that cannot be asked signs nobody out for so long. */

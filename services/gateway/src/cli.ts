@@ -4,6 +4,7 @@ import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
+import type { LoginOptions, TokenOptions } from './commands/login.ts';
 import type { StdioOptions } from './commands/stdio.ts';
 import type { AddOptions, UsersOptions } from './commands/users.ts';
 
@@ -33,6 +34,7 @@ export function createProgram(): Command {
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
     .option('--connect <url>', 'join a gateway that runs already, instead of starting the servers: http://127.0.0.1:7300/mcp')
     .option('-H, --header <line...>', 'with --connect: an HTTP header to send, "Name: value"')
+    .option('--tokens <file>', 'with --connect: where tokens are kept that you sign in for (default: tokens.json in the folder of your settings)')
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);
@@ -67,6 +69,7 @@ export function createProgram(): Command {
 
   addKeys(program);
   addUsers(program);
+  addLogin(program);
   return program;
 }
 
@@ -128,5 +131,40 @@ function addUsers(program: Command): void {
     .action(async (name: string, options: UsersOptions) => {
       const { removeUser } = await import('./commands/users.ts');
       removeUser(name, options);
+    });
+}
+
+function addLogin(program: Command): void {
+  const command = (name: string, description: string): Command => program.command(name).description(description)
+    .argument('<url>', 'address of the gateway, such as https://mcp.example.com/mcp')
+    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)');
+
+  command('login', 'sign in to a gateway with your browser')
+    .option('--client-id <id>', 'a client that was registered by hand')
+    .option('--client-secret <secret>', 'its secret, where it has one')
+    .option('--device', 'by a code that you type on another device, where the sign-in has that')
+    .option('--no-browser', 'show the address, and open no browser')
+    .action(async (url: string, options: LoginOptions) => {
+      const { login } = await import('./commands/login.ts');
+      await login(url, options);
+    });
+
+  command('logout', 'forget the tokens for a gateway')
+    .action(async (url: string, options: TokenOptions) => {
+      const { logout } = await import('./commands/login.ts');
+      await logout(url, options);
+    });
+
+  command('whoami', 'show who you are at a gateway')
+    .option('--json', 'as JSON')
+    .action(async (url: string, options: TokenOptions & { readonly json?: boolean }) => {
+      const { whoAmI } = await import('./commands/login.ts');
+      await whoAmI(url, options);
+    });
+
+  command('token', 'print a token for a gateway, a fresh one when it is needed')
+    .action(async (url: string, options: TokenOptions) => {
+      const { printToken } = await import('./commands/login.ts');
+      await printToken(url, options);
     });
 }

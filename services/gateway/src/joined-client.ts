@@ -12,6 +12,8 @@ export interface JoinOptions {
   /** `http://host:port/mcp[/<endpoint>]` */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The `Authorization` of each request, of a user who is signed in. */
+  readonly authorization?: (() => string) | undefined;
   readonly input: Readable;
   readonly output: Writable;
   /** @param isFatal nothing can be said to the gateway any more. */
@@ -21,8 +23,10 @@ export interface JoinOptions {
 const openTimeoutMs = 10_000;
 
 /** Serves until the input ends, or the gateway cannot be reached any more. */
-export async function serveJoinedClient({ url, headers, input, output, onProblem }: JoinOptions): Promise<void> {
-  const dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
+export async function serveJoinedClient({ url, headers, authorization, input, output, onProblem }: JoinOptions): Promise<void> {
+  const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
+  // A token is another one from time to time.
+  const dispatcher = authorization === undefined ? agent : agent.compose((dispatch) => (options, handler) => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: authorization() } }, handler));
   const writeText = (text: string): void => {
     if (output.destroyed) return;
     // A client that reads nothing any more is as good as gone.
@@ -123,11 +127,11 @@ export async function serveJoinedClient({ url, headers, input, output, onProblem
     },
   });
   await transport.close();
-  await dispatcher.destroy();
+  await agent.destroy();
 }
 
 function describe(failure: RequestFailure, url: string): string {
   // It is the user of this program who can mend that.
-  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${failure.problem}; give a key or token with --header "Authorization: Bearer ..."`;
+  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
   return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${failure.problem}`;
 }

@@ -1,5 +1,6 @@
 export { busContract, Heard } from './contract.ts';
 export type { BusUnderTest } from './contract.ts';
+export { Authority } from './authority.ts';
 export { freePorts } from './free-ports.ts';
 export { startNatsServer } from './nats-server.ts';
 export type { NatsServer } from './nats-server.ts';

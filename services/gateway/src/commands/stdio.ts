@@ -4,6 +4,9 @@ import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { serveJoinedClient } from '../joined-client.ts';
+import { KeptTokens } from '../sign-in/kept-tokens.ts';
+import { freshToken, SignedIn } from '../sign-in/session.ts';
+import { signIn } from '../sign-in/sign-in.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { fail, findSettings, type Overrides } from './settings.ts';
 
@@ -14,6 +17,8 @@ export interface StdioOptions extends Overrides {
   readonly connect?: string;
   /** `Name: value` */
   readonly header?: readonly string[];
+  /** The file of tokens. */
+  readonly tokens?: string;
 }
 
 /** Desktop clients list the tools once, right after the handshake, so the servers get this long to be there. */
@@ -27,7 +32,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 /** Carries one client's messages to a gateway that runs elsewhere. */
-async function join({ endpoint, header = [] }: StdioOptions, address: string): Promise<void> {
+async function join({ endpoint, header = [], tokens }: StdioOptions, address: string): Promise<void> {
   const problem = joinProblem(address, endpoint, header);
   if (problem !== undefined) {
     fail([problem]);
@@ -35,17 +40,40 @@ async function join({ endpoint, header = [] }: StdioOptions, address: string): P
   }
   const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
   const headers = Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+  const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
+  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, say);
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
-    url, headers, input: process.stdin, output: process.stdout,
+    url, headers, authorization: signedIn?.authorization, input: process.stdin, output: process.stdout,
     onProblem: (text, isFatal) => {
       if (isFatal) exitCode = 1;
-      process.stderr.write(`omnibus: ${text}\n`);
+      say(text);
     },
   });
   process.exit(exitCode);
 }
+
+/**
+ * Who the user of this machine is at a gateway: as he has signed in before, or does now, with a browser, where the gateway wants to know.
+ * @returns undefined where it does not, or where it failed, which was said: the client is told by the gateway.
+ */
+async function findSignIn(url: string, path: string | undefined, say: (text: string) => void): Promise<SignedIn | undefined> {
+  const tokens = new KeptTokens(path);
+  try {
+    // What ended while nobody looked is no reason not to sign in again.
+    const before = await freshToken(tokens, url).catch(() => undefined);
+    const kept = before ?? await signIn({ url, usesDevice: false, opensBrowser: true, say });
+    if (kept === undefined) return undefined;
+    if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));
+    return new SignedIn(tokens, url, kept, say);
+  } catch (error) {
+    say((error as Error).message);
+    return undefined;
+  }
+}
+
+const lowerCased = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 function joinProblem(address: string, endpoint: string | undefined, header: readonly string[]): string | undefined {
   if (!URL.canParse(address) || !/^https?:/.test(address)) return `--connect: expected http://host:port/mcp, not ${JSON.stringify(address)}`;

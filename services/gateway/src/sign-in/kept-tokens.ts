@@ -1,0 +1,91 @@
+/** What this user was given for gateways: a file for its owner alone, by the address of the gateway. */
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, closeSync, openSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+
+const kept = z.object({
+  issuer: z.string(), clientId: z.string(), clientSecret: z.string().optional(),
+  accessToken: z.string(), refreshToken: z.string().optional(),
+  /** Milliseconds since 1970; without, nobody has said. */
+  expiresAt: z.number().optional(),
+  scope: z.string().optional(),
+});
+const file = z.object({ gateways: z.record(z.string(), kept).default({}) });
+
+export type Kept = z.output<typeof kept>;
+
+/** Whoever holds the file longer is gone. */
+const staleMs = 30_000;
+const waitMs = 50;
+
+export class KeptTokens {
+  readonly path: string;
+
+  /** @param path default: `OMNIBUS_TOKENS`, or beside what else this user has configured. */
+  constructor(path: string | undefined, { OMNIBUS_TOKENS: named, XDG_CONFIG_HOME: home }: NodeJS.ProcessEnv = process.env) {
+    this.path = path !== undefined ? resolve(path) : named !== undefined && named !== '' ? resolve(named) : join(home ?? join(homedir(), '.config'), 'omnibus', 'tokens.json');
+  }
+
+  /** @throws {Error} in words, when it cannot be read. */
+  find(url: string): Kept | undefined {
+    return this.#read()[url];
+  }
+
+  /** Changes what is kept for a gateway, while no other program of this user does. @param make undefined forgets it. */
+  async change(url: string, make: (before: Kept | undefined) => Promise<Kept | undefined>): Promise<Kept | undefined> {
+    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+    await this.#lock();
+    try {
+      const before = this.#read()[url];
+      const after = await make(before);
+      if (after !== before) {
+        const { [url]: _gone, ...others } = this.#read();
+        const written = `${this.path}.new`;
+        rmSync(written, { force: true });
+        writeFileSync(written, `${JSON.stringify({ gateways: after === undefined ? others : { ...others, [url]: after } }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+        renameSync(written, this.path);
+      }
+      return after;
+    } finally {
+      rmSync(`${this.path}.lock`, { force: true });
+    }
+  }
+
+  #read(): Readonly<Record<string, Kept>> {
+    let text: string;
+    try {
+      text = readFileSync(this.path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      throw new Error(`${this.path} cannot be read: ${String(error)}`, { cause: error });
+    }
+    const parsed = file.safeParse(parseText(text));
+    if (!parsed.success) throw new Error(`${this.path} is no file of tokens; remove it, and sign in again`);
+    return parsed.data.gateways;
+  }
+
+  async #lock(): Promise<void> {
+    const lock = `${this.path}.lock`;
+    for (;;) {
+      try {
+        closeSync(openSync(lock, 'wx', 0o600));
+        return;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new Error(`${lock} cannot be made: ${String(error)}`, { cause: error });
+        if (Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0) > staleMs) rmSync(lock, { force: true });
+      }
+      await new Promise<void>((done) => {
+        setTimeout(done, waitMs);
+      });
+    }
+  }
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // Which is no file of tokens.
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway says whose tokens it takes,
+ * and that one is asked, with a browser and a loopback address (RFC 8252), or with a code that is typed elsewhere (RFC 8628).
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import type * as oidc from 'openid-client';
+import type { Configuration, DiscoveryRequestOptions, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
+import type { Kept } from './kept-tokens.ts';
+
+export interface SignInOptions {
+  /** Of the gateway's endpoint. */
+  readonly url: string;
+  /** Registered by hand, where the authorization server lets nobody register. */
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  readonly usesDevice: boolean;
+  readonly opensBrowser: boolean;
+  /** What the user is to do. */
+  readonly say: (text: string) => void;
+}
+
+/** Told to the user as it is. */
+class SignInProblem extends Error {}
+
+const answerSeconds = 15;
+/** A user may have to find a second device. */
+const userMs = 10 * 60_000;
+const path = '/callback';
+
+/** Of a gateway that wants to know who asks. */
+interface Guarded {
+  /** What a token has to be for. */
+  readonly resource: string;
+  readonly issuer: string;
+  readonly scope: string | undefined;
+}
+
+/**
+ * Whether a gateway wants to know who asks, and whom to ask for a token.
+ * @returns undefined when everybody may come in.
+ * @throws {SignInProblem}
+ */
+async function findIssuer(url: string): Promise<Guarded | undefined> {
+  const answer = await reach(url, { method: 'POST', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' }, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' });
+  await answer.body?.cancel();
+  if (answer.status !== 401) return undefined;
+  const challenge = answer.headers.get('www-authenticate') ?? '';
+  const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
+  const { origin, pathname } = new URL(url);
+  // Whoever answers here says where; elsewhere than here he may not send us.
+  if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin)) throw new SignInProblem(`${url} names metadata of another host: ${named}`);
+  const address = named ?? `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
+  const metadata = await (await reach(address, { headers: { accept: 'application/json' } })).json().catch(() => undefined) as unknown;
+  if (!isObject(metadata) || !Array.isArray(metadata['authorization_servers']) || typeof metadata['authorization_servers'][0] !== 'string') throw new SignInProblem(`${url} wants to know who asks, and does not say where one signs in: give an API key with --header "Authorization: Bearer ..."`);
+  const { resource } = metadata;
+  if (typeof resource !== 'string' || canonical(resource) !== canonical(url)) throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
+  return { resource, issuer: metadata['authorization_servers'][0], scope: scopeOf(challenge, metadata) };
+}
+
+/** @throws {SignInProblem} */
+export async function signIn(options: SignInOptions): Promise<Kept | undefined> {
+  const guarded = await findIssuer(options.url);
+  return guarded === undefined ? undefined : inWords(async () => (options.usesDevice ? byDevice(options, guarded) : byBrowser(options, guarded)));
+}
+
+/** Fresh tokens for those that are kept. @throws {SignInProblem} when the user has to sign in again. */
+export async function refresh(kept: Kept, resource: string): Promise<Kept> {
+  if (kept.refreshToken === undefined) throw new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`);
+  const client = await import('openid-client');
+  return inWords(async () => {
+    const configuration = await discovered(kept.issuer, kept.clientId, kept.clientSecret);
+    try {
+      return keptOf(await client.refreshTokenGrant(configuration, kept.refreshToken as string, { resource }), kept);
+    } catch (error) {
+      if (error instanceof client.ResponseBodyError && (error.error === 'invalid_grant' || error.error === 'invalid_client')) throw new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`, { cause: error });
+      throw error;
+    }
+  });
+}
+
+async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
+  const client = await import('openid-client');
+  const arrival = new AbortController();
+  let arrived: (url: URL) => void = () => undefined;
+  const answer = new Promise<URL>((resolve) => {
+    arrived = resolve;
+  });
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', redirectUri);
+    const isAnswer = url.pathname === path && url.searchParams.get('state') === state;
+    response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': "default-src 'none'", 'cache-control': 'no-store', 'connection': 'close' })
+      .end(`<!doctype html><html lang="en"><title>Omnibus</title><p id="${isAnswer ? 'done' : 'nothing'}">${isAnswer ? 'You may close this page and go back to the program.' : 'There is nothing here.'}</p></html>`);
+    if (isAnswer) arrived(url);
+  });
+  const state = client.randomState();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
+  const timer = setTimeout(() => arrival.abort(), userMs);
+  try {
+    const configuration = await registered(options, issuer, redirectUri);
+    if (!configuration.serverMetadata().supportsPKCE()) throw new SignInProblem(`${issuer} does not say that it knows PKCE, without which no code is safe`);
+    const verifier = client.randomPKCECodeVerifier();
+    const address = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: redirectUri, state, resource, ...(scope === undefined ? {} : { scope }),
+      code_challenge: await client.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
+    });
+    options.say(`sign in with your browser: ${address.href}`);
+    if (options.opensBrowser) openBrowser(address.href);
+    const ended = once(arrival.signal, 'abort').then((): never => {
+      throw new SignInProblem('nobody has signed in for ten minutes');
+    });
+    const url = await Promise.race([answer, ended]);
+    return keptOf(await client.authorizationCodeGrant(configuration, url, { pkceCodeVerifier: verifier, expectedState: state }, { resource }), keptClient(configuration, issuer));
+  } finally {
+    clearTimeout(timer);
+    server.close();
+    server.closeIdleConnections();
+  }
+}
+
+async function byDevice(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
+  const client = await import('openid-client');
+  const configuration = await registered(options, issuer, 'http://127.0.0.1/callback');
+  if (configuration.serverMetadata().device_authorization_endpoint === undefined) throw new SignInProblem(`${issuer} has no sign-in by a code that is typed elsewhere; sign in with a browser, without --device`);
+  const device = await client.initiateDeviceAuthorization(configuration, { resource, ...(scope === undefined ? {} : { scope }) });
+  options.say(`open ${device.verification_uri} anywhere and type ${device.user_code}`);
+  return keptOf(await client.pollDeviceAuthorizationGrant(configuration, device, { resource }), keptClient(configuration, issuer));
+}
+
+async function registered({ clientId, clientSecret }: SignInOptions, issuer: string, redirectUri: string): Promise<Configuration> {
+  if (clientId !== undefined) return discovered(issuer, clientId, clientSecret);
+  const client = await import('openid-client');
+  const metadata = { client_name: 'Omnibus command line', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
+  try {
+    return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), discoveryOptions(client, issuer));
+  } catch (error) {
+    throw new SignInProblem(`no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`, { cause: error });
+  }
+}
+
+async function discovered(issuer: string, clientId: string, clientSecret: string | undefined): Promise<Configuration> {
+  const client = await import('openid-client');
+  return client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, discoveryOptions(client, issuer));
+}
+
+/** Over http:// only on this machine. */
+function discoveryOptions(client: typeof oidc, issuer: string): DiscoveryRequestOptions {
+  const { protocol, hostname } = new URL(issuer);
+  const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return { algorithm: 'oauth2', timeout: answerSeconds, ...(isHere ? { execute: [client.allowInsecureRequests] } : {}) };
+}
+
+function keptClient(configuration: Configuration, issuer: string): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {
+  const { client_id: clientId, client_secret: clientSecret } = configuration.clientMetadata();
+  return { issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }) };
+}
+
+function keptOf(tokens: TokenEndpointResponse & TokenEndpointResponseHelpers, before: Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> & Partial<Kept>): Kept {
+  const seconds = tokens.expiresIn();
+  const refreshToken = tokens.refresh_token ?? before.refreshToken;
+  const { issuer, clientId, clientSecret } = before;
+  return {
+    issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }), accessToken: tokens.access_token,
+    ...(refreshToken === undefined ? {} : { refreshToken }), ...(seconds === undefined ? {} : { expiresAt: Date.now() + seconds * 1_000 }), ...(tokens.scope === undefined ? {} : { scope: tokens.scope }),
+  };
+}
+
+function scopeOf(challenge: string, metadata: JsonObject): string | undefined {
+  const named = /(?:^|[\s,])scope="([^"]+)"/.exec(challenge)?.[1];
+  const { scopes_supported: supported } = metadata;
+  return named ?? (Array.isArray(supported) && supported.length > 0 ? supported.join(' ') : undefined);
+}
+
+function canonical(address: string): string {
+  return URL.canParse(address) ? new URL(address).href.replace(/\/$/, '') : address;
+}
+
+async function reach(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(answerSeconds * 1_000) });
+  } catch (error) {
+    throw new SignInProblem(`${url} cannot be reached: ${(error as { readonly cause?: { readonly code?: string } }).cause?.code ?? (error as Error).message}`, { cause: error });
+  }
+}
+
+/** What a library throws, as the user may read it: never a token. */
+async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SignInProblem) throw error;
+    const { message, error: code, error_description: description } = error as Error & { readonly error?: string; readonly error_description?: string };
+    throw new SignInProblem(`the sign-in has failed: ${code === undefined ? message : `${code}${description === undefined ? '' : `: ${description}`}`}`, { cause: error });
+  }
+}
+
+/** Where there is none, the user has the address. */
+function openBrowser(address: string): void {
+  const [program, ...args] = process.platform === 'darwin' ? ['open', address] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', address] : ['xdg-open', address];
+  const child = spawn(program as string, args, { stdio: 'ignore', detached: true });
+  child.on('error', () => undefined);
+  child.unref();
+}

@@ -1,0 +1,251 @@
+/** The official SDK clients and a browser go the whole way: to our own authorization server, to one of somebody else, and to ours whose users are of another. */
+import { createServer } from 'node:https';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo, type OAuthClientProvider as ProviderTwo } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Authority, freePorts } from '@omnibus/bus/testing';
+import { Balancer } from '../support/balancer.ts';
+import { ForeignProvider } from '../support/foreign-provider.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { root, startProcess } from '../support/processes.ts';
+import { Browser, callback, OAuthClient, type Tokens } from '../support/sign-in.ts';
+import { Upstream } from '../support/upstream.ts';
+import { Callback, openWalker, type User, type Walker } from '../support/walker.ts';
+import { suitePath } from '../conformance/run-suite.ts';
+
+const main = join(root, 'services/gateway/bin/omnibus.js');
+const ann: User = { name: 'ann', password: 'correct horse battery staple' };
+
+let folder: string;
+let authority: Authority;
+let foreign: ForeignProvider;
+let upstream: Upstream;
+/** Ours, with users of its own and of the foreign provider. */
+let own: { readonly front: Balancer; readonly gateway: GatewayUnderTest };
+/** One that takes tokens of the foreign provider alone. */
+let resource: typeof own;
+let walker: Walker;
+let answers: Callback;
+
+async function inFront(make: () => object, environment: Readonly<Record<string, string>> = {}): Promise<typeof own> {
+  const front = await Balancer.start();
+  const gateway = await startGateway('embedded', { publicUrl: front.url, mcpServers: { up: { url: upstream.url } }, ...make() }, environment);
+  front.edges = [gateway.url];
+  return { front, gateway };
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-sign-in-'));
+  const file = join(folder, 'users.yaml');
+  const added = startProcess('node', [main, 'users', 'add', ann.name, '--file', file], {}, 'pipe');
+  added.child.stdin?.end(`${ann.password}\n`);
+  await once(added.child, 'close');
+  upstream = await Upstream.start();
+  authority = await Authority.create();
+  foreign = await ForeignProvider.start();
+  [own, resource, walker, answers] = await Promise.all([
+    inFront(() => ({ auth: { server: { users: { file }, signIn: { issuer: foreign.issuer, clientId: 'omnibus', clientSecret: foreign.clientSecret, scopes: ['openid', 'profile', 'offline_access'] }, documentHosts: ['localhost'] } } }), { NODE_EXTRA_CA_CERTS: authority.caFile }),
+    inFront(() => ({ auth: { issuers: [{ issuer: foreign.issuer }], scopes: ['mcp'] } })),
+    openWalker(), Callback.start(),
+  ]);
+  foreign.serve({ user: 'una', redirectUris: [`${own.front.url}/federation/callback`], resources: [`${resource.front.url}/mcp`] });
+});
+
+afterAll(async () => {
+  await Promise.all([own, resource].map(({ gateway }) => gateway[Symbol.asyncDispose]()));
+  for (const each of [authority, own.front, resource.front, foreign, walker, answers, upstream]) await each[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+/** What a client keeps, and who its user is. */
+class Kept implements OAuthClientProvider, ProviderTwo {
+  readonly redirectUrl = answers.url;
+  readonly clientMetadata = { redirect_uris: [answers.url], client_name: 'SDK', token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
+  readonly #user: User | undefined;
+  /** Of either SDK, which have types of their own for the same. */
+  #client: unknown;
+  #tokens: unknown;
+  #verifier = '';
+  #answer: Promise<URL> | undefined;
+
+  constructor(user: User | undefined) {
+    this.#user = user;
+  }
+
+  clientInformation = (): never => this.#client as never;
+  saveClientInformation = (client: unknown): void => {
+    this.#client = client;
+  };
+  tokens = (): never => this.#tokens as never;
+  saveTokens = (tokens: unknown): void => {
+    this.#tokens = tokens;
+  };
+  codeVerifier = (): string => this.#verifier;
+  saveCodeVerifier = (verifier: string): void => {
+    this.#verifier = verifier;
+  };
+  redirectToAuthorization = async (address: URL): Promise<void> => {
+    this.#answer = answers.next();
+    await walker.visit(address, this.#user);
+  };
+
+  /** What the browser brought back. */
+  async answer(): Promise<URL> {
+    return (await this.#answer) as URL;
+  }
+
+  get claims(): Readonly<Record<string, unknown>> {
+    const { access_token: token } = this.#tokens as Tokens;
+    return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
+  }
+}
+
+const sdks = {
+  'SDK 1': async (url: string, kept: Kept): Promise<readonly string[]> => {
+    const first = new TransportOne(new URL(url), { authProvider: kept });
+    await expect(new ClientOne({ name: 'x', version: '1' }).connect(first)).rejects.toThrow();
+    await first.finishAuth((await kept.answer()).searchParams.get('code') as string);
+    const client = new ClientOne({ name: 'x', version: '1' });
+    await client.connect(new TransportOne(new URL(url), { authProvider: kept }));
+    const { tools } = await client.listTools();
+    await client.close();
+    return tools.map(({ name }) => name);
+  },
+  'SDK 2': async (url: string, kept: Kept): Promise<readonly string[]> => {
+    const first = new TransportTwo(new URL(url), { authProvider: kept });
+    await expect(new ClientTwo({ name: 'x', version: '1' }).connect(first)).rejects.toThrow();
+    await first.finishAuth((await kept.answer()).searchParams);
+    const client = new ClientTwo({ name: 'x', version: '1' });
+    await client.connect(new TransportTwo(new URL(url), { authProvider: kept }));
+    const { tools } = await client.listTools();
+    await client.close();
+    return tools.map(({ name }) => name);
+  },
+};
+
+const ways = {
+  'our own server': () => ({ url: `${own.front.url}/mcp`, user: ann, claims: { iss: own.front.url, sub: 'ann' } }),
+  'one of somebody else': () => ({ url: `${resource.front.url}/mcp`, user: undefined, claims: { iss: foreign.issuer, sub: 'una' } }),
+  'ours, whose users are of another': () => ({ url: `${own.front.url}/mcp`, user: undefined, claims: { iss: own.front.url, sub: `${foreign.issuer}|una`, groups: ['strangers'] } }),
+};
+
+it.each(Object.keys(sdks).flatMap((sdk) => Object.keys(ways).map((way) => [sdk, way] as const)))('%s and a browser sign in at %s, and are served', async (sdk, way) => {
+  const { url, user, claims } = ways[way as keyof typeof ways]();
+  const kept = new Kept(user);
+  expect(await sdks[sdk as keyof typeof sdks](url, kept)).toEqual(['echo']);
+  expect(kept.claims).toMatchObject({ ...claims, aud: url });
+  expect(walker.complaints).toEqual([]);
+});
+
+it('a client is what its document says, which is fetched from where it may be, and from nowhere else', async () => {
+  const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }]);
+  const asked: string[] = [];
+  const documents = createServer({ cert: await readFile(certFile), key: await readFile(keyFile) }, (request, response) => {
+    asked.push(`${request.headers.host ?? ''}${request.url ?? ''}`);
+    const { port } = documents.address() as AddressInfo;
+    const of = (name: string): string => JSON.stringify({ client_id: `https://localhost:${port}${name}`, client_name: 'Documented', redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'], token_endpoint_auth_method: 'none' });
+    const answers: Readonly<Record<string, [number, string]>> = { '/client.json': [200, of('/client.json')], '/other.json': [200, of('/client.json')], '/large.json': [200, `${of('/large.json')}${' '.repeat(10_000)}`], '/moved.json': [302, ''] };
+    const [status, body] = answers[request.url ?? ''] ?? [404, ''];
+    response.writeHead(status, { 'content-type': 'application/json', 'location': '/client.json' }).end(body);
+  }).listen(0, '127.0.0.1');
+  await once(documents, 'listening');
+  const { port } = documents.address() as AddressInfo;
+  const issuer = own.front.url;
+  const tokens = await new OAuthClient(issuer, `https://localhost:${port}/client.json`).signIn(new Browser(), ann.name, ann.password);
+  expect((await fetch(`${issuer}/mcp`, { method: 'POST', headers: { authorization: `Bearer ${tokens.access_token}` } })).status).not.toBe(401);
+  const before = asked.length;
+  for (const name of ['other', 'large', 'moved', 'missing']) {
+    expect((await new Browser().open(new OAuthClient(issuer, `https://localhost:${port}/${name}.json`).authorizeUrl(), callback)).status, name).toBeGreaterThanOrEqual(400);
+  }
+  expect(asked.slice(before).every((each) => !each.endsWith('/client.json'))).toBe(true);
+  const seen = asked.length;
+  for (const id of [`https://127.0.0.1:${port}/client.json`, `https://[::1]:${port}/client.json`, 'https://169.254.169.254/client.json', `https://localhost:${port}/`, `http://localhost:${port}/client.json`]) {
+    expect((await new Browser().open(new OAuthClient(issuer, id).authorizeUrl(), callback)).status, id).toBeGreaterThanOrEqual(400);
+  }
+  expect(asked.length).toBe(seen);
+  documents.closeAllConnections();
+  documents.close();
+});
+
+it('a user who is signed out at the other provider is refreshed no more, and what he was given ends', async () => {
+  const client = await OAuthClient.register(own.front.url, { redirect_uris: [answers.url] });
+  const arrived = answers.next();
+  await walker.visit(new URL(client.authorizeUrl({ redirect_uri: answers.url })));
+  const { body } = await client.redeem((await arrived).searchParams.get('code') as string, { redirect_uri: answers.url });
+  const first = await client.refresh((body as unknown as Tokens).refresh_token);
+  expect(first.status).toBe(200);
+  foreign.isSignedOut = true;
+  let last = first.body as unknown as Tokens;
+  await expect.poll(async () => {
+    const next = await client.refresh(last.refresh_token);
+    if (next.status === 200) last = next.body as unknown as Tokens;
+    return next.body['error'];
+  }, { timeout: 15_000, interval: 300 }).toBe('invalid_grant');
+  foreign.isSignedOut = false;
+  expect((await fetch(`${own.front.url}/mcp`, { method: 'POST', headers: { authorization: `Bearer ${last.access_token}` } })).status).toBe(401);
+});
+
+it('a program of a desktop client signs its user in by itself; the tokens are for that user alone, and are refreshed when they end', async () => {
+  const tokens = join(folder, 'kept', 'tokens.json');
+  const url = `${own.front.url}/mcp`;
+  const run = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
+    const running = startProcess('node', [main, ...args, url, '--tokens', tokens]);
+    const status = await new Promise<number>((resolve) => {
+      running.child.once('close', (code) => resolve(code ?? -1));
+    });
+    return { status, output: running.output() };
+  };
+  expect(await run('token')).toMatchObject({ status: 77, output: expect.stringContaining('omnibus login') as string });
+  {
+    await using joined = startProcess('node', [main, 'stdio', '--connect', url, '--tokens', tokens], {}, 'pipe');
+    joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })}\n`);
+    const [, address] = (await joined.line(/sign in with your browser: (\S+)/)) as unknown as [string, string];
+    await walker.visit(new URL(address), ann);
+    expect((await joined.line(/^\{"jsonrpc".*"id":1.*$/))[0]).toContain('"result"');
+  }
+  expect((await stat(tokens)).mode & 0o777).toBe(0o600);
+  const first = (await run('token')).output;
+  expect(first).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+  const kept = JSON.parse(await readFile(tokens, 'utf8')) as { readonly gateways: Record<string, object> };
+  await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...kept.gateways[url], expiresAt: 0 } } }));
+  const second = (await run('token')).output;
+  expect([second === first, /^[\w-]+\.[\w-]+\.[\w-]+$/.test(second)]).toEqual([false, true]);
+  const { status, output } = await run('whoami');
+  expect(status).toBe(0);
+  expect(output).toMatch(/subject +ann/);
+  expect(output).not.toContain(second);
+  expect((await run('logout')).status).toBe(0);
+  expect(JSON.parse(await readFile(tokens, 'utf8'))).toEqual({ gateways: {} });
+});
+
+it('a user signs in at the command line where the tokens are of another authorization server', async () => {
+  const url = `${resource.front.url}/mcp`;
+  const running = startProcess('node', [main, 'login', url, '--no-browser', '--tokens', join(folder, 'foreign.json')]);
+  const [, address] = (await running.line(/sign in with your browser: (\S+)/)) as unknown as [string, string];
+  await walker.visit(new URL(address));
+  expect((await running.line(/signed in to .*/))[0]).toContain('as una');
+});
+
+it('the official conformance suite finds nothing wrong with the authorization server', async () => {
+  const [port = 0] = await freePorts(1);
+  const redirect = `http://127.0.0.1:${port}/callback`;
+  const client = await OAuthClient.register(own.front.url, { redirect_uris: [redirect] });
+  const results = join(folder, 'conformance');
+  const running = startProcess('node', [suitePath('conformance-next'), 'authorization', '--url', own.front.url, '--client-id', client.id, '--resource', `${own.front.url}/mcp`, '-p', String(port), '-o', results]);
+  const ended = new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  const [, address] = (await running.line(/(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)/)) as unknown as [string, string];
+  const browser = new Browser();
+  const page = await browser.submit(await browser.open(address), '/login', { ...ann });
+  await browser.submit(page, '/consent');
+  expect(await ended, running.output()).toBe(0);
+  expect(running.output()).not.toMatch(/[1-9]\d* failed|SKIPPED/);
+});

@@ -1,0 +1,110 @@
+/** A browser of a user who signs in and allows: Chromium where there is one, and fetches of the same pages elsewhere. */
+import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium } from 'playwright-core';
+import { Browser } from './sign-in.ts';
+
+export interface User {
+  readonly name: string;
+  readonly password: string;
+}
+
+export interface Walker {
+  /** For messages of tests. */
+  readonly kind: 'chromium' | 'fetch';
+  /** Signs in where a page asks for it, by the link to an OpenID provider where there is no user, and allows. Every visit is by another browser. */
+  visit(address: URL, user?: User): Promise<void>;
+  /** What browsers complained of, such as a policy of a page that was broken. */
+  readonly complaints: readonly string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Where a client's answers arrive. */
+export class Callback {
+  readonly #server = createServer((request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>done</title><p id="done">done</p>');
+    const url = new URL(request.url ?? '/', this.url);
+    if (url.pathname === '/callback') this.#arrived.shift()?.(url);
+  });
+  readonly #arrived: ((url: URL) => void)[] = [];
+
+  static async start(): Promise<Callback> {
+    const callback = new Callback();
+    callback.#server.listen(0, '127.0.0.1');
+    await once(callback.#server, 'listening');
+    return callback;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/callback`;
+  }
+
+  /** The next answer. */
+  next(): Promise<URL> {
+    return new Promise((resolve) => this.#arrived.push(resolve));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter((name) => name !== undefined && name !== '') as readonly string[];
+
+export async function openWalker(): Promise<Walker> {
+  const program = programs.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim()).find((path) => path !== '');
+  return program === undefined ? fetchWalker() : chromiumWalker(program);
+}
+
+function fetchWalker(): Walker {
+  return {
+    kind: 'fetch', complaints: [],
+    async visit(address, user) {
+      const browser = new Browser();
+      let page = await browser.open(address.href);
+      if (page.text.includes('type="password"') && user !== undefined) page = await browser.submit(page, '/login', { ...user });
+      else if (page.text.includes('/upstream"')) page = await browser.open(new URL(/href="([^"]+\/upstream)"/.exec(page.text)?.[1] as string, page.url).href);
+      if (page.text.includes('/consent"')) await browser.submit(page, '/consent');
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+async function chromiumWalker(executablePath: string): Promise<Walker> {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const complaints: string[] = [];
+  return {
+    kind: 'chromium', complaints,
+    async visit(address, user) {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      page.on('console', (message) => {
+        if (message.type() === 'error' && !message.text().includes('favicon')) complaints.push(message.text());
+      });
+      await page.goto(address.href);
+      const done = page.locator('#done');
+      const allow = page.getByRole('button', { name: 'Allow' });
+      const password = page.getByLabel('Password');
+      const link = page.getByRole('link', { name: /Sign in at/ });
+      await done.or(allow).or(password).first().waitFor();
+      if (await password.isVisible()) {
+        if (user === undefined) {
+          await link.click();
+        } else {
+          await page.getByLabel('User name').fill(user.name);
+          await password.fill(user.password);
+          await page.getByRole('button', { name: 'Sign in' }).click();
+        }
+        await done.or(allow).first().waitFor();
+      }
+      if (await allow.isVisible()) await allow.click();
+      await done.waitFor();
+      await context.close();
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}
