@@ -164,7 +164,8 @@ function comparable({ answer, before }: Heard): Readonly<Record<string, unknown>
 export function compare(direct: Answers, through: Answers, where: Omit<Found, 'question' | 'path' | 'direct' | 'through'>): Found[] {
   return [...direct].flatMap(([question, heard]) => {
     const other = through.get(question);
-    if (other === undefined) return [{ ...where, question, path: '', direct: heard.answer, through: undefined }];
+    // Some questions have words in one era only.
+    if (other === undefined) return where.era === where.directEra ? [{ ...where, question, path: '', direct: heard.answer, through: undefined }] : [];
     const [before, after] = [comparable(heard), comparable(other)];
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((part) => [...differing(part, before[part], after[part])]).map((found) => ({ ...where, question, ...found }));
   });

@@ -170,7 +170,7 @@ const differences: readonly Difference[] = [
     what: 'A client of 2026-07-28 hears log messages of a request that names a level, and of no other.',
     where: '`notifications/message` of a server of an older revision',
     why: 'That is the rule of the revision. What such a server says of its own accord belongs to no request, and a client without a session hears nothing but its requests.',
-    isAnswer: ({ era, directEra, path, question, through }) => era === 'modern' && directEra === 'legacy' && through === undefined && (path === 'logs[]' || question === 'of its own accord'),
+    isAnswer: ({ era, directEra, path, through }) => era === 'modern' && directEra === 'legacy' && through === undefined && path === 'logs[]',
   },
   {
     what: 'Of the progress that a call makes while its client is away to answer a question, the client is told the latest.',
