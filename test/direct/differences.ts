@@ -32,6 +32,10 @@ function isMissingOthers(meta: unknown, server: string): boolean {
   return missing !== undefined && Object.keys(others).every((name) => name.endsWith('/serverInfo')) && missing.every((each) => each.server !== server);
 }
 
+function isLogOf(server: string, message: unknown): boolean {
+  return words((message as { readonly params?: JsonObject }).params?.['logger']).split('/')[0] === server;
+}
+
 const differences: readonly Difference[] = [
   {
     what: 'Tools and prompts carry the name of their server: `server__name`.',
@@ -161,10 +165,10 @@ const differences: readonly Difference[] = [
     isAnswer: ({ question, path, through }) => question.startsWith('tools/call test_tool_with_progress') && path.startsWith('result.content') && Number.isFinite(Number(through)),
   },
   {
-    what: 'A log message names its server.',
+    what: 'A log message names its server, and those of other servers come too.',
     where: '`logger` of `notifications/message`, at the endpoint of all servers',
     why: 'One stream carries those of all servers.',
-    isAnswer: ({ endpoint, path, server, through }) => endpoint === 'all' && path === 'logs[].params.logger' && words(through).startsWith(server),
+    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && ((path === 'logs[].params.logger' && words(through).startsWith(server)) || (path === 'logs[]' && direct === undefined && !isLogOf(server, through))),
   },
   {
     what: 'A client of 2026-07-28 hears log messages of a request that names a level, and of no other.',
