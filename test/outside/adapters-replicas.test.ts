@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { end, fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { text, Upstream } from '../support/upstream.ts';
 
 it('one bad replica takes a server from nobody: it stays in the lists, and no call is sent where it is not reached', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-replica-'));
@@ -27,4 +28,21 @@ it('one bad replica takes a server from nobody: it stays in the lists, and no ca
   await end(gateway.backend, 'SIGTERM');
   expect(await client.toolNames()).toContain('pid');
   expect((await client.callTool('pid')).last.error).toBeUndefined();
+});
+
+it('what a session does not listen to any more, no replica listens to, whichever of them it said so to', async () => {
+  const upstream = await Upstream.start({ capabilities: { resources: { subscribe: true } }, onCall: (call) => call.answer(text(call.session)) });
+  await using _upstream = upstream;
+  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
+  await gateway.startPart('backend');
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('echo'));
+  const used = new Set<string>();
+  while (used.size < 2) used.add(JSON.stringify((await client.callTool('echo')).last.result));
+  const uris = Array.from({ length: 12 }, (_, index) => `up://${index}`);
+  const said = (method: string): string[] => upstream.requests.filter((request) => request.method === method).map(({ params }) => String(params?.['uri'])).sort();
+  for (const uri of uris) expect((await client.request('resources/subscribe', { uri })).last.result).toEqual({});
+  for (const uri of uris) expect((await client.request('resources/unsubscribe', { uri })).last.result).toEqual({});
+  await expect.poll(() => said('resources/unsubscribe'), { timeout: 10_000 }).toEqual(said('resources/subscribe'));
+  expect(new Set(said('resources/subscribe')).size).toBe(uris.length);
 });

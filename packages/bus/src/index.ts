@@ -7,6 +7,7 @@ export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
 export { authorizationBuckets, catalogBucket, sessionsBucket, subjects } from './subjects.ts';
 export { Heartbeat, PresenceWatch } from './presence.ts';
+export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';

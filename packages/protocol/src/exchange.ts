@@ -87,6 +87,8 @@ export type ControlCommand =
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
+  /** One adapter has taken the session's `resources/unsubscribe`; another may be the one that was told to listen. */
+  | { readonly kind: 'unsubscribed'; readonly session: SessionKey; readonly uri: string }
   | { readonly kind: 'session-ended'; readonly session: SessionKey }
   /** Somebody uses the server. With `caller`, what a client that declared these capabilities is offered is not known. */
   | { readonly kind: 'wanted'; readonly caller?: OfferCaller };

@@ -6,7 +6,10 @@ import { catalogBucket, MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, defaultLimits, latestLegacyRevision, newWorkerId, parseServerName, type CatalogRecord, type ControlCommand, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
+import {
+  anonymous, catalogKey, defaultLimits, latestLegacyRevision, newRequestKey, newWorkerId, parseServerName,
+  type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId, type ServerNotice, type SessionKey,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import { ConnectionBudget } from './budget.ts';
@@ -42,6 +45,8 @@ export class AdapterUnderTest implements AsyncDisposable {
   readonly heard = new Heard<HeardByServer>();
   readonly gets = new Heard<string | undefined>();
   readonly records = new Heard<CatalogRecord>();
+  /** What sessions are told outside calls. */
+  readonly notices = new Heard<ServerNotice>();
   readonly adapter: Adapter;
   readonly #server: ReturnType<typeof createServer>;
   readonly #agents: Agents;
@@ -74,6 +79,8 @@ export class AdapterUnderTest implements AsyncDisposable {
     await catalog.watch((change) => {
       if (change.kind === 'put') heard.add(change.value);
     });
+    const { notices } = made;
+    await made.bus.subscribe(subjects.notices, (notice) => notices.add(notice));
     await made.adapter.start();
     return made;
   }
@@ -92,6 +99,14 @@ export class AdapterUnderTest implements AsyncDisposable {
 
   control(command: ControlCommand): void {
     this.bus.publish(subjects.backendControl(this.#name), command);
+  }
+
+  /** What a session asks of the server. @returns the answer. */
+  call(session: SessionKey, method: ExchangeMethod, params: JsonObject): Promise<ExchangeEvent> {
+    const context = { principal: anonymous, session, capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, maxTimeMs: 10_000 };
+    return new Promise((resolve) => {
+      this.adapter.hear({ kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context }, (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : undefined));
+    });
   }
 
   get key(): string {

@@ -148,7 +148,6 @@ export class Adapter {
             ready: () => {
               this.#levels.send(connection);
               this.#watching.again(connection);
-              this.#watching.missed(connection);
               this.#catalog.offers.opened(connection);
               changed(true);
             },
@@ -246,11 +245,10 @@ export class Adapter {
         // With a worker's name it was given up there, and may run here.
         if (command.worker === undefined || command.worker === this.#options.worker) this.#calls.cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
-      case 'answer': {
+      case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);
         this.#calls.answered(command.asker as ExchangeId, command.input);
         return;
-      }
       case 'input-progress':
         this.#questions.passProgress(command.asker, command.input, command.params);
         return;
@@ -259,6 +257,9 @@ export class Adapter {
         return;
       case 'log-level':
         this.#levels.set(command.session, command.level);
+        return;
+      case 'unsubscribed':
+        this.#watching.unsubscribed(command.session, command.uri);
         return;
       case 'session-ended':
         this.forgetSession(command.session);
@@ -294,7 +295,6 @@ export class Adapter {
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#levels.send(this.#connection);
     this.#watching.again(this.#connection);
-    this.#watching.missed(this.#connection);
     this.#settled();
   }
 

@@ -1,90 +1,178 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
+import { MemoryBus, sessionsBucket, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, type SessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, presenceMs, type SessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { lookMs, SessionLeases } from './session-leases.ts';
 
-let now = 0;
 let bus: MemoryBus;
-let wheel: DeadlineWheel;
 let leases: SessionLeases;
+let workers: SessionWorker[];
 const kept = new Set<SessionKey>();
 const forgotten: SessionKey[] = [];
-const [alive, dead] = [newWorkerId('session'), newWorkerId('session')];
 
-const sign = (worker: WorkerId, isLeaving: boolean): void => bus.publish(subjects.presence, { worker, isLeaving, reconnects: 0 });
-const recordAt = async (key: SessionKey, worker: WorkerId): Promise<void> => {
+/** A session worker that gives signs of life and says what it holds. */
+class SessionWorker {
+  readonly worker: WorkerId = newWorkerId('session');
+  readonly holds = new Set<SessionKey>();
+  /** Requests without a session, and subscriptions. */
+  readonly listens = new Set<SessionKey>();
+  readonly #waiting: (() => void)[] = [];
+  #subscriptions: Subscription[] = [];
+  #isPaused = false;
+
+  async start(): Promise<this> {
+    this.#subscriptions = [
+      await bus.subscribe(subjects.sessionFindAt(this.worker), ({ key }, reply) => this.#answer(() => reply({ isHeld: this.holds.has(key) }))),
+      await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => this.#answer(() => reply({ keys: keys.filter((key) => this.listens.has(key)) }))),
+    ];
+    workers.push(this);
+    return this;
+  }
+
+  beat(isLeaving = false): void {
+    if (!this.#isPaused) bus.publish(subjects.presence, { worker: this.worker, isLeaving, reconnects: 0 });
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  goOn(): void {
+    this.#isPaused = false;
+    for (const answer of this.#waiting.splice(0)) answer();
+  }
+
+  /** Its process ends without a word. */
+  kill(): void {
+    for (const subscription of this.#subscriptions) subscription.close();
+    workers.splice(workers.indexOf(this), 1);
+  }
+
+  leave(): void {
+    this.kill();
+    this.beat(true);
+  }
+
+  #answer(answer: () => void): void {
+    if (this.#isPaused) this.#waiting.push(answer);
+    else answer();
+  }
+}
+
+const recordAt = async (key: SessionKey, { worker }: SessionWorker): Promise<void> => {
   await (await bus.keyValue(sessionsBucket)).put(key, { worker } as SessionRecord);
 };
-/** Lets time pass until nothing more follows from it. */
+/** Lets time pass in which workers give their signs. */
 const pass = async (ms: number): Promise<void> => {
-  for (let step = 0; step < 4; step += 1) {
-    now += ms / 4;
-    wheel.tick();
-    await new Promise(setImmediate);
+  for (let passed = 0; passed < ms; passed += presenceMs) {
+    for (const worker of workers) worker.beat();
+    await vi.advanceTimersByTimeAsync(presenceMs);
   }
 };
+const manyLooks = 10 * lookMs;
 
 beforeEach(async () => {
-  now = 0;
+  vi.useFakeTimers();
   kept.clear();
   forgotten.length = 0;
+  workers = [];
   bus = new MemoryBus(({ what }) => expect.fail(what));
-  wheel = new DeadlineWheel({ tickMs: 1, now: () => now, onFault: (error) => expect.fail(String(error)) });
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   leases = new SessionLeases({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), idleSessionMs: () => 0, kept: () => kept, forget: (session) => {
     forgotten.push(session);
     kept.delete(session);
   } });
   await leases.start();
-  sign(alive, false);
-  sign(dead, false);
-  await new Promise(setImmediate);
 });
 
-afterEach(() => leases.stop());
+afterEach(() => {
+  leases.stop();
+  vi.useRealTimers();
+});
 
 it('what is kept for a session whose worker is gone and that nobody takes over is given up, and nothing before that', async () => {
+  const [alive, dead] = [await new SessionWorker().start(), await new SessionWorker().start()];
   const [orphan, other] = [newRequestKey(), newRequestKey()];
   for (const key of [orphan, other]) kept.add(key);
   await recordAt(orphan, dead);
   await recordAt(other, alive);
-  await pass(lookMs * 3);
+  await pass(3 * lookMs);
   expect(forgotten).toEqual([]);
-  sign(dead, true);
-  await pass(100);
+  dead.leave();
+  await pass(lookMs / 2);
   expect(forgotten).toEqual([]);
-  await vi.waitFor(async () => {
-    sign(alive, false);
-    await pass(lookMs);
-    expect(forgotten).toEqual([orphan]);
-  });
+  await pass(manyLooks);
+  expect(forgotten).toEqual([orphan]);
   expect([...kept]).toEqual([other]);
 });
 
 it('a session that another worker takes over keeps everything', async () => {
+  const [alive, dead] = [await new SessionWorker().start(), await new SessionWorker().start()];
   const moved = newRequestKey();
   kept.add(moved);
   await recordAt(moved, dead);
-  sign(dead, true);
-  await pass(100);
+  await pass(lookMs);
+  dead.leave();
+  await pass(lookMs / 2);
   await recordAt(moved, alive);
-  for (let turn = 0; turn < 4; turn += 1) await pass(lookMs);
+  await pass(manyLooks);
   expect(forgotten).toEqual([]);
 });
 
 it('a session without a record is kept while somebody says to hold it, and given up when twice nobody does', async () => {
+  const [alive, dead] = [await new SessionWorker().start(), await new SessionWorker().start()];
   const [unrecorded, listener, gone] = [newRequestKey(), newRequestKey(), newRequestKey()];
   for (const key of [unrecorded, listener, gone]) kept.add(key);
-  await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
-    if (key === unrecorded) reply({ worker: alive });
-  });
-  await bus.subscribe(subjects.modernHolds(undefined), ({ keys }, reply) => reply({ keys: keys.filter((key) => key === listener) }));
-  sign(dead, true);
-  await vi.waitFor(async () => {
-    await pass(lookMs);
-    expect(forgotten).toEqual([gone]);
-  });
-  await pass(lookMs * 3);
+  alive.holds.add(unrecorded);
+  alive.listens.add(listener);
+  await pass(lookMs);
+  dead.leave();
+  await pass(manyLooks);
   expect(forgotten).toEqual([gone]);
+});
+
+it('a session keeps everything while the worker that holds it says nothing, and is not proven gone', async () => {
+  const [slow, dead, other] = [await new SessionWorker().start(), await new SessionWorker().start(), await new SessionWorker().start()];
+  const [recorded, unrecorded] = [newRequestKey(), newRequestKey()];
+  for (const key of [recorded, unrecorded]) kept.add(key);
+  await recordAt(recorded, slow);
+  slow.holds.add(unrecorded);
+  await pass(lookMs);
+  // It runs and is believed to, and answers nothing for long.
+  slow.pause();
+  const beats = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += presenceMs) {
+      bus.publish(subjects.presence, { worker: slow.worker, isLeaving: false, reconnects: 0 });
+      for (const each of [dead, other]) if (workers.includes(each)) each.beat();
+      await vi.advanceTimersByTimeAsync(presenceMs);
+    }
+  };
+  dead.leave();
+  await beats(manyLooks);
+  expect(forgotten).toEqual([]);
+  slow.goOn();
+  await pass(manyLooks);
+  expect(forgotten).toEqual([]);
+});
+
+it('a worker whose signs stay out for a moment loses nothing, and one that is proven gone keeps nothing', async () => {
+  const [slow, other] = [await new SessionWorker().start(), await new SessionWorker().start()];
+  const [recorded, unrecorded] = [newRequestKey(), newRequestKey()];
+  for (const key of [recorded, unrecorded]) kept.add(key);
+  await recordAt(recorded, slow);
+  slow.holds.add(unrecorded);
+  await pass(lookMs);
+  for (let turn = 0; turn < 5; turn += 1) {
+    // Silent for longer than a look waits for an answer, and shorter than what proves that it is gone.
+    slow.pause();
+    await pass(6 * presenceMs);
+    slow.goOn();
+    await pass(lookMs);
+  }
+  expect(forgotten).toEqual([]);
+  slow.kill();
+  await pass(manyLooks);
+  expect(new Set(forgotten)).toEqual(new Set([recorded, unrecorded]));
+  expect(workers).toEqual([other]);
 });

@@ -2,12 +2,12 @@
  * Sessions for which adapters of this process keep something: a program, a log level, subscriptions. They say when they end; one whose worker
  * died cannot. When session workers go, it is found out which of the sessions still are somebody's, or may still be taken over.
  *
- * A session is forgotten when its record names a worker that has not been there for as long as a session may be idle, or when there is no
- * record of it and nobody says to hold it, twice. Silence alone proves nothing.
+ * A session is forgotten when its record names a worker that has been proven gone for as long as a session may be idle, or when there is no
+ * record of it and every worker there can be has said twice that it does not hold it, or is proven gone. Silence proves nothing.
  */
-import { PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
+import { askWorkers, PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { Presence, SessionKey, SessionRecord } from '@omnibus/protocol';
+import type { Presence, SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 export interface SessionLeasesOptions {
@@ -23,10 +23,11 @@ export interface SessionLeasesOptions {
 
 /** Between two looks at sessions of workers that are gone. */
 export const lookMs = 60_000;
-/** Whoever holds a session has this long to say so; it is asked again before anything follows from silence. */
-const answerMs = 2_000;
 /** Records read at once. */
 const atOnce = 50;
+
+/** Whether somebody has a session; `unknown` as long as one that may have it has not answered and is not proven gone. */
+type Holding = 'held' | 'nobody' | 'unknown';
 
 export class SessionLeases {
   readonly #options: SessionLeasesOptions;
@@ -36,6 +37,7 @@ export class SessionLeases {
   readonly #suspects = new Map<SessionKey, number>();
   #next: Deadline | undefined;
   #isLooking = false;
+  #isStopped = false;
 
   constructor(options: SessionLeasesOptions) {
     this.#options = options;
@@ -53,6 +55,7 @@ export class SessionLeases {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#workers.stop();
     this.#next?.cancel();
   }
@@ -63,23 +66,26 @@ export class SessionLeases {
     const { kept, log, wheel } = this.#options;
     const sessions = [...kept()];
     for (const suspect of this.#suspects.keys()) if (!sessions.includes(suspect)) this.#suspects.delete(suspect);
+    let isUnsure = false;
     try {
-      for (let start = 0; start < sessions.length; start += atOnce) await Promise.all(sessions.slice(start, start + atOnce).map((session) => this.#check(session)));
+      for (let start = 0; start < sessions.length; start += atOnce) {
+        const found = await Promise.all(sessions.slice(start, start + atOnce).map((session) => this.#check(session)));
+        isUnsure ||= found.includes('unknown');
+      }
     } catch (error) {
+      isUnsure = true;
       log.warn({ err: error }, 'whether sessions are still there could not be found out; it is tried again');
     }
     this.#isLooking = false;
     this.#next?.cancel();
-    if (this.#suspects.size > 0) this.#next = wheel.schedule(lookMs, () => void this.#look());
+    if (!this.#isStopped && (isUnsure || this.#suspects.size > 0)) this.#next = wheel.schedule(lookMs, () => void this.#look());
   }
 
-  async #check(session: SessionKey): Promise<void> {
+  async #check(session: SessionKey): Promise<Holding> {
     const record = await this.#records?.get(session);
-    const isHeld = record === undefined ? await this.#isHeld(session) : this.#workers.alive.includes(record.value.worker);
-    if (isHeld) {
-      this.#suspects.delete(session);
-      return;
-    }
+    const holding = record === undefined ? await this.#askFor(session) : this.#holdingOf(record.value.worker);
+    if (holding === 'held') this.#suspects.delete(session);
+    if (holding !== 'nobody') return holding;
     const since = this.#suspects.get(session);
     if (since === undefined) {
       this.#suspects.set(session, performance.now());
@@ -88,22 +94,24 @@ export class SessionLeases {
       this.#options.log.info({ session }, 'what was kept for a session is given up: its worker is gone, and nobody has taken it over');
       this.#options.forget(session);
     }
+    return holding;
+  }
+
+  #holdingOf(worker: WorkerId): Holding {
+    const state = this.#workers.state(worker);
+    return state === 'alive' ? 'held' : state === 'lost' ? 'nobody' : 'unknown';
   }
 
   /** A session that could not be recorded, or a subscription of a client without sessions: only its worker knows of it. */
-  #isHeld(key: SessionKey): Promise<boolean> {
+  async #askFor(key: SessionKey): Promise<Holding> {
     const { bus, wheel } = this.#options;
-    return new Promise((resolve) => {
-      const finish = (isHeld: boolean): void => {
-        limit.cancel();
-        for (const request of pending) request.close();
-        resolve(isHeld);
-      };
-      const limit = wheel.schedule(answerMs, () => finish(false));
-      const pending = [
-        bus.request(subjects.sessionFind, { key }, { reply: () => finish(true), failed: () => undefined }),
-        bus.request(subjects.modernHolds(undefined), { keys: [key] }, { reply: ({ keys }) => (keys.includes(key) ? finish(true) : undefined), failed: () => undefined }),
-      ];
-    });
+    const asking = { bus, clock: wheel, workers: this.#workers };
+    const workers = this.#workers.expected;
+    const found = await Promise.all([
+      askWorkers(asking, workers, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld),
+      askWorkers(asking, workers, (worker) => subjects.modernHolds(worker), { keys: [key] }, ({ keys }) => keys.includes(key)),
+    ]);
+    if (found.some((worker) => worker !== undefined && worker !== 'silence')) return 'held';
+    return found.includes('silence') || !this.#workers.isSettled ? 'unknown' : 'nobody';
   }
 }

@@ -39,6 +39,7 @@ export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
   'input-progress': { asker: token, input: count, params: object },
   'roots-changed': { session: token },
   'log-level': { session: token, level: logLevel },
+  unsubscribed: { session: token, uri: text },
   'session-ended': { session: token },
   wanted: { caller: optional(offerCaller) },
 });

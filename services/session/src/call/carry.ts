@@ -88,6 +88,8 @@ export class Carrier<Stream extends CallStream> {
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
         this.#kept.noteSubscription(method, server, params, outcome);
+        // The adapter that took it may be another one than the one that listens.
+        if (method === 'resources/unsubscribe' && outcome.kind === 'result') this.#host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: this.#port.key, uri: String(params['uri']) });
         if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.timedOut(server);
         span?.end(errorOf(outcome));
         settled(outcome);

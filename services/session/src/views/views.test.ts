@@ -161,4 +161,19 @@ describe('what a worker wrote that is gone', () => {
     await vi.advanceTimersByTimeAsync(8 * 60_000);
     expect(new Set(removed)).toEqual(new Set([catalogKey(server, worker), catalogKey(server, left)]));
   });
+
+  it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
+    const removed: string[] = [];
+    const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
+    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
+    const write = (key: string): void => views.catalogChanged({ kind: 'put', key, value: record('up'), revision: 1 });
+    for (const key of ['up', 'up=a=b', 'gone', catalogKey(server, worker)]) write(key);
+    views.catalogChanged({ kind: 'delete', key: 'gone' });
+    await vi.advanceTimersByTimeAsync(40 * 60_000);
+    write('up');
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    expect(new Set(removed)).toEqual(new Set(['up=a=b']));
+    await vi.advanceTimersByTimeAsync(40 * 60_000);
+    expect(new Set(removed)).toEqual(new Set(['up=a=b', 'up']));
+  });
 });

@@ -10,6 +10,13 @@ const announceDelayMs = 50;
 /** What a worker wrote that was not there for so long is removed. Where it comes back, it writes it again. */
 const forgottenMs = 10 * 60_000;
 const sweepMs = 60_000;
+/**
+ * A record under a key that no version of ours writes is removed when it was not written for so long: longer than a change of versions takes,
+ * during which it may be another version's that runs beside this one.
+ */
+const foreignMs = 60 * 60_000;
+/** Of such keys as many are remembered; the others come with the next start. */
+const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
@@ -42,6 +49,8 @@ export class Views {
   readonly #replicas = new Map<ServerName, Replicas>();
   /** Keys of records whose workers are not there, and since when. */
   readonly #absent = new Map<string, number>();
+  /** Keys of the catalogue that name no server and worker, and when each was written last. */
+  readonly #foreign = new Map<string, number>();
   /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
@@ -115,7 +124,11 @@ export class Views {
 
   catalogChanged(change: KeyValueChange<CatalogRecord>): void {
     const parsed = parseCatalogKey(change.key);
-    if (parsed === undefined) return;
+    if (parsed === undefined) {
+      if (change.kind === 'delete') this.#foreign.delete(change.key);
+      else if (this.#foreign.size < maxForeign || this.#foreign.has(change.key)) this.#foreign.set(change.key, performance.now());
+      return;
+    }
     const { server, worker } = parsed;
     const replicas = this.#replicas.get(server) ?? new Replicas(this.#options.isLost);
     this.#replicas.set(server, replicas);
@@ -156,6 +169,7 @@ export class Views {
         this.#absent.set(key, since);
         if (now - since >= forgottenMs) this.#options.remove(key);
       }
+      for (const [key, writtenAt] of this.#foreign) if (now - writtenAt >= foreignMs) this.#options.remove(key);
       this.#sweepLater();
     });
   }
