@@ -49,10 +49,10 @@ for (const file of texts) {
 const maxLines = 300;
 const longFiles = {
   'services/backend/src/adapter.ts': 308,
-  'services/backend/src/calls.ts': 426,
-  'services/backend/src/catalog-keeper.ts': 316,
-  'services/backend/src/connection.ts': 554,
-  'services/backend/src/instances.ts': 380,
+  'services/backend/src/call/calls.ts': 426,
+  'services/backend/src/catalog/publisher.ts': 316,
+  'services/backend/src/connection/connection.ts': 554,
+  'services/backend/src/connection/pool.ts': 380,
   'services/backend/src/transport/streamable-http.ts': 309,
 };
 for (const file of files) {
@@ -65,7 +65,7 @@ for (const file of files) {
 }
 
 /** Arrows between what stands at the top of a service (`service-arrows.mjs`): how many there may be at most. */
-const maxArrows = { session: 22, backend: 104, edge: 25 };
+const maxArrows = { session: 22, backend: 26, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
   if (process.argv.includes('--arrows')) console.log(`${service}: ${arrows.length} of ${allowed}\n  ${arrows.join('\n  ')}`);

@@ -12,7 +12,7 @@ import {
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
-import { ConnectionBudget } from './budget.ts';
+import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
 

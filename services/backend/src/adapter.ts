@@ -7,21 +7,21 @@ import {
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
-import type { ConnectionBudget } from './budget.ts';
-import { Calls } from './calls.ts';
-import { CatalogKeeper } from './catalog-keeper.ts';
-import { UpstreamConnection } from './connection.ts';
+import type { ConnectionBudget } from './connection/budget.ts';
+import { Calls } from './call/calls.ts';
+import { CatalogPublisher } from './catalog/publisher.ts';
+import { UpstreamConnection } from './connection/connection.ts';
 import { Era } from './dialect/modern/discovery.ts';
 import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
-import { everyCapability, Instances } from './instances.ts';
-import { LogLevels } from './log-levels.ts';
-import { QuestionRelay } from './question-relay.ts';
-import { SchemaChecks } from './schema-checks.ts';
-import { ServerWords } from './server-words.ts';
-import { Tasks } from './tasks.ts';
+import { everyCapability, ConnectionPool } from './connection/pool.ts';
+import { LogLevels } from './subscriptions/log-levels.ts';
+import { QuestionRelay } from './call/question-relay.ts';
+import { SchemaChecks } from './call/schema-checks.ts';
+import { ServerWords } from './call/server-words.ts';
+import { Tasks } from './call/tasks.ts';
 import { TransportFactory } from './transport/factory.ts';
 import type { ReadingBudget } from './transport/reading-budget.ts';
-import { Watching } from './watching.ts';
+import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
 
 export interface AdapterOptions {
   readonly server: ServerName;
@@ -51,13 +51,13 @@ const instanceIdleMs = 10 * 60_000;
 export class Adapter {
   readonly #options: AdapterOptions;
   readonly #connection: UpstreamConnection;
-  readonly #instances: Instances;
+  readonly #instances: ConnectionPool;
   readonly #calls: Calls;
-  readonly #watching: Watching;
+  readonly #watching: ResourceSubscriptions;
   readonly #levels: LogLevels<UpstreamConnection>;
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
-  readonly #catalog: CatalogKeeper;
+  readonly #catalog: CatalogPublisher;
   readonly #schemas: SchemaChecks;
   readonly #words: ServerWords;
   /** What is said of calls that are there. */
@@ -70,10 +70,10 @@ export class Adapter {
   constructor(options: AdapterOptions) {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
-    this.#watching = new Watching({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
+    this.#watching = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
-    this.#catalog = new CatalogKeeper({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#instances });
+    this.#catalog = new CatalogPublisher({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#instances });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
     this.#levels = new LogLevels({
       connections: () => [this.#connection, ...this.#instances.all()],
@@ -129,7 +129,7 @@ export class Adapter {
         },
       },
     });
-    this.#instances = new Instances({
+    this.#instances = new ConnectionPool({
       isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: instanceIdleMs, maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#watching.isNeeded(connection),
       hasOlderLeg: config.era === 'auto',

@@ -6,9 +6,9 @@ import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord,
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import { Agents } from './transport/agents.ts';
-import { ConnectionBudget } from './budget.ts';
+import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
-import { Inlet } from './inlet.ts';
+import { Inlet } from './call/inlet.ts';
 import { SessionLeases } from './session-leases.ts';
 
 export interface BackendOptions {

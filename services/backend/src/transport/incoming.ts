@@ -1,6 +1,6 @@
 /**
  * The one gate for what a server says, whatever carried it: size, UTF-8, JSON, nesting, and how many messages come at once. Its
- * shape is judged where it is told what it is (`classify` in `connection.ts`).
+ * shape is judged where it is told what it is (`classify` in `connection/connection.ts`).
  */
 import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
 import type { UnusableQuestion } from './transport.ts';

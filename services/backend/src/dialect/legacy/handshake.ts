@@ -1,6 +1,6 @@
 /** Opening a session with a server of a legacy revision (lifecycle, Initialization). */
 import { isObject, isLegacyRevision, printable, type JsonObject, type JsonRpcErrorObject, type LegacyRevision, type Revision } from '@omnibus/protocol';
-import { clientInfo } from '../../client-info.ts';
+import { clientInfo } from '../client-info.ts';
 
 export interface ServerIntroduction {
   readonly revision: Revision;

@@ -48,7 +48,7 @@ export function readRefusal(httpStatus: number, problem: string): Verdict {
   return httpStatus >= 500 ? { kind: 'unknown', problem, mayBeLegacy: true } : legacy;
 }
 
-/** Asked again after this long: a server that was upgraded meanwhile would be served by old means for ever. */
+/** QuestionTarget again after this long: a server that was upgraded meanwhile would be served by old means for ever. */
 const legacyVerdictMs = 60 * 60_000;
 
 /** What is known of one server's era, with a date. */

@@ -3,7 +3,7 @@ import {
   argumentAt, encodeHeaderValue, inputCapabilities, isObject, latestModernRevision, metaKeys, namedBy, parameterHeaders,
   type JsonObject, type LogLevel,
 } from '@omnibus/protocol';
-import { clientInfo } from '../../client-info.ts';
+import { clientInfo } from '../client-info.ts';
 import type { ServerIntroduction } from '../legacy/handshake.ts';
 
 export interface RequestContext {

@@ -1,0 +1,70 @@
+/**
+ * What a server says of one call before it answers, as far as its session is to hear of it. Made with the first word, so a call whose
+ * server only answers pays nothing.
+ */
+import { RateLimit } from '@omnibus/lifecycle';
+import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
+import type { Progress } from '../dialect/legacy/messages.ts';
+
+export interface CallWordsOptions {
+  readonly context: ExchangeContext;
+  readonly reply: (event: ExchangeEvent) => void;
+  /** The least severe log messages that pass; undefined for all. */
+  readonly least: () => LogLevel | undefined;
+  /** A message is passed to nobody, because there are too many. */
+  readonly dropped: () => void;
+}
+
+/** Log messages and notifications of one call that pass each second: many for a person, few for the bus. */
+const messagesPerSecond = 1_000;
+/** Signs of life pass no more often: far shorter than any time limit, and few for the bus however much a server reports. */
+const signsMs = 50;
+
+export class CallWords {
+  readonly #options: CallWordsOptions;
+  /** Greatest progress passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
+  #reached = -Infinity;
+  #signAt = -Infinity;
+  #passed: RateLimit | undefined;
+
+  constructor(options: CallWordsOptions) {
+    this.#options = options;
+  }
+
+  progress({ token: _token, ...progress }: Progress): void {
+    const reached = numberOf(progress.progress) ?? -Infinity;
+    if (this.#options.context.wantsProgress && reached > this.#reached) {
+      this.#reached = reached;
+      this.#options.reply({ kind: 'progress', ...progress });
+    } else {
+      this.signOfLife();
+    }
+  }
+
+  /** The server works on the call; the client is not told. */
+  signOfLife(): void {
+    const now = performance.now();
+    if (now - this.#signAt < signsMs) return;
+    this.#signAt = now;
+    this.#options.reply({ kind: 'alive' });
+  }
+
+  log(params: JsonObject): void {
+    const least = this.#options.least();
+    const { level } = params;
+    if (least !== undefined && isLogLevel(level) && logLevels.indexOf(level) < logLevels.indexOf(least)) return;
+    if (this.#mayPass()) this.#options.reply({ kind: 'log', params });
+  }
+
+  /** Something that no revision knows. */
+  notification(method: string, params: JsonObject | undefined): void {
+    if (this.#mayPass()) this.#options.reply({ kind: 'notification', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  #mayPass(): boolean {
+    this.#passed ??= new RateLimit(messagesPerSecond);
+    const mayPass = this.#passed.take();
+    if (!mayPass) this.#options.dropped();
+    return mayPass;
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * Carries what a server asks to the call or session that is asked, and the answer back. A question is known by a number of
+ * ours, since each connection counts its own.
+ */
+import { randomInt } from 'node:crypto';
+import { subjects, type Bus } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  fault, isObject, toErrorObject, urlElicitationRequired, withoutHopMeta,
+  type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+} from '@omnibus/protocol';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import { urlProblem } from '../connection/elicitation-url.ts';
+import type { QuestionTarget, Question } from '../connection/questions.ts';
+import type { SchemaChecks } from './schema-checks.ts';
+
+/** A call whose server may ask. */
+export interface AskedCall {
+  readonly exchange: ExchangeId;
+  readonly session: SessionKey;
+  readonly reply: (event: ExchangeEvent) => void;
+}
+
+interface OpenQuestion {
+  /** Undefined for what a server of 2026-07-28 wants: nothing waits on its connection. */
+  readonly question?: Question;
+  readonly connection?: UpstreamConnection;
+  readonly respond: (answer: InputAnswer) => void;
+  readonly asker: Asker;
+  /** Asks once more. */
+  readonly again: () => void;
+  /** Of a question outside any call, which nothing else ends. */
+  readonly limit?: Deadline;
+}
+
+export interface QuestionRelayOptions {
+  readonly bus: Bus;
+  readonly server: ServerName;
+  readonly wheel: DeadlineWheel;
+  readonly schemas: SchemaChecks;
+}
+
+/** A client has this long to answer what a server asks outside any call. */
+const ownerAnswerMs = 10 * 60_000;
+/** Elicitations by URL whose completion may still be announced. */
+const maxElicitations = 1_000;
+const invalidParams = -32_602;
+
+export class QuestionRelay {
+  readonly #options: QuestionRelayOptions;
+  readonly #open = new Map<InputKey, OpenQuestion>();
+  readonly #elicitations = new Map<string, SessionKey>();
+  /** Begins anywhere, so that two replicas of an adapter do not give the same. */
+  #nextInput = randomInt(2 ** 40);
+
+  constructor(options: QuestionRelayOptions) {
+    this.#options = options;
+  }
+
+  /** The part of a call's waiter that is asked. */
+  ofCall(call: AskedCall, connection: UpstreamConnection): Pick<QuestionTarget, 'ask' | 'adopt' | 'withdraw'> {
+    return {
+      ask: (question) => {
+        const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
+        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, this.#checked(question, answer)), asker: call.exchange, again });
+        const { elicitationId } = question.params;
+        if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
+        again();
+      },
+      adopt: (question) => {
+        for (const [input, open] of this.#open) {
+          if (open.connection !== connection || open.question !== question) continue;
+          const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
+          this.#open.set(input, { ...open, asker: call.exchange, again });
+          again();
+        }
+      },
+      withdraw: (id, reason) => this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason })),
+    };
+  }
+
+  /** Asks a call what a server of 2026-07-28 wants before it can go on. */
+  ofRound(call: AskedCall): (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void {
+    return (method, params, respond) => {
+      const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
+      if (problem !== undefined) {
+        respond({ error: { code: invalidParams, message: problem } });
+        return;
+      }
+      const again = (): void => call.reply({ kind: 'input', input, method, params });
+      const input = this.#add({ respond: (answer) => respond(this.#checked({ method, params }, answer)), asker: call.exchange, again });
+      again();
+    };
+  }
+
+  /** Whoever has a connection alone is asked what a server asks outside any call, as right after the handshake. */
+  ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
+    const { bus, server, wheel } = this.#options;
+    const sessions = [session];
+    return {
+      session,
+      task: undefined,
+      adopt: () => undefined,
+      ask: (question) => {
+        const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
+        const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions });
+        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, this.#checked(question, answer)), asker: session, again, limit });
+        const { elicitationId } = question.params;
+        if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
+        again();
+      },
+      withdraw: (id, reason) => this.#withdraw(session, id, (input) => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions })),
+    };
+  }
+
+  answer(asker: Asker, input: InputKey, answer: InputAnswer): void {
+    const open = this.#take(asker, input);
+    open?.respond(answer);
+  }
+
+  passProgress(asker: Asker, input: InputKey, params: JsonObject): void {
+    const open = this.#open.get(input);
+    if (open?.asker !== asker) return;
+    const meta = open.question?.params['_meta'];
+    const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
+    if (progressToken !== undefined) open.connection?.notify('notifications/progress', { ...params, progressToken });
+  }
+
+  /** A question or its answer may have been lost on the way: who has it already, or has answered it, says so. */
+  askAgain(exchanges: readonly ExchangeId[]): void {
+    if (this.#open.size === 0) return;
+    for (const { asker, again } of this.#open.values()) if ((exchanges as readonly Asker[]).includes(asker)) again();
+  }
+
+  /** A call is over, and what was asked for it is nobody's. */
+  forget(exchange: ExchangeId): void {
+    if (this.#open.size === 0) return;
+    for (const [input, { asker }] of this.#open) if (asker === exchange) this.#open.delete(input);
+  }
+
+  /** An error may ask for elicitations by URL too; their completion is announced like any other's. */
+  rememberElicitations(outcome: ExchangeOutcome, session: SessionKey): void {
+    if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
+    const { elicitations } = outcome.error.data;
+    if (!Array.isArray(elicitations)) return;
+    for (const elicitation of elicitations) {
+      if (isObject(elicitation) && typeof elicitation['elicitationId'] === 'string') this.#rememberElicitation(elicitation['elicitationId'], session);
+    }
+  }
+
+  /** The server says that the user has done what a URL asked for. */
+  announceCompletion(params: JsonObject | undefined): void {
+    const { elicitationId, ...more } = withoutHopMeta(params ?? {});
+    const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
+    if (session === undefined || typeof elicitationId !== 'string') return;
+    this.#elicitations.delete(elicitationId);
+    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, ...(Object.keys(more).length === 0 ? {} : { more }), sessions: [session] });
+  }
+
+  #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {
+    return this.#options.schemas.answer(method, params, answer);
+  }
+
+  #add(open: OpenQuestion): InputKey {
+    this.#nextInput += 1;
+    this.#open.set(this.#nextInput, open);
+    return this.#nextInput;
+  }
+
+  #take(asker: Asker, input: InputKey): OpenQuestion | undefined {
+    const open = this.#open.get(input);
+    if (open?.asker !== asker) return undefined;
+    open.limit?.cancel();
+    this.#open.delete(input);
+    return open;
+  }
+
+  #withdraw(asker: Asker, id: JsonRpcId, tell: (input: InputKey) => void): void {
+    for (const [input, open] of this.#open) {
+      if (open.asker !== asker || open.question?.id !== id) continue;
+      this.#take(asker, input);
+      tell(input);
+    }
+  }
+
+  #rememberElicitation(id: string, session: SessionKey): void {
+    this.#elicitations.delete(id);
+    this.#elicitations.set(id, session);
+    if (this.#elicitations.size > maxElicitations) this.#elicitations.delete(this.#elicitations.keys().next().value as string);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * What one server says of its own accord, and who hears of it. A log message that names no request goes to the session whose connection
+ * it is, or that alone has used it; else to no client, but to the operator's log: two sessions may have caused it, and what a server writes
+ * into it may be one caller's.
+ */
+import { subjects, type Bus } from '@omnibus/bus';
+import { RateLimit } from '@omnibus/lifecycle';
+import { changeKinds, changeNotifications, isCustomNotification, withoutHopMeta, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { CatalogPublisher } from '../catalog/publisher.ts';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import type { Progress } from '../dialect/legacy/messages.ts';
+import type { QuestionRelay } from './question-relay.ts';
+import type { Tasks } from './tasks.ts';
+import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
+
+export interface ServerWordsOptions {
+  readonly bus: Bus;
+  readonly server: ServerName;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly catalog: CatalogPublisher;
+  readonly questions: QuestionRelay;
+  readonly tasks: Tasks;
+  readonly watching: ResourceSubscriptions;
+  readonly base: () => UpstreamConnection;
+}
+
+/** Lines of the operator's log about one server each second: enough to see what it is about, too few to fill a disk. */
+const linesPerSecond = 5;
+/** Log messages and notifications outside calls that one session is told of each second: many for a person, few for a client. */
+const messagesPerSecond = 100;
+/** Characters of one such line. */
+const maxLineLength = 2_000;
+
+export class ServerWords {
+  readonly #options: ServerWordsOptions;
+  readonly #lines = new RateLimit(linesPerSecond);
+  readonly #told = new WeakMap<UpstreamConnection, RateLimit>();
+
+  constructor(options: ServerWordsOptions) {
+    this.#options = options;
+  }
+
+  /** @param session the one it can concern, where that is certain. */
+  hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
+    const { catalog, watching, questions, metrics, base } = this.#options;
+    const kind = changeKinds.find((each) => changeNotifications[each] === method);
+    if (kind !== undefined) {
+      if (connection === base()) catalog.announced(kind);
+      else catalog.announcedTo(connection);
+    } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
+      const { uri: _uri, ...more } = withoutHopMeta(params);
+      watching.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
+    } else if (method === 'notifications/message' && params !== undefined) {
+      this.#passLog(connection, params, session);
+    } else if (method === 'notifications/tasks/status' && params !== undefined) {
+      this.announceTask(connection, params);
+    } else if (method === 'notifications/elicitation/complete') {
+      questions.announceCompletion(params);
+    } else if (isCustomNotification(method) && session !== undefined) {
+      if (this.#mayTell(connection)) this.#options.bus.publish(subjects.notices, { kind: 'notification', server: this.#options.server, method, ...(params === undefined ? {} : { params }), sessions: [session] });
+    } else {
+      metrics.dropped('notification_unknown');
+    }
+  }
+
+  announceTask(connection: UpstreamConnection, task: JsonObject): void {
+    const { bus, server, tasks } = this.#options;
+    const session = tasks.status(connection, task);
+    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, sessions: [session] });
+  }
+
+  /** @returns false when it means nothing to anybody. */
+  hearTaskProgress(connection: UpstreamConnection, { token, ...progress }: Progress): boolean {
+    const { bus, server, tasks } = this.#options;
+    const task = tasks.byToken(connection, token);
+    if (task === undefined) return false;
+    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.run.place, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    return true;
+  }
+
+  #mayTell(connection: UpstreamConnection): boolean {
+    const told = this.#told.get(connection) ?? new RateLimit(messagesPerSecond);
+    this.#told.set(connection, told);
+    const mayTell = told.take();
+    if (!mayTell) this.#options.metrics.dropped('log_storm');
+    return mayTell;
+  }
+
+  #passLog(connection: UpstreamConnection, params: JsonObject, session: SessionKey | undefined): void {
+    const { bus, server, log } = this.#options;
+    if (session !== undefined) {
+      if (this.#mayTell(connection)) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+    } else if (this.#lines.take()) {
+      const left = this.#lines.takeRefused();
+      log.info({ words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) }, 'the server said something of no request');
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The tasks a server works on: over which connection each was created and for whom. A server may speak of a task before it
+ * has said that it created it (seen with the reference server), so what nobody knows yet is kept for a moment.
+ */
+import { anonymous, createdTask, isEnded, isObject, numberOf, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import type { UpstreamConnection } from '../connection/connection.ts';
+
+interface Owner {
+  readonly taskId: string;
+  readonly connection: UpstreamConnection;
+  readonly context: ExchangeContext;
+  /** Of the request that created it: its progress token, which lives as long as the task. */
+  readonly requestId: number;
+  readonly expiresAt: number;
+  isEnded: boolean;
+}
+
+/** A call that a server has answered. */
+interface Answered {
+  readonly command: CallCommand;
+  readonly connection: UpstreamConnection;
+  readonly requestId: number;
+}
+
+interface Early {
+  readonly connection: UpstreamConnection;
+  readonly task: JsonObject;
+}
+
+const maxKnown = 10_000;
+const maxEarly = 100;
+/** A task without a time to live keeps its connection no longer than this. */
+const longestLifeMs = 24 * 60 * 60_000;
+
+export class Tasks {
+  /** By the server's id, oldest first; two processes of one server may give the same. */
+  readonly #known: Owner[] = [];
+  #early: Early[] = [];
+
+  /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
+  learn({ command: { method, params, context }, connection, requestId }: Answered, outcome: ExchangeOutcome, announce: (task: JsonObject) => void): ExchangeOutcome {
+    if (outcome.kind !== 'result') return outcome;
+    const { result } = outcome;
+    switch (method) {
+      case 'tools/call': {
+        const task = createdTask(result);
+        if (task !== undefined) for (const said of this.#created(connection, requestId, context, task)) announce(said);
+        return task !== undefined || result['resultType'] === 'task' ? { ...outcome, place: connection.run.place } : outcome;
+      }
+      case 'tasks/get':
+      case 'tasks/cancel':
+        if (isEnded(result)) this.#ended(connection, result['taskId']);
+        return outcome;
+      case 'tasks/update':
+        return outcome;
+      case 'tasks/result':
+        this.#ended(connection, params['taskId']);
+        return outcome;
+      case 'tasks/list': {
+        const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
+        const isIdentified = context.principal !== anonymous;
+        return { kind: 'result', place: connection.run.place, result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
+      }
+      default:
+        return outcome;
+    }
+  }
+
+  /** @returns what the server said of it before. */
+  #created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
+    const ttl = numberOf(task['ttl']) ?? longestLifeMs;
+    this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
+    if (this.#known.length > maxKnown) this.#known.shift();
+    const isMeant = (early: Early): boolean => early.connection === connection && early.task['taskId'] === task.taskId;
+    const said = this.#early.filter(isMeant).map((early) => early.task);
+    this.#early = this.#early.filter((early) => !isMeant(early));
+    return said;
+  }
+
+  /** The connection a request about a task goes over: where it was created. */
+  connectionOf(taskId: string, context: ExchangeContext): UpstreamConnection | undefined {
+    const candidates = this.#known.filter((owner) => owner.taskId === taskId && owner.context.principal === context.principal);
+    const meant = candidates.find((owner) => owner.context.session === ownerOf(context));
+    return (meant ?? (context.principal === anonymous ? undefined : candidates[0]))?.connection;
+  }
+
+  /** Whether a task of that id over that connection is known to be another's: two programs of one server may give the same ids. */
+  isAnothers(connection: UpstreamConnection, taskId: unknown, context: ExchangeContext): boolean {
+    const isMeant = ({ context: { principal, session } }: Owner): boolean => principal === context.principal && (principal !== anonymous || session === ownerOf(context));
+    const owners = this.#known.filter((owner) => owner.connection === connection && owner.taskId === taskId);
+    return owners.length > 0 && !owners.some(isMeant);
+  }
+
+  /** @returns the session that is to hear of it; undefined while nobody is known to. */
+  status(connection: UpstreamConnection, task: JsonObject): SessionKey | undefined {
+    const owner = this.#known.find((each) => each.connection === connection && each.taskId === task['taskId']);
+    if (owner === undefined) {
+      this.#early = [...this.#early.slice(1 - maxEarly), { connection, task }];
+      return undefined;
+    }
+    if (isEnded(task)) owner.isEnded = true;
+    return owner.context.session;
+  }
+
+  /** A task's result was fetched, or its state seen to be final. */
+  #ended(connection: UpstreamConnection, taskId: unknown): void {
+    for (const owner of this.#known) if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
+  }
+
+  /** The task whose progress a token stands for. */
+  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly session: SessionKey; readonly wantsProgress: boolean } | undefined {
+    const owner = this.#known.find((each) => each.connection === connection && each.requestId === token);
+    return owner === undefined ? undefined : { taskId: owner.taskId, session: owner.context.session, wantsProgress: owner.context.wantsProgress };
+  }
+
+  /** Whether a task still runs over the connection. */
+  areRunningOn(connection: UpstreamConnection): boolean {
+    return this.#known.some((owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > performance.now());
+  }
+
+  /** A caller that nothing but its session identifies sees its session's tasks only (2025-11-25 basic/utilities/tasks, Security). */
+  #isVisible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): boolean {
+    return this.#known.some((owner) => owner.connection === connection && owner.taskId === taskId
+      && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
+  }
+}
+
+/** Who created the task that a request is about. */
+function ownerOf({ taskOwner, session }: ExchangeContext): SessionKey {
+  return taskOwner ?? session;
+}

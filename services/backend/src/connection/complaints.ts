@@ -1,0 +1,82 @@
+/**
+ * What a server does wrong is counted each time and logged once, then every so often with how many times more: a server may write a
+ * thousand lines of rubbish a second.
+ */
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Refusals } from './refusals.ts';
+import type { DropKind, Transport, UnusableQuestion } from '../transport/transport.ts';
+
+export interface ComplaintsOptions {
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The one that is open. */
+  readonly transport: () => Transport | undefined;
+}
+
+/** Between two lines of one kind. */
+const quietMs = 10_000;
+
+const texts: Readonly<Record<DropKind, string>> = {
+  invalid: 'the server said something that is no message; it is dropped',
+  undelivered: 'something could not be delivered to the server',
+  refusal: 'the server refused a request with a page that is kept from its caller',
+};
+
+interface Complaint {
+  /** Since the last line. */
+  count: number;
+  latest: string;
+  readonly deadline: Deadline;
+}
+
+export class Complaints {
+  readonly #options: ComplaintsOptions;
+  readonly #refusals: Refusals;
+  readonly #open = new Map<DropKind, Complaint>();
+
+  constructor(options: ComplaintsOptions) {
+    this.#options = options;
+    this.#refusals = new Refusals(options.transport);
+  }
+
+  /**
+   * @param problem with secrets and control characters taken out.
+   * @param question what was dropped: the server waits for its answer.
+   */
+  note(kind: DropKind, problem: string, question?: UnusableQuestion): void {
+    if (question !== undefined) this.#refusals.refuse(question, problem);
+    const { log, metrics } = this.#options;
+    if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
+    const open = this.#open.get(kind);
+    if (open !== undefined) {
+      open.count += 1;
+      open.latest = problem;
+      return;
+    }
+    log.warn({ problem }, texts[kind]);
+    this.#rest(kind);
+  }
+
+  /** Nothing more is said. */
+  stop(): void {
+    for (const { deadline } of this.#open.values()) deadline.cancel();
+    this.#open.clear();
+  }
+
+  #rest(kind: DropKind): void {
+    const { wheel, log } = this.#options;
+    const complaint: Complaint = {
+      count: 0,
+      latest: '',
+      deadline: wheel.schedule(quietMs, () => {
+        this.#open.delete(kind);
+        if (complaint.count === 0) return;
+        log.warn({ problem: complaint.latest, times: complaint.count, withinMs: quietMs }, texts[kind]);
+        this.#rest(kind);
+      }),
+    };
+    this.#open.set(kind, complaint);
+  }
+}

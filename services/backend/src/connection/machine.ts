@@ -1,0 +1,81 @@
+/**
+ * One upstream connection's life.
+ *
+ *            start               transport.opened           handshake.done
+ *   idle ------------> connecting ----------------> negotiating ---------> ready
+ *                        ^   |                          |  ^                 |
+ *              retry.due |   | lost                lost |  | session.gone    | lost
+ *                        |   v                          v  +-----------------+
+ *                        backoff <--------------------------------------------
+ *
+ *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while.
+ *
+ * It is a circuit breaker too: closed in `ready`, open in `backoff`, and the next handshake is the attempt that decides.
+ *
+ * The machine is pure: effects are named here and given by `connection/connection.ts`; times and randomness stay outside.
+ */
+import { assign, setup } from 'xstate';
+
+export type ConnectionEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'transport.opened' }
+  | { readonly type: 'handshake.done' }
+  | { readonly type: 'settled' }
+  | { readonly type: 'lost'; readonly problem: string }
+  | { readonly type: 'session.gone' }
+  | { readonly type: 'retry.due' }
+  | { readonly type: 'stop' };
+
+export interface ConnectionContext {
+  /** How often it was lost without having been ready for long: what the back-off grows with. */
+  readonly failures: number;
+  /** Why it is not connected, in words. */
+  readonly problem: string;
+  /** Events that had no meaning in their state. */
+  readonly unexpected: number;
+}
+
+const unprovided = (name: string) => (): void => {
+  throw new Error(`connection machine: action '${name}' has no implementation`);
+};
+
+export const connectionMachine = setup({
+  types: { context: {} as ConnectionContext, events: {} as ConnectionEvent },
+  actions: {
+    openTransport: unprovided('openTransport'),
+    shakeHands: unprovided('shakeHands'),
+    announceReady: unprovided('announceReady'),
+    announceLost: unprovided('announceLost'),
+    closeTransport: unprovided('closeTransport'),
+    scheduleRetry: unprovided('scheduleRetry'),
+    noteProblem: assign({ problem: ({ event, context }) => (event.type === 'lost' ? event.problem : context.problem) }),
+    countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
+    forgetProblem: assign({ problem: '' }),
+    forgetFailures: assign({ failures: 0 }),
+    countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
+  },
+}).createMachine({
+  context: { failures: 0, problem: 'it has not been started', unexpected: 0 },
+  initial: 'idle',
+  on: { stop: '.stopped', '*': { actions: 'countUnexpected' } },
+  states: {
+    idle: { on: { start: { target: 'connecting', actions: 'forgetProblem' } } },
+    connecting: {
+      entry: 'openTransport',
+      on: { 'transport.opened': 'negotiating', lost: { target: 'backoff', actions: 'noteProblem' } },
+    },
+    negotiating: {
+      entry: 'shakeHands',
+      on: { 'handshake.done': 'ready', lost: { target: 'backoff', actions: 'noteProblem' } },
+    },
+    ready: {
+      entry: ['forgetProblem', 'announceReady'],
+      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' } },
+    },
+    backoff: {
+      entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure'],
+      on: { 'retry.due': 'connecting', lost: {} },
+    },
+    stopped: { type: 'final', entry: 'closeTransport' },
+  },
+});

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { UpstreamConnection } from './connection.ts';
+import { Era } from '../dialect/modern/discovery.ts';
+import type { Transport, TransportObserver } from '../transport/transport.ts';
+import type { PendingReply } from './pending-reply.ts';
+import { Questions } from './questions.ts';
+
+/** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
+class OneStream implements Transport {
+  readonly isLegacyOnly = true;
+  readonly closesToCancel = false;
+  takesNamelessErrors = true;
+  readonly sent: JsonRpcMessage[] = [];
+  readonly #observer: TransportObserver;
+
+  constructor(observer: TransportObserver) {
+    this.#observer = observer;
+  }
+
+  /** A line that cannot be read. */
+  stammer(id: string | undefined): void {
+    this.#observer.dropped('invalid', 'it cannot be read', { id, reason: 'message.not_json' });
+  }
+
+  say(message: JsonObject): void {
+    this.#observer.message({ jsonrpc: '2.0', ...message }, undefined);
+  }
+
+  request(message: JsonRpcRequest): void {
+    if (message.method !== 'initialize') return;
+    const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'one', version: '1' } };
+    queueMicrotask(() => this.say({ id: message.id, result }));
+  }
+
+  send(message: JsonRpcMessage, settled?: () => void): void {
+    this.sent.push(message);
+    settled?.();
+  }
+
+  open = (): Promise<void> => Promise.resolve();
+  close = (): Promise<void> => Promise.resolve();
+  abandon = (): void => undefined;
+  agreed = (): void => undefined;
+  initialized = (): void => undefined;
+}
+
+async function connect() {
+  const transports: OneStream[] = [];
+  const ready = Promise.withResolvers<void>();
+  const logged: (SessionKey | undefined)[] = [];
+  const connection = new UpstreamConnection({
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    createTransport: (observer) => {
+      const transport = new OneStream(observer);
+      transports.push(transport);
+      return transport;
+    },
+    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
+    wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
+    observer: {
+      ready: () => ready.resolve(), lost: (problem) => ready.reject(new Error(problem)), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined,
+      notification: (_method, _params, session) => logged.push(session),
+    },
+  });
+  connection.start();
+  await ready.promise;
+  const transport = transports[0] as OneStream;
+  const asked: string[] = [];
+  const settled: ExchangeOutcome[] = [];
+  const begin = (session: SessionKey, name: string): number => {
+    const waiter: PendingReply = {
+      session, task: undefined,
+      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session), notification: (method) => asked.push(method),
+      settle: (outcome: ExchangeOutcome) => settled.push(outcome),
+    };
+    return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
+  };
+  return { connection, transport, asked, logged, settled, begin };
+}
+
+const question = { id: 'q', method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object' } } };
+const log = { method: 'notifications/message', params: { level: 'error', data: 'x' } };
+
+describe('what a server asks in a message that is none', () => {
+  it.each([
+    ['a misspelt method', { id: 'u2', method_: 'ping' }, 'u2'],
+    ['params that are an array', { id: 0, method: 'ping', params: [1] }, 0],
+    ['a null id', { id: null, method: 'ping' }, undefined],
+    ['a misspelt id', { id_: 1, method: 'roots/list' }, undefined],
+    ['a method that is none', { id: 'm', method: 7 }, 'm'],
+    ['another version', { jsonrpc: '1.0', id: 'v', method: 'ping' }, 'v'],
+  ])('is refused with -32600, and harms no call: %s', async (_what, message, id) => {
+    const { transport, begin, settled } = await connect();
+    begin(newRequestKey(), 'call');
+    transport.say(message);
+    const [, refusal] = transport.sent;
+    expect(refusal).toMatchObject({ jsonrpc: '2.0', error: { code: -32_600 } });
+    expect((refusal as { readonly id?: unknown }).id).toBe(id);
+    expect(settled).toEqual([]);
+  });
+
+  it('is refused with -32700 where it cannot be read', async () => {
+    const { transport } = await connect();
+    transport.stammer('u2');
+    transport.stammer(undefined);
+    expect(transport.sent.slice(1)).toMatchObject([{ id: 'u2', error: { code: -32_700 } }, { error: { code: -32_700 } }]);
+  });
+
+  it('is refused over HTTP only where its id is known', async () => {
+    const { transport } = await connect();
+    transport.takesNamelessErrors = false;
+    transport.say({ id: null, method: 'ping' });
+    transport.stammer(undefined);
+    transport.say({ id: 'u2', method_: 'ping' });
+    expect(transport.sent.slice(1)).toMatchObject([{ id: 'u2', error: { code: -32_600 } }]);
+  });
+
+  it('is not answered when it was an answer, or no message at all, and not without end', async () => {
+    const { transport, begin, settled } = await connect();
+    transport.say({ id: begin(newRequestKey(), 'call') });
+    transport.say({ id: begin(newRequestKey(), 'call'), result: 7 });
+    transport.say({ id: 99, error: 'no' });
+    transport.say({ level: 'info', msg: 'started' });
+    expect([settled.length, transport.sent.length]).toEqual([2, 1]);
+    for (let line = 0; line < 5_000; line += 1) transport.say({ id: 'u2', method_: 'ping' });
+    expect(transport.sent.length).toBeLessThan(1_000);
+  });
+});
+
+describe('what no revision knows, from a server of one stream', () => {
+  const ask = { id: 'c', method: 'example/ask', params: {} };
+  const news = { method: 'notifications/example/news', params: {} };
+
+  it('goes to the one request of the one session that uses it', async () => {
+    const { transport, asked, begin } = await connect();
+    begin(newRequestKey(), 'call');
+    transport.say(ask);
+    transport.say(news);
+    expect(asked).toEqual(['call', 'notifications/example/news']);
+  });
+
+  it('goes to nobody once two sessions have used it; a question is answered -32601, and so is one that belongs to another direction', async () => {
+    const { connection, transport, asked, begin } = await connect();
+    connection.cancel(begin(newRequestKey(), 'one'), 'over');
+    begin(newRequestKey(), 'two');
+    for (const message of [ask, news, { id: 'd', method: 'tools/call', params: { name: 'x' } }]) transport.say(message);
+    expect(asked).toEqual([]);
+    expect(transport.sent.slice(2)).toMatchObject([{ id: 'c', error: { code: -32_601 } }, { id: 'd', error: { code: -32_601 } }]);
+  });
+});
+
+describe('what a server of one stream says of no request', () => {
+  it('is asked of the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {
+    const { connection, transport, asked, begin } = await connect();
+    const session = newRequestKey();
+    const first = begin(session, 'first');
+    begin(session, 'older');
+    connection.cancel(first, 'enough');
+    begin(session, 'latest');
+    transport.say(question);
+    expect(asked).toEqual(['latest']);
+  });
+
+  it('is refused once a second session has used it, also while one alone has something in flight', async () => {
+    const { connection, transport, asked, logged, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    connection.cancel(begin(one, 'one'), 'over');
+    begin(two, 'two');
+    transport.say(question);
+    transport.say(log);
+    expect(asked).toEqual([]);
+    expect(transport.sent).toMatchObject([{ method: 'notifications/initialized' }, { method: 'notifications/cancelled' }, { id: 'q', error: { data: { reason: 'input.unattributed' } } }]);
+    expect(logged).toEqual([undefined]);
+  });
+
+  it('is told to the one session that has used it, also when it has nothing in flight', async () => {
+    const { connection, transport, logged, begin } = await connect();
+    const session = newRequestKey();
+    connection.cancel(begin(session, 'over'), 'over');
+    transport.say(log);
+    expect(logged).toEqual([session]);
+  });
+});
+
+it('a server that reads roots still tells whose its questions are, and one that asks anything else outside a request does not', () => {
+  const session = newRequestKey();
+  let unnamed = 0;
+  const questions = new Questions({
+    server: parseServerName('one'), capabilities: { roots: {}, elicitation: {} }, owner: undefined, send: () => undefined, inFlight: () => [], user: () => session, isTakenInTurn: () => false,
+    unnamed: () => (unnamed += 1), log: createLogger({ level: 'silent', format: 'json' }),
+  });
+  questions.hear({ jsonrpc: '2.0', id: 1, method: 'roots/list' }, undefined);
+  expect(unnamed).toBe(0);
+  questions.hear({ jsonrpc: '2.0', id: 2, method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }, undefined);
+  expect(unnamed).toBe(1);
+});

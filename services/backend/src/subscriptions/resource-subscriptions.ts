@@ -1,0 +1,209 @@
+/**
+ * Which resources of one server sessions listen to, over which connection. A server tells of changes over the connection that
+ * subscribed, and may know nothing of them on another; one of 2026-07-28 is told of all of them at once.
+ */
+import { subjects, type Bus } from '@omnibus/bus';
+import { backoffMs, type DeadlineWheel } from '@omnibus/lifecycle';
+import type { CallCommand, ExchangeOutcome, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import { SharedSubscriptions } from './shared-subscriptions.ts';
+
+export interface ResourceSubscriptionsOptions {
+  readonly bus: Bus;
+  readonly server: ServerName;
+  readonly wheel: DeadlineWheel;
+  /** An update is told to nobody, because there are too many. */
+  readonly dropped: () => void;
+  /** Sends a request whose answer changes nothing for us. */
+  readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
+}
+
+const invalidParams = -32_602;
+/** One resource is told of once in this time, however often it changes: at once, and again at the end if it changed meanwhile. */
+const updatePauseMs = 200;
+/** Resources of one server that are in such a pause; a server may name any part of what was subscribed. */
+const maxPaused = 1_000;
+
+/** A server that has just come back may not take at once what it took before; one that says so many times that it does not, will not. */
+const maxAttempts = 5;
+const attemptPause = { minMs: 500, maxMs: 30_000 };
+
+/** An update that was told a moment ago. */
+interface Pause {
+  /** With what it said then. */
+  changedAgain: { readonly more: JsonObject } | undefined;
+}
+
+const nothing: JsonObject = {};
+
+/** Others wait for the same answer. `given up`: whoever waits for it is to tell the server once more. */
+type Telling = PromiseWithResolvers<ExchangeOutcome | undefined> | 'given up';
+
+const done: Promise<ExchangeOutcome> = Promise.resolve({ kind: 'result', result: {} });
+
+export class ResourceSubscriptions {
+  readonly #options: ResourceSubscriptionsOptions;
+  readonly #subscriptions = new Map<UpstreamConnection, SharedSubscriptions>();
+  /** Subscriptions whose servers have not answered yet, by URI. */
+  readonly #tellings = new WeakMap<UpstreamConnection, Map<string, Telling>>();
+  readonly #paused = new WeakMap<UpstreamConnection, Map<string, Pause>>();
+  /** What was begun when a connection was opened last. */
+  readonly #rounds = new WeakMap<UpstreamConnection, object>();
+
+  constructor(options: ResourceSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Counts a subscription, or counts it no more.
+   * @returns undefined when the server has to be told, and `told` then to be called with what it said; else what whoever told it was or
+   * is answered, or nothing when that was given up, and it is to be asked again here.
+   */
+  settled({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome | undefined> | undefined {
+    const uri = params['uri'] as string;
+    if (method === 'resources/unsubscribe') return this.#remove(connection, uri, context.session) ? undefined : done;
+    const isFirst = this.#of(connection).add(uri, context.session);
+    const tellings = this.#tellingsOf(connection);
+    const telling = tellings.get(uri);
+    if (telling !== undefined && telling !== 'given up') return telling.promise;
+    if (!isFirst && telling === undefined) return done;
+    tellings.set(uri, Promise.withResolvers());
+    return undefined;
+  }
+
+  /** The server has answered a subscription. @param outcome undefined when its answer is not waited for any more. */
+  told(command: CallCommand, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
+    const uri = command.params['uri'] as string;
+    const tellings = this.#tellingsOf(connection);
+    const telling = tellings.get(uri);
+    tellings.delete(uri);
+    if (outcome?.kind !== 'result') this.refused(command, connection);
+    if (outcome === undefined && this.#isWanted(connection, uri)) tellings.set(uri, 'given up');
+    if (telling !== undefined && telling !== 'given up') telling.resolve(outcome);
+    if (outcome?.kind === 'result' && !this.#isWanted(connection, uri)) this.#unsubscribe(connection, [uri]);
+  }
+
+  /** A server of 2026-07-28 is told anew what to tell of. Resolves with the answer to the call that changed it. */
+  async change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> {
+    const uri = params['uri'] as string;
+    const taken = await connection.watch(this.#urisOf(connection));
+    return method !== 'resources/subscribe' || taken.includes(uri) ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } };
+  }
+
+  /** The server has not taken a subscription, or nobody waits for it any more. */
+  refused({ params, context }: CallCommand, connection: UpstreamConnection): void {
+    this.#remove(connection, params['uri'] as string, context.session);
+  }
+
+  /**
+   * The connection is another one, and the server has forgotten what it was to tell of. What it could not tell meanwhile is told as if it
+   * had, once it tells of changes again: whoever reads before that may read what is about to change.
+   */
+  again(connection: UpstreamConnection): void {
+    const uris = this.#urisOf(connection);
+    const round = {};
+    this.#rounds.set(connection, round);
+    if (connection.isModern && uris.length > 0) void connection.watch(uris).then(() => this.missed(connection));
+    else if (!connection.isModern) for (const uri of uris) void this.#subscribeAgain(connection, uri, round, 1);
+  }
+
+  /** @param round in which the connection was opened anew: in the next one everything is asked for again. */
+  async #subscribeAgain(connection: UpstreamConnection, uri: string, round: object, attempt: number): Promise<void> {
+    const goesOn = (): boolean => this.#rounds.get(connection) === round && connection.isReady && this.#isWanted(connection, uri);
+    if (!goesOn()) return;
+    const { kind } = await connection.ask('resources/subscribe', { uri });
+    if (kind === 'result' && !this.#isWanted(connection, uri)) this.#unsubscribe(connection, [uri]);
+    if (!goesOn()) return;
+    if (kind === 'result' || attempt === maxAttempts) this.updated(connection, uri);
+    else this.#options.wheel.schedule(backoffMs(attempt - 1, attemptPause, Math.random()), () => void this.#subscribeAgain(connection, uri, round, attempt + 1));
+  }
+
+  /** @param more what the server said besides. */
+  updated(connection: UpstreamConnection, uri: string, more = nothing): void {
+    const sessions = this.#subscriptions.get(connection)?.listeners(uri) ?? [];
+    if (sessions.length === 0) return;
+    const paused = this.#paused.get(connection) ?? new Map<string, Pause>();
+    this.#paused.set(connection, paused);
+    const pause = paused.get(uri);
+    if (pause !== undefined) {
+      pause.changedAgain = { more };
+      return;
+    }
+    const { bus, server, wheel, dropped } = this.#options;
+    if (paused.size >= maxPaused) {
+      dropped();
+      return;
+    }
+    bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, ...(more === nothing ? {} : { more }), sessions });
+    const begun: Pause = { changedAgain: undefined };
+    paused.set(uri, begun);
+    wheel.schedule(updatePauseMs, () => {
+      paused.delete(uri);
+      if (begun.changedAgain !== undefined) this.updated(connection, uri, begun.changedAgain.more);
+    });
+  }
+
+  /** What the server may have said while nobody listened is told as if it had. */
+  missed(connection: UpstreamConnection): void {
+    for (const uri of this.#urisOf(connection)) this.updated(connection, uri);
+  }
+
+  /** Sessions that listen to something. */
+  get sessions(): SessionKey[] {
+    return [...this.#subscriptions.values()].flatMap((subscriptions) => subscriptions.allSessions);
+  }
+
+  isNeeded(connection: UpstreamConnection): boolean {
+    return this.#subscriptions.get(connection)?.isEmpty === false;
+  }
+
+  /** A session does not listen to a resource any more, whichever adapter it said so to. */
+  unsubscribed(session: SessionKey, uri: string): void {
+    for (const connection of this.#subscriptions.keys()) if (this.#remove(connection, uri, session)) this.#unsubscribe(connection, [uri]);
+  }
+
+  forgetSession(session: SessionKey): void {
+    for (const [connection, subscriptions] of this.#subscriptions) {
+      const left = subscriptions.removeSession(session);
+      this.#unsubscribe(connection, left);
+      if (subscriptions.isEmpty) this.#subscriptions.delete(connection);
+    }
+  }
+
+  #unsubscribe(connection: UpstreamConnection, uris: readonly string[]): void {
+    if (!connection.isModern) for (const uri of uris) this.#options.tell('resources/unsubscribe', { uri }, connection);
+    else if (uris.length > 0) void connection.watch(this.#urisOf(connection));
+  }
+
+  #tellingsOf(connection: UpstreamConnection): Map<string, Telling> {
+    const known = this.#tellings.get(connection);
+    if (known !== undefined) return known;
+    const made = new Map<string, Telling>();
+    this.#tellings.set(connection, made);
+    return made;
+  }
+
+  #urisOf(connection: UpstreamConnection): readonly string[] {
+    return [...this.#subscriptions.get(connection)?.uris ?? []];
+  }
+
+  #isWanted(connection: UpstreamConnection, uri: string): boolean {
+    return this.#subscriptions.get(connection)?.has(uri) === true;
+  }
+
+  /** @returns true when the server must be told. */
+  #remove(connection: UpstreamConnection, uri: string, session: SessionKey): boolean {
+    const subscriptions = this.#subscriptions.get(connection);
+    const isLast = subscriptions?.remove(uri, session) === true;
+    if (subscriptions?.isEmpty === true) this.#subscriptions.delete(connection);
+    return isLast;
+  }
+
+  #of(connection: UpstreamConnection): SharedSubscriptions {
+    const known = this.#subscriptions.get(connection);
+    if (known !== undefined) return known;
+    const made = new SharedSubscriptions();
+    this.#subscriptions.set(connection, made);
+    return made;
+  }
+}

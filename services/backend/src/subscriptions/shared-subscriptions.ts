@@ -1,0 +1,57 @@
+/** Who listens to which resource of one server: the server hears one subscription, however many sessions ask. */
+import type { SessionKey } from '@omnibus/protocol';
+
+export class SharedSubscriptions {
+  readonly #sessions = new Map<string, Set<SessionKey>>();
+
+  get isEmpty(): boolean {
+    return this.#sessions.size === 0;
+  }
+
+  has(uri: string): boolean {
+    return this.#sessions.has(uri);
+  }
+
+  get uris(): IterableIterator<string> {
+    return this.#sessions.keys();
+  }
+
+  get allSessions(): SessionKey[] {
+    return [...this.#sessions.values()].flatMap((sessions) => [...sessions]);
+  }
+
+  /** @returns true when the server must be told. */
+  add(uri: string, session: SessionKey): boolean {
+    const sessions = this.#sessions.get(uri);
+    if (sessions === undefined) {
+      this.#sessions.set(uri, new Set([session]));
+      return true;
+    }
+    sessions.add(session);
+    return false;
+  }
+
+  /** @returns true when the server must be told. */
+  remove(uri: string, session: SessionKey): boolean {
+    const sessions = this.#sessions.get(uri);
+    if (sessions === undefined || !sessions.delete(session) || sessions.size > 0) return false;
+    this.#sessions.delete(uri);
+    return true;
+  }
+
+  /** @returns the URIs nobody listens to any more. */
+  removeSession(session: SessionKey): string[] {
+    return [...this.#sessions.keys()].filter((uri) => this.remove(uri, session));
+  }
+
+  /** The sessions to tell of an update. A server may name a sub-resource of what was subscribed (resources, Subscriptions). */
+  listeners(uri: string): SessionKey[] {
+    const listeners = new Set<SessionKey>();
+    for (const [subscribed, sessions] of this.#sessions) {
+      if (uri === subscribed || uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`)) {
+        for (const session of sessions) listeners.add(session);
+      }
+    }
+    return [...listeners];
+  }
+}
