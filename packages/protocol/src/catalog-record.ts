@@ -46,6 +46,13 @@ export interface CallerOffer {
   readonly lists: Readonly<Partial<Record<ListKind, OfferedList>>>;
 }
 
+/** What a server says of itself when it is met. */
+export interface ServerIntroduction {
+  readonly revision: Revision;
+  readonly capabilities: JsonObject;
+  readonly instructions: string | undefined;
+}
+
 export interface CatalogRecord {
   readonly server: ServerName;
   /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */

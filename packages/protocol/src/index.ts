@@ -26,13 +26,15 @@ export {
 } from './methods.ts';
 export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
 export { declaredBy, offerKey } from './declared.ts';
+export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
-export type { CallerOffer, CatalogLists, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export type { CallerOffer, CatalogLists, ServerIntroduction, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
 export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';
+export { modernHeaders } from './modern-headers.ts';
 export type { SessionRecord } from './session-record.ts';

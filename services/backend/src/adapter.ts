@@ -1,42 +1,27 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  declaredBy, offerKey, type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ServerName, type SessionKey, type WorkerId,
+  declaredBy, offerKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type ServerIntroduction, type SessionKey,
 } from '@omnibus/protocol';
-import type { Dispatcher } from 'undici';
-import type { ServerConfig } from '@omnibus/config';
-import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
-import type { ConnectionBudget } from './connection/budget.ts';
+import type { Tracing } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
-import { CatalogPublisher } from './catalog/publisher.ts';
-import { UpstreamConnection } from './connection/connection.ts';
-import { Era } from './dialect/modern/discovery.ts';
-import type { ServerIntroduction } from './dialect/legacy/handshake.ts';
-import { everyCapability, ConnectionPool } from './connection/pool.ts';
-import { LogLevels } from './subscriptions/log-levels.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
 import { ServerWords } from './call/server-words.ts';
 import { Tasks } from './call/tasks.ts';
-import { TransportFactory } from './transport/factory.ts';
-import type { ReadingBudget } from './transport/reading-budget.ts';
+import { CatalogPublisher } from './catalog/publisher.ts';
+import type { ConnectionBudget } from './connection/budget.ts';
+import type { UpstreamConnection } from './connection/connection.ts';
+import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
+import type { NewConnection } from './connection/pool-options.ts';
+import { ConnectionPool } from './connection/pool.ts';
+import { LogLevels } from './subscriptions/log-levels.ts';
 import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
 
-export interface AdapterOptions {
-  readonly server: ServerName;
-  readonly worker: WorkerId;
-  readonly config: ServerConfig;
-  /** The folder relative paths of the configuration start from. */
-  readonly baseFolder: string;
-  readonly limits: Limits;
+export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly budget: ConnectionBudget;
-  readonly reading: ReadingBudget;
-  readonly dispatcher: Dispatcher;
   readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
   readonly before?: Adapter;
@@ -46,14 +31,14 @@ export interface AdapterOptions {
  * A connection of some caller's own is closed after this long without a call: longer than a person thinks between two calls, after which
  * a program costs less to start again than to keep.
  */
-const instanceIdleMs = 10 * 60_000;
+const callerIdleMs = 10 * 60_000;
 
 export class Adapter {
   readonly #options: AdapterOptions;
   readonly #connection: UpstreamConnection;
-  readonly #instances: ConnectionPool;
+  readonly #pool: ConnectionPool;
   readonly #calls: Calls;
-  readonly #watching: ResourceSubscriptions;
+  readonly #subscriptions: ResourceSubscriptions;
   readonly #levels: LogLevels<UpstreamConnection>;
   readonly #tasks = new Tasks();
   readonly #questions: QuestionRelay;
@@ -70,13 +55,13 @@ export class Adapter {
   constructor(options: AdapterOptions) {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
-    this.#watching = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
+    this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
-    this.#catalog = new CatalogPublisher({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#instances });
-    this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, watching: this.#watching, base: () => this.#connection });
+    this.#catalog = new CatalogPublisher({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#pool });
+    this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
     this.#levels = new LogLevels({
-      connections: () => [this.#connection, ...this.#instances.all()],
+      connections: () => [this.#connection, ...this.#pool.all()],
       hasLogging: () => 'logging' in this.record.capabilities,
       tell: (method, params, connection) => this.#tell(method, params, connection),
     });
@@ -87,87 +72,62 @@ export class Adapter {
       catalog: this.#catalog,
       questions: this.#questions,
       tasks: this.#tasks,
-      watching: this.#watching,
+      subscriptions: this.#subscriptions,
       levels: this.#levels,
       schemas: this.#schemas,
-      connections: () => this.#instances,
+      connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
-    const transports = new TransportFactory(options);
-    const parts = {
-      server, wheel, log, metrics,
-      worker: options.worker,
-      isProgram: config.command !== undefined,
-      era: new Era(config.era),
-      toolSchema: (tool: string) => this.#catalog.tool(tool)?.inputSchema as JsonObject | undefined,
-      connectTimeoutMs: config.connectTimeout,
-      backoff: { minMs: config.restart.minDelay, maxMs: config.restart.maxDelay },
-    };
-    this.#connection = new UpstreamConnection({
-      ...parts,
-      owner: undefined,
-      isTakenInTurn: () => false,
-      isBase: true,
-      capabilities: config.isolation === 'shared' ? everyCapability : {},
-      createTransport: (observer) => transports.create(observer, true),
-      isExclusive: config.command !== undefined,
-      // A program that serves an address has to be gone before another one can.
-      after: config.command !== undefined && config.url !== undefined ? options.before?.gone : undefined,
-      observer: {
-        ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
-        lost: (problem) => this.#guard(this.#catalog.lost(problem).then(this.#settled)),
-        notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
-        askedUnnamed: () => undefined,
-        strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
-        missed: () => {
-          this.#catalog.missed();
-          this.#watching.missed(this.#connection);
-        },
+    const factory = new ConnectionFactory(options, (tool) => this.#catalog.tool(tool)?.inputSchema as JsonObject | undefined);
+    this.#connection = factory.base({
+      ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
+      lost: (problem) => this.#guard(this.#catalog.lost(problem).then(this.#settled)),
+      notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
+      askedUnnamed: () => undefined,
+      strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
+      missed: () => {
+        this.#catalog.missed();
+        this.#subscriptions.missed(this.#connection);
+      },
+    }, options.before?.gone);
+    this.#pool = new ConnectionPool({
+      isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: callerIdleMs, maxConnections: config.maxConnections, budget: options.budget,
+      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
+      hasOlderLeg: factory.hasOlderLeg,
+      namesRequests: () => factory.namesRequests,
+      create: (made) => this.#connectAnother(factory, made),
+    });
+  }
+
+  /** A connection for callers of their own. */
+  #connectAnother(factory: ConnectionFactory, made: NewConnection): UpstreamConnection {
+    const { capabilities, session, isOlder, changed } = made;
+    const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
+    const connection: UpstreamConnection = factory.another(made, owner, {
+      ready: () => {
+        this.#levels.send(connection);
+        this.#subscriptions.again(connection);
+        this.#catalog.offers.opened(connection);
+        changed(true);
+      },
+      lost: (problem) => {
+        this.#options.log.warn({ problem, session, isOlder }, 'a connection besides the first was lost');
+        changed(false);
+      },
+      notification: (method, params, only) => this.#words.hear(connection, method, params, only),
+      askedUnnamed: () => this.#pool.asksUnnamed(),
+      strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
+      missed: () => {
+        this.#catalog.announcedTo(connection);
+        this.#subscriptions.missed(connection);
       },
     });
-    this.#instances = new ConnectionPool({
-      isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: instanceIdleMs, maxConnections: config.maxConnections, budget: options.budget,
-      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#watching.isNeeded(connection),
-      hasOlderLeg: config.era === 'auto',
-      namesRequests: () => transports.namesRequests,
-      create: ({ capabilities, session, isOlder, isTakenInTurn, changed }) => {
-        const connection: UpstreamConnection = new UpstreamConnection({
-          ...parts,
-          ...(isOlder ? { era: new Era('legacy') } : {}),
-          isTakenInTurn,
-          owner: session === undefined ? undefined : this.#questions.ofSession(session, () => connection),
-          isBase: false,
-          capabilities,
-          createTransport: (observer) => transports.create(observer, false),
-          isExclusive: config.url === undefined,
-          observer: {
-            ready: () => {
-              this.#levels.send(connection);
-              this.#watching.again(connection);
-              this.#catalog.offers.opened(connection);
-              changed(true);
-            },
-            lost: (problem) => {
-              log.warn({ problem, session, isOlder }, 'a connection besides the first was lost');
-              changed(false);
-            },
-            notification: (method, params, only) => this.#words.hear(connection, method, params, only),
-            askedUnnamed: () => this.#instances.asksUnnamed(),
-            strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
-            missed: () => {
-              this.#catalog.announcedTo(connection);
-              this.#watching.missed(connection);
-            },
-          },
-        });
-        this.#catalog.offers.join(connection, offerKey(declaredBy(capabilities, isOlder), isOlder));
-        return connection;
-      },
-    });
+    this.#catalog.offers.join(connection, offerKey(declaredBy(capabilities, isOlder), isOlder));
+    return connection;
   }
 
   /** Resolves when its programs have ended. */
@@ -226,17 +186,17 @@ export class Adapter {
   async stop(drainMs: number): Promise<void> {
     await this.#calls.drained(drainMs);
     for (const subscription of this.#controls) subscription.close();
-    await Promise.all([this.#connection.stop(), this.#instances.stop()]);
+    await Promise.all([this.#connection.stop(), this.#pool.stop()]);
     this.#gone.resolve();
   }
 
   reportLoad(): void {
-    this.#options.metrics.upstreamLoad(this.#options.server, { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#instances.size });
+    this.#options.metrics.upstreamLoad(this.#options.server, { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size });
   }
 
   /** A program of its own behind each adapter, or a connection of the caller's own. */
   #keepsState(context: ExchangeContext): boolean {
-    return this.#options.config.command !== undefined || !this.#instances.isShared(context);
+    return this.#options.config.command !== undefined || !this.#pool.isShared(context);
   }
 
   #control(command: ControlCommand): void {
@@ -253,13 +213,13 @@ export class Adapter {
         this.#questions.passProgress(command.asker, command.input, command.params);
         return;
       case 'roots-changed':
-        for (const connection of this.#instances.of(command.session)) connection.notify('notifications/roots/list_changed');
+        for (const connection of this.#pool.of(command.session)) connection.notify('notifications/roots/list_changed');
         return;
       case 'log-level':
         this.#levels.set(command.session, command.level);
         return;
       case 'unsubscribed':
-        this.#watching.unsubscribed(command.session, command.uri);
+        this.#subscriptions.unsubscribed(command.session, command.uri);
         return;
       case 'session-ended':
         this.forgetSession(command.session);
@@ -272,13 +232,13 @@ export class Adapter {
 
   /** Sessions for which something is kept here. */
   get sessions(): readonly SessionKey[] {
-    return [...this.#levels.sessions, ...this.#watching.sessions, ...this.#instances.sessions];
+    return [...this.#levels.sessions, ...this.#subscriptions.sessions, ...this.#pool.sessions];
   }
 
   forgetSession(session: SessionKey): void {
     this.#levels.remove(session);
-    this.#watching.forgetSession(session);
-    this.#instances.endSession(session);
+    this.#subscriptions.forgetSession(session);
+    this.#pool.endSession(session);
   }
 
   /** A request whose answer changes nothing for us. */
@@ -294,7 +254,7 @@ export class Adapter {
     const { revision, lists } = this.record;
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#levels.send(this.#connection);
-    this.#watching.again(this.#connection);
+    this.#subscriptions.again(this.#connection);
     this.#settled();
   }
 

@@ -4,8 +4,8 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
-import { modernHeaders, ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend';
-import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
+import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
+import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, modernHeaders, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -60,7 +60,7 @@ export async function serveJoinedClient({ url, headers, authorization, input, ou
         if (isLegacyRevision(protocolVersion)) {
           revision = protocolVersion;
           transport.agreed(protocolVersion);
-          transport.initialized();
+          transport.listen();
         }
       }
       if (isObject(value)) learn(value);

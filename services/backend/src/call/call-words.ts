@@ -4,7 +4,7 @@
  */
 import { RateLimit } from '@omnibus/lifecycle';
 import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
-import type { Progress } from '../dialect/legacy/messages.ts';
+import type { Progress } from '../connection/progress.ts';
 
 export interface CallWordsOptions {
   readonly context: ExchangeContext;

@@ -6,11 +6,10 @@ import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, isObject, toErrorObject, urlElicitationRequired, withoutHopMeta,
+  fault, isObject, toErrorObject, urlElicitationRequired, withoutHopMeta, urlProblem,
   type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import { urlProblem } from '../connection/elicitation-url.ts';
 import type { QuestionTarget, Question } from '../connection/questions.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 
@@ -57,40 +56,40 @@ export class QuestionRelay {
     this.#options = options;
   }
 
-  /** The part of a call's waiter that is asked. */
-  ofCall(call: AskedCall, connection: UpstreamConnection): Pick<QuestionTarget, 'ask' | 'adopt' | 'withdraw'> {
-    return {
-      ask: (question) => {
-        const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
-        const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, this.#checked(question, answer)), asker: call.exchange, again });
-        const { elicitationId } = question.params;
-        if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
-        again();
-      },
-      adopt: (question) => {
-        for (const [input, open] of this.#open) {
-          if (open.connection !== connection || open.question !== question) continue;
-          const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
-          this.#open.set(input, { ...open, asker: call.exchange, again });
-          again();
-        }
-      },
-      withdraw: (id, reason) => this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason })),
-    };
+  /** Asks the client of a call. */
+  ask(call: AskedCall, connection: UpstreamConnection, question: Question): void {
+    const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
+    const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, this.#checked(question, answer)), asker: call.exchange, again });
+    const { elicitationId } = question.params;
+    if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
+    again();
+  }
+
+  /** Gives a call what another one was asked, which has ended. */
+  adopt(call: AskedCall, connection: UpstreamConnection, question: Question): void {
+    for (const [input, open] of this.#open) {
+      if (open.connection !== connection || open.question !== question) continue;
+      const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
+      this.#open.set(input, { ...open, asker: call.exchange, again });
+      again();
+    }
+  }
+
+  /** The server does not wait for the answer of a call any more. */
+  withdraw(call: AskedCall, id: JsonRpcId, reason: string): void {
+    this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason }));
   }
 
   /** Asks a call what a server of 2026-07-28 wants before it can go on. */
-  ofRound(call: AskedCall): (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void {
-    return (method, params, respond) => {
-      const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
-      if (problem !== undefined) {
-        respond({ error: { code: invalidParams, message: problem } });
-        return;
-      }
-      const again = (): void => call.reply({ kind: 'input', input, method, params });
-      const input = this.#add({ respond: (answer) => respond(this.#checked({ method, params }, answer)), asker: call.exchange, again });
-      again();
-    };
+  askForRound(call: AskedCall, method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void {
+    const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
+    if (problem !== undefined) {
+      respond({ error: { code: invalidParams, message: problem } });
+      return;
+    }
+    const again = (): void => call.reply({ kind: 'input', input, method, params });
+    const input = this.#add({ respond: (answer) => respond(this.#checked({ method, params }, answer)), asker: call.exchange, again });
+    again();
   }
 
   /** Whoever has a connection alone is asked what a server asks outside any call, as right after the handshake. */

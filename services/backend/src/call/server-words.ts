@@ -9,7 +9,7 @@ import { changeKinds, changeNotifications, isCustomNotification, withoutHopMeta,
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { Progress } from '../dialect/legacy/messages.ts';
+import type { Progress } from '../connection/progress.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { Tasks } from './tasks.ts';
 import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
@@ -22,7 +22,7 @@ export interface ServerWordsOptions {
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
   readonly tasks: Tasks;
-  readonly watching: ResourceSubscriptions;
+  readonly subscriptions: ResourceSubscriptions;
   readonly base: () => UpstreamConnection;
 }
 
@@ -44,14 +44,14 @@ export class ServerWords {
 
   /** @param session the one it can concern, where that is certain. */
   hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
-    const { catalog, watching, questions, metrics, base } = this.#options;
+    const { catalog, subscriptions, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
       if (connection === base()) catalog.announced(kind);
       else catalog.announcedTo(connection);
     } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
       const { uri: _uri, ...more } = withoutHopMeta(params);
-      watching.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
+      subscriptions.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
     } else if (method === 'notifications/message' && params !== undefined) {
       this.#passLog(connection, params, session);
     } else if (method === 'notifications/tasks/status' && params !== undefined) {

@@ -9,7 +9,6 @@ import { declaredBy, listKinds, offerKey, type CallerOffer, type CatalogLists, t
 import type { Logger } from '@omnibus/telemetry';
 import { readList } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { RequestContext } from '../dialect/modern/messages.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 
 export interface CallerOffersOptions {
@@ -73,7 +72,7 @@ export class CallerOffers {
 
   /** A client has come of which nobody knows what it is offered. */
   want(caller: OfferCaller): void {
-    const key = offerKey(declaredBy(caller.capabilities, !caller.standsAlone), this.#options.base().isModern);
+    const key = offerKey(declaredBy(caller.capabilities, !caller.standsAlone), this.#options.base().dialect.declaresPerRequest);
     const known = this.#known.get(key);
     if (known !== undefined) {
       this.#known.delete(key);
@@ -162,7 +161,7 @@ export class CallerOffers {
     const { connection } = taken;
     try {
       // Such clients are served over the connection that serves everybody.
-      if (connection === base() && !connection.isModern) this.#learn(key, {}, { connection, caller, isStale: false });
+      if (connection === base() && !connection.dialect.declaresPerRequest) this.#learn(key, {}, { connection, caller, isStale: false });
       else await this.#read(key, connection, caller);
     } finally {
       taken.done();
@@ -171,12 +170,12 @@ export class CallerOffers {
 
   async #read(key: string, connection: UpstreamConnection, caller: OfferCaller | undefined): Promise<void> {
     const { limits, common, capabilities, log } = this.#options;
-    const options: RequestContext = { capabilities: caller?.capabilities ?? {}, logLevel: undefined };
+    const context = { capabilities: caller?.capabilities ?? {}, logLevel: undefined };
     const lists: Partial<Record<ListKind, unknown>> = {};
     let isWhole = true;
     await Promise.all(listKinds.map(async (kind) => {
       if (capabilities()[kind === 'resourceTemplates' ? 'resources' : kind] === undefined) return;
-      const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, options), limits);
+      const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, context), limits);
       const broken = 'failed' in reading ? reading.failed : reading.broken;
       if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
       else isWhole = false;

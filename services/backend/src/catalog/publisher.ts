@@ -3,18 +3,18 @@
  *
  * Invariant A3: what a server announced is in the catalogue before anyone hears of it.
  */
-import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
+import type { Bus } from '@omnibus/bus';
 import {
-  catalogKey, changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type PromptEntry, type ServerName, type ToolEntry, type WorkerId,
+  changeKinds, listKinds, noAnnouncements, noLists,
+  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type PromptEntry, type ServerName, type ToolEntry, type WorkerId, type ServerIntroduction,
 } from '@omnibus/protocol';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { ServerIntroduction } from '../dialect/legacy/handshake.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
+import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
 
 export interface PublisherOptions {
@@ -30,7 +30,6 @@ export interface PublisherOptions {
   readonly metrics: Metrics;
 }
 
-const rewriteMs = 2_000;
 /** Between two readings: however often a server says that a list changed, it is asked once in this time. */
 const readPauseMs = 250;
 
@@ -43,7 +42,7 @@ const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], pro
 
 export class CatalogPublisher {
   readonly #options: PublisherOptions;
-  #catalog: KeyValue<CatalogRecord> | undefined;
+  readonly #store: RecordStore;
   #record: CatalogRecord;
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
@@ -60,19 +59,16 @@ export class CatalogPublisher {
   #failures = 0;
   /** Set while such lists are going to be read again. */
   #retrying: Deadline | undefined;
-  /** Set while the record is to be written once more. */
-  #rewriting: Deadline | undefined;
   /** What the server says to any client, by its base connection. */
   readonly #common: BaseLists;
   /** What it offers to clients that declared something. */
   readonly offers: CallerOffers;
-  /** What stands in the store, as far as is known. */
-  #written: CatalogRecord | undefined;
   /** Who waits for the next reading to end. */
   readonly #awaited: (() => void)[] = [];
 
   constructor(options: PublisherOptions) {
     this.#options = options;
+    this.#store = new RecordStore({ ...options, record: () => this.#record });
     this.#common = new BaseLists(options);
     this.offers = new CallerOffers({
       ...options, base: options.connection,
@@ -96,7 +92,7 @@ export class CatalogPublisher {
       this.offers.begin(before.offers ?? []);
       this.#index(before);
     }
-    this.#catalog = await bus.keyValue(catalogBucket);
+    await this.#store.open(bus);
   }
 
   /** Reads all lists of a server that has just introduced itself. Resolves when they are published. */
@@ -157,7 +153,7 @@ export class CatalogPublisher {
   retire(): void {
     this.#isRetired = true;
     this.offers.stop();
-    this.#rewriting?.cancel();
+    this.#store.retire();
     this.#times.stop();
     this.#retrying?.cancel();
   }
@@ -166,19 +162,19 @@ export class CatalogPublisher {
   async leave(): Promise<void> {
     if (this.#isRetired) return;
     this.#record = { ...this.#record, hasLeft: true };
-    await this.#write();
+    await this.#store.write();
     this.retire();
   }
 
   /** The server left the configuration. */
   async remove(): Promise<void> {
     this.retire();
-    await this.#catalog?.delete(catalogKey(this.#options.server, this.#options.worker));
+    await this.#store.remove();
   }
 
   /** Whoever took this worker for gone is told that it is not. */
   async sayAgain(): Promise<void> {
-    await this.#write();
+    await this.#store.write();
   }
 
   /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
@@ -281,30 +277,13 @@ export class CatalogPublisher {
 
   /** Resolves when it is written, or cannot be. */
   async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
-    if (this.#isRetired || isSame(record, this.#record, this.#written)) return;
+    if (this.#isRetired || isSame(record, this.#record, this.#store.written)) return;
     const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
     this.#options.metrics.catalogLeftOut(record.server, leftOut);
     this.#index(record);
     for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
-    await this.#write();
-  }
-
-  /** Writes what is known now. What cannot be written, because the store is full or has no leader, is written later. */
-  async #write(): Promise<void> {
-    const record = this.#record;
-    if (this.#isRetired) return;
-    try {
-      await this.#catalog?.put(catalogKey(record.server, this.#options.worker), record);
-      this.#written = record;
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'the catalogue could not be written; it is tried again');
-      if (this.#rewriting !== undefined) return;
-      this.#rewriting = this.#options.wheel.schedule(rewriteMs, () => {
-        this.#rewriting = undefined;
-        void this.#write();
-      });
-    }
+    await this.#store.write();
   }
 }
 

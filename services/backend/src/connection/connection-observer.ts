@@ -1,7 +1,6 @@
 /** What a connection to a server says to its owner. */
-import type { JsonObject, SessionKey } from '@omnibus/protocol';
-import type { ServerIntroduction } from '../dialect/legacy/handshake.ts';
-import type { Progress } from '../dialect/legacy/messages.ts';
+import type { JsonObject, SessionKey, ServerIntroduction } from '@omnibus/protocol';
+import type { Progress } from './progress.ts';
 
 export interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;

@@ -1,6 +1,6 @@
 /** Whoever waits for an answer of a server. */
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
-import type { Progress } from '../dialect/legacy/messages.ts';
+import type { Progress } from './progress.ts';
 import type { QuestionTarget } from './questions.ts';
 
 export interface PendingReply extends QuestionTarget {

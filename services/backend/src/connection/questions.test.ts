@@ -44,7 +44,7 @@ class OneStream implements Transport {
   close = (): Promise<void> => Promise.resolve();
   abandon = (): void => undefined;
   agreed = (): void => undefined;
-  initialized = (): void => undefined;
+  listen = (): void => undefined;
 }
 
 async function connect() {

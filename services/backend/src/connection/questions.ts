@@ -9,12 +9,11 @@
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
  */
 import {
-  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject,
+  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
   type InputAnswer, type JsonObject, type JsonRpcId, type JsonRpcRequest, type QuestionMethod, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
-import { urlProblem } from './elicitation-url.ts';
 
 /** Something the server asks of the client; answered with `respond`. */
 export interface Question {

@@ -7,6 +7,13 @@
  * what was found has a date.
  */
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import type { ServerDialect } from './dialect.ts';
+
+/**
+ * Over which leg of its server a call travels. `only`: the server has no other. `unknown`: whether there is an older one has to be found out
+ * first; the newer one is there.
+ */
+export type Leg = 'only' | 'newer' | 'older' | 'unknown';
 
 /** After this long a server that had no older era, or could not ask in the newer one, may have been replaced by another version. */
 const verdictMs = 60 * 60_000;
@@ -50,6 +57,19 @@ export class OlderLeg {
     if (!this.#isPossible || !(hasSession || (mayBeAsked && this.#now() - this.#asksOnlyThereAt < verdictMs))) return false;
     if (this.#speaks === false && this.#now() - this.#knownAt > this.#retryMs) this.#speaks = undefined;
     return this.#speaks;
+  }
+
+  /**
+   * @param dialect in which the server is spoken to first.
+   * @param hasSession its client speaks the older era.
+   * @param capabilities what its client declared.
+   */
+  legOf(dialect: ServerDialect, hasSession: boolean, capabilities: JsonObject): Leg {
+    if (!dialect.declaresPerRequest) return 'only';
+    const { extensions: _extensions, ...askable } = capabilities;
+    const isOlder = this.carries(hasSession, Object.keys(askable).length > 0);
+    if (isOlder === undefined) return 'unknown';
+    return isOlder ? 'older' : 'newer';
   }
 
   /** Finds out whether the server has the older era. Those that ask meanwhile wait for the same answer. */

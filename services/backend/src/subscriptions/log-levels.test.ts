@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anonymous, newRequestKey, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey } from '@omnibus/protocol';
 import { LogLevels, type LevelledConnection } from './log-levels.ts';
 
-const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({ owner, isModern, ask: () => Promise.resolve({ kind: 'result', result: {} }) });
+const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({ owner, dialect: { keepsLogLevel: !isModern }, ask: () => Promise.resolve({ kind: 'result', result: {} }) });
 const contextOf = (session: SessionKey, logLevel?: LogLevel, standsAlone = false): ExchangeContext =>
   ({ principal: anonymous, session, capabilities: {}, standsAlone, logLevel, wantsProgress: false, maxTimeMs: 1_000 });
 
@@ -54,7 +54,7 @@ describe('the levels a server is told', () => {
     const asked: JsonObject[] = [];
     let outcome: ExchangeOutcome = { kind: 'error', error: { code: -32_050, message: 'never', data: [1] } };
     const shared: LevelledConnection = {
-      owner: undefined, isModern: false,
+      owner: undefined, dialect: { keepsLogLevel: true },
       ask: (_method, params) => {
         asked.push(params);
         return Promise.resolve(outcome);

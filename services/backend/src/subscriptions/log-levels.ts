@@ -9,10 +9,9 @@ import {
   type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import { setLevelParams } from '../dialect/legacy/messages.ts';
 
 /** What has to be known of a connection. */
-export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'isModern' | 'ask'>;
+export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & { readonly dialect: Pick<UpstreamConnection['dialect'], 'keepsLogLevel'> };
 
 /** What a session that set no level has where the server's own default is not to be had any more. */
 const usualLevel: LogLevel = 'info';
@@ -57,7 +56,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     const [before, inForce] = [this.#levels.get(session), this.#mostVerbose];
     this.#levels.set(session, level);
     const isChanged = this.#mostVerbose !== inForce;
-    const outcome = connection.isModern ? taken : await this.#tell(connection, { ...params, level: connection.owner === undefined ? this.#mostVerbose : level });
+    const outcome = !connection.dialect.keepsLogLevel ? taken : await this.#tell(connection, { ...params, level: connection.owner === undefined ? this.#mostVerbose : level });
     if (outcome.kind !== 'error') {
       for (const other of this.#options.connections()) if (other !== connection && (other.owner === undefined ? isChanged : other.owner === session)) this.send(other);
     } else if (before === undefined) this.#levels.delete(session);
@@ -67,10 +66,10 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
 
   /** The server says why it does not take it. One that does is told again what was in force: what is to be heard of a call could not be told by such a level. */
   async #judgedUnknown(connection: Connection, session: SessionKey, params: JsonObject): Promise<ExchangeOutcome> {
-    const outcome = connection.isModern ? taken : await this.#tell(connection, params);
+    const outcome = !connection.dialect.keepsLogLevel ? taken : await this.#tell(connection, params);
     if (outcome.kind === 'error') return outcome;
     const inForce = connection.owner === undefined ? this.#mostVerbose : this.#levels.get(session);
-    if (!connection.isModern) this.#options.tell('logging/setLevel', setLevelParams(inForce ?? usualLevel), connection);
+    if (connection.dialect.keepsLogLevel) this.#options.tell('logging/setLevel', { level: inForce ?? usualLevel }, connection);
     return { kind: 'fault', fault: fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`) };
   }
 
@@ -97,7 +96,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     this.#raised.delete(connection);
     const { owner } = connection;
     const level = owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
-    if (level !== undefined && !connection.isModern && this.#options.hasLogging()) this.#options.tell('logging/setLevel', setLevelParams(level), connection);
+    if (level !== undefined && connection.dialect.keepsLogLevel && this.#options.hasLogging()) this.#options.tell('logging/setLevel', { level: level }, connection);
   }
 
   /**
@@ -106,17 +105,17 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
    * @returns what to wait for, where there is something to tell.
    */
   raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
-    if (!standsAlone || logLevel === undefined || connection.isModern || !this.#options.hasLogging()) return undefined;
+    if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging()) return undefined;
     // Not lowered when the request has ended: the next one is likely to want the same.
     const current = this.#raised.get(connection) ?? this.#mostVerbose;
     if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(logLevel)) return undefined;
     this.#raised.set(connection, logLevel);
-    return connection.ask('logging/setLevel', setLevelParams(logLevel));
+    return connection.ask('logging/setLevel', { level: logLevel });
   }
 
   /** The least severe messages that the client of a call is to have of it; undefined for all that the server says. */
   least(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): LogLevel | undefined {
-    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || connection.isModern) return logLevel;
+    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || !connection.dialect.keepsLogLevel) return logLevel;
     return this.#levels.size > 0 || this.#raised.has(connection) ? usualLevel : undefined;
   }
 

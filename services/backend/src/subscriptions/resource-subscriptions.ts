@@ -83,11 +83,14 @@ export class ResourceSubscriptions {
     if (outcome?.kind === 'result' && !this.#isWanted(connection, uri)) this.#unsubscribe(connection, [uri]);
   }
 
-  /** A server of 2026-07-28 is told anew what to tell of. Resolves with the answer to the call that changed it. */
-  async change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> {
+  /**
+   * Where a server is told of all resources at once, it is told anew.
+   * @returns the answer to the call that changed it; undefined where the call itself has to be sent.
+   */
+  change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
     const uri = params['uri'] as string;
-    const taken = await connection.watch(this.#urisOf(connection));
-    return method !== 'resources/subscribe' || taken.includes(uri) ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } };
+    return connection.watch(this.#urisOf(connection))?.then((taken) => (method !== 'resources/subscribe' || taken.includes(uri)
+      ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } }));
   }
 
   /** The server has not taken a subscription, or nobody waits for it any more. */
@@ -103,8 +106,10 @@ export class ResourceSubscriptions {
     const uris = this.#urisOf(connection);
     const round = {};
     this.#rounds.set(connection, round);
-    if (connection.isModern && uris.length > 0) void connection.watch(uris).then(() => this.missed(connection));
-    else if (!connection.isModern) for (const uri of uris) void this.#subscribeAgain(connection, uri, round, 1);
+    if (uris.length === 0) return;
+    const told = connection.watch(uris);
+    if (told !== undefined) void told.then(() => this.missed(connection));
+    else for (const uri of uris) void this.#subscribeAgain(connection, uri, round, 1);
   }
 
   /** @param round in which the connection was opened anew: in the next one everything is asked for again. */
@@ -171,8 +176,8 @@ export class ResourceSubscriptions {
   }
 
   #unsubscribe(connection: UpstreamConnection, uris: readonly string[]): void {
-    if (!connection.isModern) for (const uri of uris) this.#options.tell('resources/unsubscribe', { uri }, connection);
-    else if (uris.length > 0) void connection.watch(this.#urisOf(connection));
+    if (uris.length === 0 || connection.watch(this.#urisOf(connection)) !== undefined) return;
+    for (const uri of uris) this.#options.tell('resources/unsubscribe', { uri }, connection);
   }
 
   #tellingsOf(connection: UpstreamConnection): Map<string, Telling> {

@@ -113,7 +113,7 @@ export class HttpSseTransport implements Transport {
     // The wire is the same in every revision.
   }
 
-  initialized(): void {
+  listen(): void {
     // The stream is open already.
   }
 

@@ -71,8 +71,8 @@ export class ProbingHttpTransport implements Transport {
     this.#current.agreed(revision);
   }
 
-  initialized(): void {
-    this.#current.initialized();
+  listen(): void {
+    this.#current.listen();
   }
 
   close(): Promise<void> {

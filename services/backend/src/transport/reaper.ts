@@ -60,7 +60,7 @@ function start(): ChildProcess | undefined {
     shell.unref();
     shell.on('error', forget).on('exit', forget);
     shell.stdin?.on('error', forget);
-    (shell.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+    if (shell.stdin !== null && 'unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
     return shell;
   } catch {
     return undefined; // No process to spare now: the next program tries again.

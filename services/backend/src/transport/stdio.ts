@@ -57,7 +57,7 @@ export class StdioTransport implements Transport {
     // Lines are the same in every revision.
   }
 
-  initialized(): void {
+  listen(): void {
     // The server is heard already.
   }
 

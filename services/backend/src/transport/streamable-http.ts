@@ -6,14 +6,15 @@
  *  H1  Every request ends in exactly one of: its answer, `requestFailed`, `abandon`, `lost`.
  *  H2  Our session id goes to this server and nowhere else.
  */
-import { Link, Ring } from '@omnibus/collections';
-import { classify, featuresOf, isLegacyRevision, idKey, isJsonRpcId, isObject, isSameId, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import { Ring } from '@omnibus/collections';
+import { classify, featuresOf, idKey, isJsonRpcId, isObject, isSameId, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
+import { OpenRequest } from './open-request.ts';
 import { connectionProblem, describeSilence, describeStatus } from './problems.ts';
 import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
-import { isSessionId, Reconnecting, saysSessionGone } from './server-words.ts';
+import { isSessionId, saysSessionGone } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 import { startUrlProgram } from './url-program.ts';
@@ -27,24 +28,6 @@ const maxResumptions = 5;
 const deleteTimeoutMs = 2_000;
 /** Questions of the server whose call is remembered. */
 const maxQuestions = 100;
-
-class OpenRequest extends Link {
-  readonly id: JsonRpcId;
-  reader: ResponseReader | undefined;
-  lastEventId: string | undefined;
-  readonly reconnecting = new Reconnecting();
-  resumptions = 0;
-  /** What is wrong with something on its stream that may have been the answer. */
-  unreadable: string | undefined;
-  timer: NodeJS.Timeout | undefined;
-  /** Its response is what a GET brings: the POST was taken. */
-  isResumed = false;
-
-  constructor(id: JsonRpcId) {
-    super();
-    this.id = id;
-  }
-}
 
 export class StreamableHttpTransport implements Transport {
   readonly isLegacyOnly = false;
@@ -113,8 +96,18 @@ export class StreamableHttpTransport implements Transport {
     this.#setHeaders();
   }
 
-  initialized(): void {
-    if (isLegacyRevision(this.#revision)) this.#listen();
+  listen(): void {
+    this.#standing = new StandingStream({
+      observer: this.#observer,
+      limits: this.#options.limits,
+      reading: this.#options.reading,
+      get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
+      sessionGone: () => {
+        if (this.#sessionId !== undefined) this.#observer.sessionGone();
+      },
+      lost: (problem) => this.#lose(problem),
+    });
+    this.#standing.open();
   }
 
   async close(): Promise<void> {
@@ -240,20 +233,6 @@ export class StreamableHttpTransport implements Transport {
       open.reader = reader;
       this.#dispatch('GET', undefined, this.#listenHeaders(open.lastEventId), reader);
     }, open.reconnecting.next());
-  }
-
-  #listen(): void {
-    this.#standing = new StandingStream({
-      observer: this.#observer,
-      limits: this.#options.limits,
-      reading: this.#options.reading,
-      get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
-      sessionGone: () => {
-        if (this.#sessionId !== undefined) this.#observer.sessionGone();
-      },
-      lost: (problem) => this.#lose(problem),
-    });
-    this.#standing.open();
   }
 
   #lose(problem: string): void {

@@ -74,8 +74,8 @@ export interface Transport {
   readonly takesNamelessErrors: boolean;
   /** The server has said in which revision it speaks: what is said from now on says so where the wire wants that. */
   agreed(revision: Revision): void;
-  /** The handshake is complete: what the server says of its own accord is listened to. */
-  initialized(): void;
+  /** What the server says of its own accord is listened to from now on; of one with sessions, once the handshake is complete. */
+  listen(): void;
   /** Ends the connection in the wire's own way, child process included. */
   close(): Promise<void>;
 }

@@ -74,7 +74,7 @@ export class WebSocketTransport implements Transport {
     // Frames are the same in every revision.
   }
 
-  initialized(): void {
+  listen(): void {
     // The server is heard already.
   }
 

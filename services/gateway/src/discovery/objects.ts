@@ -2,7 +2,7 @@
  * Servers as objects of Kubernetes: an `McpServer` of a team's own namespace, or a Service that is labelled. Only what is safe to
  * take from somebody else is read: an address and settings, never a program to start and never the gateway's own environment.
  */
-import { forbiddenHost } from '@omnibus/backend';
+import { forbiddenHost } from '@omnibus/backend/transport';
 import { formatProblem, loadConfig, type ServerConfig } from '@omnibus/config';
 import { isToken } from '@omnibus/protocol';
 

@@ -1,12 +1,6 @@
 /** Opening a session with a server of a legacy revision (lifecycle, Initialization). */
-import { isObject, isLegacyRevision, printable, type JsonObject, type JsonRpcErrorObject, type LegacyRevision, type Revision } from '@omnibus/protocol';
+import { isObject, isLegacyRevision, printable, type JsonObject, type JsonRpcErrorObject, type LegacyRevision, type ServerIntroduction } from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
-
-export interface ServerIntroduction {
-  readonly revision: Revision;
-  readonly capabilities: JsonObject;
-  readonly instructions: string | undefined;
-}
 
 /** @param capabilities what the clients on whose behalf the connection is opened declared. */
 export function initializeParams(capabilities: JsonObject, protocolVersion: LegacyRevision): JsonObject {

@@ -2,8 +2,8 @@
  * Finding out of which era a server is: it is asked `server/discover`, and what comes back decides (2026-07-28
  * basic/versioning, Compatibility). No code but the revision's own proves anything, and no network failure does.
  */
-import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, printable, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
-import { namedRevisions, type ServerIntroduction } from '../legacy/handshake.ts';
+import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, printable, type JsonObject, type JsonRpcErrorObject, type ServerIntroduction } from '@omnibus/protocol';
+import { namedRevisions } from '../legacy/handshake.ts';
 
 export type Verdict =
   | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
@@ -62,6 +62,11 @@ export class Era {
   constructor(setting: 'auto' | 'legacy' | 'modern', now: () => number = () => performance.now()) {
     this.#now = now;
     this.#pinned = setting === 'auto' ? undefined : setting;
+  }
+
+  /** The configuration says which it is. */
+  get isPinned(): boolean {
+    return this.#pinned !== undefined;
   }
 
   get current(): 'legacy' | 'modern' | undefined {

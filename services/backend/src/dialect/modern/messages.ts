@@ -1,18 +1,7 @@
-/** Requests as a server of 2026-07-28 hears them: each with its whole context, repeated in headers where there are any. */
-import {
-  argumentAt, encodeHeaderValue, inputCapabilities, isObject, latestModernRevision, metaKeys, namedBy, parameterHeaders,
-  type JsonObject, type LogLevel,
-} from '@omnibus/protocol';
+/** Requests as a server of 2026-07-28 hears them: each with its whole context. */
+import { inputCapabilities, isObject, latestModernRevision, metaKeys, type JsonObject, type LogLevel, type ServerIntroduction } from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
-import type { ServerIntroduction } from '../legacy/handshake.ts';
-
-export interface RequestContext {
-  /** What the client on whose behalf it is sent can do. */
-  readonly capabilities: JsonObject;
-  readonly logLevel: LogLevel | undefined;
-  /** False: it has a session, and may have set a level there. Left out for requests of the gateway's own. */
-  readonly standsAlone?: boolean;
-}
+import type { RequestContext } from '../dialect.ts';
 
 /**
  * A client with a session that set no level is sent what its server says of itself (2025-11-25 server/utilities/logging), and servers say all;
@@ -46,21 +35,5 @@ function modernCapabilities(capabilities: JsonObject): JsonObject {
     ...(inputCapabilities['roots/list'] in capabilities ? { roots: {} } : {}),
     ...(isObject(extensions) ? { extensions } : {}),
     ...(isObject(experimental) ? { experimental } : {}),
-  };
-}
-
-/** @param inputSchema of the tool that is called, which says which arguments are repeated. */
-export function modernHeaders(method: string, params: JsonObject, inputSchema: JsonObject | undefined): Record<string, string> {
-  const name = namedBy(method, params);
-  const annotated = method === 'tools/call' && inputSchema !== undefined ? parameterHeaders(inputSchema) : [];
-  const repeated = ('problem' in annotated ? [] : annotated).flatMap((header) => {
-    const argument = argumentAt(params['arguments'], header.path);
-    return argument === undefined ? [] : [[`mcp-param-${header.name.toLowerCase()}`, encodeHeaderValue(typeof argument === 'string' ? argument : JSON.stringify(argument))]];
-  });
-  return {
-    'mcp-protocol-version': latestModernRevision,
-    'mcp-method': method,
-    ...(typeof name === 'string' ? { 'mcp-name': encodeHeaderValue(name) } : {}),
-    ...(Object.fromEntries(repeated) as Record<string, string>),
   };
 }

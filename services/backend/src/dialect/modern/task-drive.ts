@@ -49,7 +49,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
     }
     const { status, statusMessage, result, error, inputRequests } = outcome.result;
     if (status === 'completed' && isObject(result)) finish({ kind: 'result', result });
-    else if (status === 'failed' && isObject(error)) finish({ kind: 'error', error: error as unknown as JsonRpcErrorObject });
+    else if (status === 'failed' && isObject(error)) finish({ kind: 'error', error: errorOf(error) });
     else if (status === 'completed' || status === 'failed' || status === 'cancelled') finish({ kind: 'error', error: { code: -32_603, message: `the task ended ${status}${typeof statusMessage === 'string' ? `: ${statusMessage}` : ''}` } });
     else {
       progress(typeof statusMessage === 'string' ? statusMessage : undefined);
@@ -75,6 +75,11 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
   };
 
   poll(created);
+}
+
+/** What a failed task says is believed as far as it is an error of JSON-RPC. */
+function errorOf({ code, message, data }: JsonObject): JsonRpcErrorObject {
+  return { code: numberOf(code) ?? -32_603, message: typeof message === 'string' ? message : 'the task failed', ...(data === undefined ? {} : { data }) };
 }
 
 /** Whether a refusal says that the tool runs as a task only. */

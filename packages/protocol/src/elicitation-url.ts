@@ -2,7 +2,9 @@
  * Addresses a server wants a user to open (2025-11-25 and 2026-07-28 client/elicitation, URL mode): a client may open them with a click,
  * so only what a browser loads as a page of some host passes: https, and http on the user's own machine.
  */
-import { isObject, urlElicitationRequired, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import type { ExchangeOutcome } from './exchange.ts';
+import { isObject, type JsonObject } from './json-rpc.ts';
+import { urlElicitationRequired } from './methods.ts';
 
 const loopback = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { urlElicitationRequired, type ExchangeOutcome } from '@omnibus/protocol';
+import { urlElicitationRequired, type ExchangeOutcome } from './index.ts';
 import { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 
 const good = ['https://example.com/connect?state=1', 'http://localhost:8080/x', 'http://127.0.0.1/x', 'http://[::1]:9/x', 'http://app.localhost/'];

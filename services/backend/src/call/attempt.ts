@@ -1,0 +1,156 @@
+/**
+ * One sending of a call's request: what the server says of it, asks for it and answers. A server that wants something before it answers is
+ * sent the request again, which is another attempt of the same call (`dialect/modern/going-on.ts`).
+ */
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, JsonRpcId, SessionKey } from '@omnibus/protocol';
+import type { CatalogPublisher } from '../catalog/publisher.ts';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import type { PendingReply } from '../connection/pending-reply.ts';
+import type { Progress } from '../connection/progress.ts';
+import type { Question } from '../connection/questions.ts';
+import type { LogLevels } from '../subscriptions/log-levels.ts';
+import { CallWords } from './call-words.ts';
+import type { Call } from './call.ts';
+import type { QuestionRelay } from './question-relay.ts';
+
+export interface AttemptPort {
+  readonly wheel: DeadlineWheel;
+  readonly catalog: Pick<CatalogPublisher, 'refresh'>;
+  readonly questions: QuestionRelay;
+  readonly levels: Pick<LogLevels, 'least'>;
+  /** A log message of a call is passed to nobody, because there are too many. */
+  readonly dropped: () => void;
+  /** Whether the call has not ended yet. */
+  isOpen(call: Call): boolean;
+  /** The server has answered for good. */
+  answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void;
+  /** The call has ended without another answer. */
+  finish(call: Call, outcome: ExchangeOutcome): void;
+}
+
+export class Attempt implements PendingReply {
+  readonly call: Call;
+  readonly connection: UpstreamConnection;
+  readonly params: JsonObject;
+  /** How often the server has wanted something of the client before. */
+  round = 0;
+  readonly session: SessionKey;
+  readonly task: string | undefined;
+  /** Gives the connection back. */
+  readonly end: () => void;
+  readonly #port: AttemptPort;
+  /** Of the request; undefined until it was sent. */
+  #id: number | undefined;
+
+  /** @param end gives the connection back. */
+  constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject, end: () => void) {
+    const { client, session } = call.command.context;
+    const { taskId } = params;
+    this.#port = port;
+    this.call = call;
+    this.connection = connection;
+    this.params = params;
+    this.end = end;
+    this.session = client?.isOne === true ? (client.id as SessionKey) : session;
+    this.task = typeof taskId === 'string' ? taskId : undefined;
+  }
+
+  get method(): ExchangeMethod {
+    return this.call.command.method;
+  }
+
+  get context(): ExchangeContext {
+    return this.call.command.context;
+  }
+
+  get wheel(): DeadlineWheel {
+    return this.#port.wheel;
+  }
+
+  send(): void {
+    this.#id = this.connection.request(this.method, this.params, this, this.context);
+    this.call.running = this;
+  }
+
+  cancel(reason: string, isTimeout: boolean): void {
+    if (this.#id !== undefined) this.connection.cancel(this.#id, reason, isTimeout);
+  }
+
+  // --- what the server says -----------------------------------------------------------------------------------------------
+
+  ask(question: Question): void {
+    const { call, connection } = this;
+    if (question.method === 'roots/list' && call.roots !== undefined) connection.respond(question.id, call.roots);
+    else this.#port.questions.ask(call, connection, question);
+  }
+
+  adopt(question: Question): void {
+    this.#port.questions.adopt(this.call, this.connection, question);
+  }
+
+  withdraw(id: JsonRpcId, reason: string): void {
+    this.#port.questions.withdraw(this.call, id, reason);
+  }
+
+  progress(progress: Progress): void {
+    this.#words.progress(progress);
+  }
+
+  log(params: JsonObject): void {
+    this.#words.log(params);
+  }
+
+  notification(method: string, params: JsonObject | undefined): void {
+    this.#words.notification(method, params);
+  }
+
+  settle(outcome: ExchangeOutcome, requestId: number): void {
+    if (!this.connection.dialect.goesOn(this, outcome)) this.#port.answered(this, outcome, requestId);
+  }
+
+  get #words(): CallWords {
+    const { call } = this;
+    const { context } = call.command;
+    call.words ??= new CallWords({ context, reply: call.reply, dropped: this.#port.dropped, least: () => (call.running === undefined ? context.logLevel : this.#port.levels.least(call.running.connection, context)) });
+    return call.words;
+  }
+
+  // --- what it takes to go on ---------------------------------------------------------------------------------------------
+
+  isOpen(): boolean {
+    return this.#port.isOpen(this.call);
+  }
+
+  askClient(method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void {
+    this.#port.questions.askForRound(this.call, method, params, respond);
+  }
+
+  again(params: JsonObject): void {
+    const next = new Attempt(this.#port, this.call, this.connection, params, this.end);
+    next.round = this.round + 1;
+    next.send();
+  }
+
+  finish(outcome: ExchangeOutcome): void {
+    this.end();
+    this.#port.finish(this.call, outcome);
+  }
+
+  request(method: string, params: JsonObject, capabilities: JsonObject): Promise<ExchangeOutcome> {
+    return this.connection.ask(method, params, this.context.maxTimeMs, { ...this.context, capabilities });
+  }
+
+  report(message: string | undefined, step: number): void {
+    if (message === undefined) this.#words.signOfLife();
+    else this.#words.progress({ token: undefined, progress: step, message });
+  }
+
+  refreshTools(): Promise<void> {
+    return this.#port.catalog.refresh('tools');
+  }
+
+  meetAgain(problem: string): void {
+    this.connection.meetAgain(problem);
+  }
+}

@@ -1,0 +1,52 @@
+/** One call of a session to a server, from its arrival until its final event. */
+import { Link } from '@omnibus/collections';
+import type { Deadline, Place } from '@omnibus/lifecycle';
+import type { CallCommand, ExchangeEvent, ExchangeId, ExchangeOutcome, InputAnswer, SessionKey } from '@omnibus/protocol';
+import type { CallResult, Span } from '@omnibus/telemetry';
+import { rootsKey } from '../connection/questions.ts';
+import type { Attempt } from './attempt.ts';
+import type { CallWords } from './call-words.ts';
+import type { AskedCall } from './question-relay.ts';
+
+export class Call extends Link implements AskedCall {
+  readonly command: CallCommand;
+  readonly reply: (event: ExchangeEvent) => void;
+  readonly arrivedAt = performance.now();
+  readonly limit: Deadline;
+  /** Undefined where nobody traces. */
+  readonly span: Span | undefined;
+  /** Undefined when it was refused one. */
+  place: Place | undefined;
+  /** The last sending of its request; undefined until it was sent. */
+  running: Attempt | undefined;
+  /** What its client says of its roots, where that had to be asked. */
+  roots: InputAnswer | undefined;
+  /** Undefined while its server has said nothing. */
+  words: CallWords | undefined;
+
+  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline, span: Span | undefined) {
+    super();
+    this.span = span;
+    this.command = command;
+    this.reply = reply;
+    this.limit = limit;
+  }
+
+  get exchange(): ExchangeId {
+    return this.command.exchange;
+  }
+
+  get session(): SessionKey {
+    return this.command.context.session;
+  }
+
+  /** Its client's roots, as `rootsKey` has them; nobody's for a client that does not say. */
+  get rootsKey(): string | undefined {
+    const { roots } = this;
+    return roots === undefined ? undefined : 'result' in roots ? rootsKey(roots.result) : 'not said';
+  }
+}
+
+export function resultOf(outcome: ExchangeOutcome): CallResult {
+  return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
+}

@@ -1,0 +1,91 @@
+/** Makes the connections to one server: what they have in common, and what the first of them has alone. */
+import type { ServerConfig } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { JsonObject, Limits, ServerName, WorkerId } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Dispatcher } from 'undici';
+import { Era } from '../dialect/modern/discovery.ts';
+import { TransportFactory } from '../transport/factory.ts';
+import type { ReadingBudget } from '../transport/reading-budget.ts';
+import { UpstreamConnection } from './connection.ts';
+import type { ConnectionObserver } from './connection-observer.ts';
+import type { ConnectionOptions } from './connection-options.ts';
+import type { NewConnection } from './pool-options.ts';
+import type { QuestionTarget } from './questions.ts';
+
+export interface ConnectionFactoryOptions {
+  readonly server: ServerName;
+  readonly worker: WorkerId;
+  readonly config: ServerConfig;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly limits: Limits;
+  readonly reading: ReadingBudget;
+  readonly dispatcher: Dispatcher;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/**
+ * What all callers of a shared server together may be asked: one without it is answered for by the gateway. Roots are not in it: a server
+ * reads them once and keeps them, and they would be one caller's.
+ */
+export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
+
+export class ConnectionFactory {
+  readonly #options: ConnectionFactoryOptions;
+  readonly #transports: TransportFactory;
+  readonly #shared: Omit<ConnectionOptions, 'owner' | 'isTakenInTurn' | 'isBase' | 'capabilities' | 'createTransport' | 'isExclusive' | 'observer'>;
+
+  /** @param toolSchema the input schema of a tool, as far as it is known. */
+  constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string) => JsonObject | undefined) {
+    const { server, worker, config, wheel, log, metrics } = options;
+    this.#options = options;
+    this.#transports = new TransportFactory(options);
+    this.#shared = {
+      server, worker, wheel, log, metrics, toolSchema,
+      isProgram: config.command !== undefined,
+      era: new Era(config.era),
+      connectTimeoutMs: config.connectTimeout,
+      backoff: { minMs: config.restart.minDelay, maxMs: config.restart.maxDelay },
+    };
+  }
+
+  /** Which request a message of the server belongs to is seen by what carried it. */
+  get namesRequests(): boolean {
+    return this.#transports.namesRequests;
+  }
+
+  /** The base may be of 2026-07-28 and the server of older eras too. */
+  get hasOlderLeg(): boolean {
+    return !this.#shared.era.isPinned;
+  }
+
+  /** The first connection. @param after what has to be over before its transport opens. */
+  base(observer: ConnectionObserver, after: Promise<void> | undefined): UpstreamConnection {
+    const { isolation, command, url } = this.#options.config;
+    return new UpstreamConnection({
+      ...this.#shared, observer,
+      owner: undefined,
+      isTakenInTurn: () => false,
+      isBase: true,
+      capabilities: isolation === 'shared' ? everyCapability : {},
+      createTransport: (hears) => this.#transports.create(hears, true),
+      isExclusive: command !== undefined,
+      // A program that serves an address has to be gone before another one can.
+      after: command !== undefined && url !== undefined ? after : undefined,
+    });
+  }
+
+  /** One besides the first. @param owner whose alone it is. */
+  another({ capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
+    return new UpstreamConnection({
+      ...this.#shared, capabilities, isTakenInTurn, owner, observer,
+      ...(isOlder ? { era: new Era('legacy') } : {}),
+      isBase: false,
+      createTransport: (hears) => this.#transports.create(hears, false),
+      isExclusive: this.#options.config.url === undefined,
+    });
+  }
+}

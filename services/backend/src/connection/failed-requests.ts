@@ -1,0 +1,94 @@
+/**
+ * What becomes of a request that failed on its way, or was answered as if the server did not know us any more.
+ *
+ * Invariant C3: a request is sent a second time only when a 404 on our session proves that the first was not executed. Other signs of a
+ * lost session end the call that met them, and a new one is opened for the next (`session-renewal.ts`).
+ */
+import { errorTable, isCustomMethod, printable, type ExchangeOutcome, type JsonRpcErrorObject, type JsonRpcId, type ServerName } from '@omnibus/protocol';
+import type { RequestFailure, Transport } from '../transport/transport.ts';
+import { isAboutRequest, type Circuit } from './circuit.ts';
+import type { PendingRequest, PendingRequests } from './pending-requests.ts';
+import { describeFailure } from './request-failure.ts';
+import type { SessionRenewal } from './session-renewal.ts';
+
+export interface FailedRequestsOptions {
+  readonly server: ServerName;
+  readonly pending: PendingRequests;
+  readonly circuit: Circuit;
+  readonly renewal: SessionRenewal;
+  readonly isReady: () => boolean;
+  /** The one that is open. */
+  readonly transport: () => Transport | undefined;
+  /** Asks the server for a sign of life, within the time the call that raised a doubt may wait. */
+  readonly ping: () => Promise<ExchangeOutcome>;
+  /** Has a new session opened. */
+  readonly renew: () => void;
+  /** Nothing can be sent any more. */
+  readonly lose: (problem: string) => void;
+  readonly sendAgain: (id: number, pending: PendingRequest) => void;
+}
+
+export class FailedRequests {
+  readonly #options: FailedRequestsOptions;
+
+  constructor(options: FailedRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
+  failed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
+    const { server, pending: requests, circuit, renewal, isReady, lose } = this.#options;
+    const pending = requests.find(id);
+    if (pending === undefined) return;
+    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && pending.dialect.hasSessions && (!isCurrent || !isReady() || renewal.take())) {
+      this.#holdForNewSession(id as number, pending, isCurrent);
+      return;
+    }
+    if (failure.kind === 'refused' && failure.error !== undefined && pending.dialect.refusesInBody) {
+      circuit.isWell();
+      requests.settle(id, { kind: 'error', error: failure.error });
+      return;
+    }
+    // A server's own error passes whole, whatever HTTP status it came with; what that says of the server is another matter.
+    const error = failure.kind === 'refused' ? (failure.isAnswer === true ? failure.error : this.#unknownMethod(pending.method, failure.httpStatus)) : undefined;
+    const outcome: ExchangeOutcome = error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
+    this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
+    if (!isReady()) return;
+    if (failure.kind === 'not-sent') lose(failure.problem);
+    else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) circuit.isWell();
+    else circuit.failed(failure.problem);
+  }
+
+  /**
+   * Answers a request.
+   * @param isDoubtful its failure may mean that our session is lost: by the time it is answered a new one is being opened then, so that the
+   * next call finds it.
+   */
+  settle(id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean): void {
+    const { pending: requests, renewal, isReady, transport, ping, renew } = this.#options;
+    const pending = isDoubtful ? requests.find(id) : undefined;
+    if (pending === undefined || pending.method === 'ping' || !pending.dialect.hasSessions || !isReady()) {
+      requests.settle(id, outcome);
+      return;
+    }
+    const current = transport();
+    void renewal.check(ping).then((isLost) => {
+      if (isLost && transport() === current && isReady() && renewal.take()) renew();
+      if (requests.find(id) === pending) requests.settle(id, outcome);
+    });
+  }
+
+  /** Some servers refuse a method that no revision knows with a status and a page. */
+  #unknownMethod(method: string, httpStatus: number): JsonRpcErrorObject | undefined {
+    if (!isCustomMethod(method) || !isAboutRequest(httpStatus)) return undefined;
+    return { code: errorTable['method.unknown'].code, message: `server "${this.#options.server}" does not take the method ${JSON.stringify(printable(method, 200))} (HTTP ${httpStatus})` };
+  }
+
+  #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
+    const { isReady, renew, sendAgain } = this.#options;
+    pending.state = 'held';
+    if (!isReady()) return;
+    if (isCurrent) renew();
+    else sendAgain(id, pending); // C3: the new session is there already.
+  }
+}

@@ -1,0 +1,212 @@
+/** The life of one upstream connection: the shell around `machine.ts`, which opens and closes transports and shakes hands. */
+import { backoffMs, startActor, type Deadline } from '@omnibus/lifecycle';
+import type { ExchangeOutcome, JsonObject, ServerIntroduction } from '@omnibus/protocol';
+import type { CircuitCause } from '@omnibus/telemetry';
+import type { ActorRefFrom } from 'xstate';
+import type { Greeting, KnownServer, ServerDialect } from '../dialect/dialect.ts';
+import { assumedDialect, shakeHands } from '../dialect/handshake.ts';
+import type { Transport, TransportObserver } from '../transport/transport.ts';
+import type { ConnectionOptions } from './connection-options.ts';
+import { connectionMachine, type ConnectionContext } from './machine.ts';
+import { subjectOf } from './request-failure.ts';
+
+/** What the connection does at the turns of its life. */
+export interface LifePort {
+  /** Hears a transport. @param isCurrent whether it is the one that is open. */
+  observer(isCurrent: () => boolean): TransportObserver;
+  /** A request of the handshake. */
+  greet(dialect: ServerDialect, method: string, params: JsonObject, limitMs: number): Promise<ExchangeOutcome>;
+  readonly questions: Greeting['questions'];
+  /** A transport is being opened. */
+  opening(): void;
+  /** The server has introduced itself: what waits is sent. */
+  up(): void;
+  /** The same, once it can be read that the connection is ready. */
+  ready(introduction: ServerIntroduction): void;
+  lost(problem: string): void;
+  closed(): void;
+  /** Requests wait to be sent over the next transport. */
+  hasHeld(): boolean;
+}
+
+const retiredTransportMs = 30_000;
+
+export class ConnectionLife {
+  readonly #options: ConnectionOptions;
+  readonly #port: LifePort;
+  readonly #actor: ActorRefFrom<typeof connectionMachine>;
+  #transport: Transport | undefined;
+  /** Closing of the previous transport, which an exclusive one waits for. */
+  #closing: Promise<void>;
+  #retry: Deadline | undefined;
+  #server: KnownServer;
+  /** That of the server's era, once it has introduced itself. */
+  #dialect: ServerDialect = assumedDialect;
+  #wasReady = false;
+  /** It has been ready since it was last lost. */
+  #isUp = false;
+  /** Runs out when it has been ready for so long that what was before does not count any more. */
+  #settling: Deadline | undefined;
+
+  constructor(options: ConnectionOptions, port: LifePort) {
+    this.#options = options;
+    this.#port = port;
+    this.#closing = options.after ?? Promise.resolve();
+    this.#server = { introduction: undefined, toolSchema: options.toolSchema };
+    this.#actor = startActor(connectionMachine.provide({
+      actions: {
+        openTransport: () => this.#openTransport(),
+        shakeHands: () => this.#shakeHands(),
+        announceReady: () => this.#announceReady(),
+        announceLost: ({ context }) => this.#announceLost(context.problem),
+        closeTransport: () => this.#closeTransport(),
+        scheduleRetry: ({ context }) => this.#scheduleRetry(context),
+      },
+    }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
+    if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
+  }
+
+  /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
+  get isOpen(): boolean {
+    const { value, context } = this.#actor.getSnapshot();
+    return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.problem === '');
+  }
+
+  get isReady(): boolean {
+    return this.#actor.getSnapshot().value === 'ready';
+  }
+
+  /** Why it is not ready, in words. */
+  get problem(): string {
+    const { value, context } = this.#actor.getSnapshot();
+    return context.problem === '' || value === 'connecting' || value === 'negotiating' ? 'it is still connecting' : context.problem;
+  }
+
+  /** The one that is open. */
+  get transport(): Transport | undefined {
+    return this.#transport;
+  }
+
+  /** How the server is spoken to. */
+  get dialect(): ServerDialect {
+    return this.#dialect;
+  }
+
+  get server(): KnownServer {
+    return this.#server;
+  }
+
+  start(): void {
+    this.#actor.send({ type: 'start' });
+  }
+
+  async stop(): Promise<void> {
+    this.#retry?.cancel();
+    this.#settling?.cancel();
+    this.#actor.send({ type: 'stop' });
+    await this.#closing;
+  }
+
+  /** The server has forgotten our session: another one is opened. */
+  renew(): void {
+    this.#actor.send({ type: 'session.gone' });
+  }
+
+  /** Takes the server out of use. */
+  lose(cause: CircuitCause, problem: string): void {
+    const { value } = this.#actor.getSnapshot();
+    if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating'))) return;
+    const isAttempt = !this.#isUp;
+    this.#isUp = false;
+    this.#actor.send({ type: 'lost', problem });
+    this.#options.metrics.circuitOpened(this.#options.server, isAttempt ? 'attempt' : cause);
+  }
+
+  #openTransport(): void {
+    const isCurrent = (): boolean => this.#transport === transport;
+    const transport = this.#options.createTransport(this.#port.observer(isCurrent));
+    this.#transport = transport;
+    this.#port.opening();
+    const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
+    wait.then(() => (isCurrent() ? transport.open() : undefined)).then(
+      () => {
+        if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
+      },
+      (error: unknown) => {
+        if (isCurrent()) this.lose('connection', error instanceof Error ? error.message : String(error));
+      },
+    );
+  }
+
+  #shakeHands(): void {
+    const transport = this.#transport;
+    if (transport === undefined) return;
+    const isCurrent = (): boolean => this.#transport === transport;
+    const { era, server, capabilities, connectTimeoutMs, wheel, metrics, log, toolSchema } = this.#options;
+    const { questions } = this.#port;
+    this.#dialect = assumedDialect;
+    void shakeHands({
+      era, capabilities, connectTimeoutMs, transport, isCurrent,
+      ask: (dialect, method, params, limitMs) => this.#port.greet(dialect, method, params, limitMs),
+      plain: (message) => message.replace(subjectOf(server), ''),
+    }).then((met) => {
+      if (!isCurrent()) return undefined;
+      if ('problem' in met) {
+        this.lose('connection', met.problem);
+        return undefined;
+      }
+      const { introduction, dialect } = met;
+      this.#server = { introduction, toolSchema };
+      this.#dialect = dialect;
+      transport.agreed(introduction.revision);
+      return dialect.greet({ transport, capabilities, isCurrent, wheel, questions, limitMs: connectTimeoutMs, ping: () => this.#port.greet(dialect, 'ping', {}, connectTimeoutMs) });
+    }).then(
+      () => {
+        if (isCurrent()) this.#actor.send({ type: 'handshake.done' });
+      },
+      (error: unknown) => {
+        metrics.faulted('transport');
+        log.error({ err: error }, 'meeting the server failed');
+        if (isCurrent()) this.lose('connection', 'the gateway failed while it met the server');
+      },
+    );
+  }
+
+  #announceReady(): void {
+    const { isBase, metrics, server, wheel, backoff } = this.#options;
+    if (this.#wasReady && isBase) metrics.upstreamRestarted(server);
+    this.#wasReady = true;
+    this.#isUp = true;
+    this.#settling?.cancel();
+    this.#settling = wheel.schedule(backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
+    this.#port.up();
+    // Effects run before the machine's new state can be read, and those who hear this will send requests.
+    queueMicrotask(() => {
+      if (this.isReady) this.#port.ready(this.#server.introduction as ServerIntroduction);
+    });
+  }
+
+  #announceLost(problem: string): void {
+    this.#settling?.cancel();
+    this.#port.lost(problem);
+  }
+
+  #closeTransport(): void {
+    const transport = this.#transport;
+    this.#port.closed();
+    this.#transport = undefined;
+    if (transport === undefined) return;
+    const close = (): Promise<void> => transport.close().catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'closing the transport failed');
+    });
+    // Requests sent in the same breath as the one that met the 404 are about to meet it too.
+    if (this.#port.hasHeld() && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
+    else this.#closing = close();
+  }
+
+  #scheduleRetry({ failures, problem }: ConnectionContext): void {
+    const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
+    this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available; trying again');
+    this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Which requests may be served by one connection of their own kind, together or one after the other.
+ *
+ * A caller is a session, or the one connection over which a client of 2026-07-28 makes all its requests, or the user whose such requests
+ * are: several clients of one user may make them, which share what a server keeps, but never roots, and nothing any more once the server
+ * asks without saying on whose behalf. Any other request is a caller of its own: it has a connection alone while it runs, and the next one
+ * is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
+ */
+import { anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
+import type { Leg } from '../dialect/older-leg.ts';
+import type { UpstreamConnection } from './connection.ts';
+
+/** `auto`: one connection for callers that may be asked nothing; others have their own. */
+export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
+
+export interface SharingOptions {
+  readonly isolation: Isolation;
+  /** Behind each connection is a program of its own. */
+  readonly isProgram: boolean;
+  /** Which request a message of the server belongs to is seen by what carried it. */
+  readonly namesRequests: () => boolean;
+  readonly legOf: (context: ExchangeContext) => Leg;
+  /** All besides the base. */
+  readonly connections: () => readonly UpstreamConnection[];
+}
+
+export class Sharing {
+  readonly #options: SharingOptions;
+  #asksUnnamed = false;
+  #readsRoots = false;
+
+  constructor(options: SharingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The server asks without saying on whose behalf. Then only a connection that has served one caller tells whose a question is, and
+   * requests without a session do not share any more, not even one after the other.
+   */
+  asksUnnamed(): void {
+    this.#asksUnnamed = true;
+  }
+
+  /** The call goes over a connection that serves everybody. */
+  isShared(context: ExchangeContext): boolean {
+    return this.#servesEverybody(context) || this.needsNoOwn(askable(context));
+  }
+
+  #servesEverybody(context: ExchangeContext): boolean {
+    const leg = this.#options.legOf(context);
+    return leg === 'newer' || leg === 'unknown';
+  }
+
+  /** @param capabilities what a server may ask of the caller. */
+  needsNoOwn(capabilities: JsonObject): boolean {
+    const { isolation } = this.#options;
+    return isolation === 'shared' || (isolation === 'auto' && Object.keys(capabilities).length === 0);
+  }
+
+  /** Who is nobody in particular is known by the session. */
+  callerOf({ principal, session }: ExchangeContext): string {
+    return this.#options.isolation === 'principal' && principal !== anonymous ? principal : session;
+  }
+
+  /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
+  mustKnowRoots(context: ExchangeContext): boolean {
+    return 'roots' in context.capabilities && this.sharedPool(context) !== undefined && this.#hasReadRoots();
+  }
+
+  #hasReadRoots(): boolean {
+    this.#readsRoots ||= this.#options.connections().some(({ asked }) => asked.roots !== undefined);
+    return this.#readsRoots;
+  }
+
+  /** What requests of one user have in common that are served by the same connections; undefined where that may not be. */
+  sharedPool(context: ExchangeContext): string | undefined {
+    const { client, standsAlone, principal } = context;
+    const { isolation, isProgram } = this.#options;
+    // What such a server asks later, nothing would tell from what it asks for the next request.
+    if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
+    const capabilities = askable(context);
+    if (this.needsNoOwn(capabilities) || this.#servesEverybody(context)) return undefined;
+    // To ask for the roots first costs the client a round with each request. A program keeps what is worth that; a connection to a server
+    // that runs already is opened for the request alone.
+    if ('roots' in capabilities && !isProgram && this.#hasReadRoots()) return undefined;
+    return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}`;
+  }
+
+  /** Where a client's roots may be read, no other's request is to be on its way. */
+  isTakenInTurn(capabilities: JsonObject): boolean {
+    return 'roots' in capabilities || !this.#options.namesRequests();
+  }
+
+  /** Another request that stands alone may be given the connection of one that has ended. */
+  mayServeAnother({ asked }: UpstreamConnection): boolean {
+    return this.#options.isolation === 'auto' && !asked.wereAsked && !this.#asksUnnamed; // I3
+  }
+}
+
+/** What a server may ask of the caller. */
+export function askable({ capabilities: { extensions: _extensions, ...capabilities } }: ExchangeContext): JsonObject {
+  return capabilities;
+}

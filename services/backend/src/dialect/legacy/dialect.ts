@@ -1,0 +1,52 @@
+/** Servers with sessions, of revisions up to 2025-11-25. */
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Transport } from '../../transport/transport.ts';
+import type { Greeting, ServerDialect } from '../dialect.ts';
+import { callParams } from './messages.ts';
+
+/** A server that was told roots looks at the folders before it can use them, and nothing tells when it has. */
+const lookAroundMs = 250;
+
+export const legacyDialect: ServerDialect = {
+  hasSessions: true,
+  declaresPerRequest: false,
+  keepsLogLevel: true,
+  hearsNotifications: true,
+  refusesInBody: false,
+  signOfLife: 'ping',
+  request: (transport, id, { method, params }, progressToken) => transport.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) }),
+  cancel: (transport, id, reason) => transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
+  greet: async (greeting) => {
+    const { transport, wheel, limitMs, isCurrent, capabilities } = greeting;
+    await sayInitialized(transport, wheel, limitMs);
+    if (!isCurrent()) return;
+    transport.listen();
+    if ('roots' in capabilities) await letLookAround(greeting);
+  },
+  listen: () => undefined,
+  goesOn: () => false,
+};
+
+/** Over HTTP requests overtake each other, and a server that has not taken this yet may have no lists. Resolves when it has, or has had its time. */
+function sayInitialized(transport: Transport, wheel: DeadlineWheel, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = wheel.schedule(limitMs, resolve);
+    transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' }, () => {
+      limit.cancel();
+      resolve();
+    });
+  });
+}
+
+/**
+ * Servers that keep roots ask for them as soon as they are initialized, and refuse everything until they have them (the official
+ * filesystem server). Messages are read in order, so what it asks at once comes before the answer to a ping.
+ */
+async function letLookAround({ ping, questions, wheel, limitMs }: Greeting): Promise<void> {
+  await ping();
+  if (!questions.wereAsked) return;
+  await questions.quiet((run) => wheel.schedule(limitMs, run));
+  await new Promise<void>((resolve) => {
+    wheel.schedule(lookAroundMs, resolve);
+  });
+}
