@@ -11,7 +11,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
 
 /** Services whose folder `dialect/` alone knows eras; elsewhere a dialect is asked for what it does, or for a feature. */
-const withDialects = ['backend', 'edge'];
+const withDialects = ['backend', 'edge', 'session'];
 const outsideDialects = new RegExp(`^services/(${withDialects.join('|')})/src/(?!dialect/|.*\\.test\\.ts$)`);
 
 /** `only`: files the rule looks at; `except`: where the thing belongs. */

@@ -23,15 +23,20 @@ export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRec
   return { ...record, lists };
 }
 
+/** Under which name a record keeps what such clients are offered; '' for what everybody is. */
+export function offerKeyOf({ revision }: Pick<CatalogRecord, 'revision'>, declared: Declared): string {
+  return offerKey(declared, isModernRevision(revision));
+}
+
 /** Undefined where it is what everybody is offered, or is not known. */
 export function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
-  const key = offerKey(declared, isModernRevision(record.revision));
+  const key = offerKeyOf(record, declared);
   return key === '' ? undefined : record.offers?.find((offer) => offer.key === key);
 }
 
 /** Whether it is known what such clients are offered. */
 export function isOfferKnown(record: CatalogRecord, declared: Declared): boolean {
-  return offerKey(declared, isModernRevision(record.revision)) === '' || offerFor(record, declared) !== undefined;
+  return offerKeyOf(record, declared) === '' || offerFor(record, declared) !== undefined;
 }
 
 function differenceOf(kind: ListKind, common: readonly JsonObject[], list: readonly JsonObject[]): OfferedList | undefined {

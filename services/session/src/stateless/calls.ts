@@ -91,7 +91,7 @@ export class StatelessCalls {
         return;
       }
       // A known caller was never given the state of a server as it is.
-      if (caller.principal !== anonymous || !this.#isForModernServer(method, params, view, waiter.command)) {
+      if (caller.principal !== anonymous || !this.#keepsOwnState(method, params, view, waiter.command)) {
         refuse(waiter, fault('state.invalid'));
         return;
       }
@@ -109,12 +109,12 @@ export class StatelessCalls {
       refuse(waiter, fault('request.limit', full));
       return;
     }
-    const isModern = this.#isForModernServer(method, params, view, waiter.command);
+    const keepsOwnState = this.#keepsOwnState(method, params, view, waiter.command);
     const { inputResponses: _responses, requestState: _state, ...plain } = params;
     const place = new Place(caller, running, shelf);
     const call = new StatelessCall({
       host, view, linkedResources: linkedResources.of(caller), first: waiter, method, place,
-      params: keepToken(params, withoutHopMeta(isModern ? params : plain)),
+      params: keepToken(params, withoutHopMeta(keepsOwnState ? params : plain)),
       humanMs: humanMs(),
       seal: (round) => this.#states.seal({ kind: 'parked', worker, call: key, round }, principal, digestOf(method, params)),
       bindState: (text) => (principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, principal, digestOf(method, params))),
@@ -190,7 +190,7 @@ export class StatelessCalls {
   }
 
   /** A server of this revision keeps its own state: it comes and goes through us, bound to its caller where that one is known. */
-  #isForModernServer(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
+  #keepsOwnState(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
     const server = this.#serverOf(method, params, view, command);
     return server !== undefined && isModernServer(view, server);
   }

@@ -4,9 +4,9 @@
  * client asks by name waits for that for a moment. The set of the first client of its kind costs it that moment, and nobody after it.
  */
 import { subjects, type Bus } from '@omnibus/bus';
-import { isOfferKnown } from '@omnibus/catalog';
+import { isOfferKnown, offerKeyOf } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { isModernRevision, offerKey, type CatalogRecord, type Declared, type EndpointName, type OfferCaller, type ServerName } from '@omnibus/protocol';
+import type { CatalogRecord, Declared, EndpointName, OfferCaller, ServerName } from '@omnibus/protocol';
 
 export interface OffersOptions {
   readonly bus: Bus;
@@ -55,8 +55,9 @@ export class Offers {
     const { bus, wheel } = this.#options;
     const now = performance.now();
     let leftMs = 0;
-    for (const { server, revision } of unknown) {
-      const name = `${server} ${offerKey(asking.declared, isModernRevision(revision))}`;
+    for (const record of unknown) {
+      const { server } = record;
+      const name = `${server} ${offerKeyOf(record, asking.declared)}`;
       let askedAt = this.#asked.get(name);
       if (askedAt === undefined || now - askedAt > againMs) {
         askedAt = now;
