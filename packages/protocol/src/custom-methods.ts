@@ -2,7 +2,7 @@
  * Methods that no revision knows. The protocol leaves room for them (basic, JSON-RPC messages; `experimental` capabilities), and a gateway that
  * carries messages has no reason to stop them where it is certain whose they are.
  */
-import { requestMethods } from './request-methods.ts';
+import { requestMethods } from './method-table.ts';
 
 declare const custom: unique symbol;
 export type CustomMethod = string & { readonly [custom]: true };

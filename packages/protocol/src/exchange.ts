@@ -7,27 +7,15 @@ import type { GatewayFault } from './errors.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
-import type { InputMethod, LogLevel } from './methods.ts';
+import type { CarriedMethod, InputMethod } from './method-table.ts';
+import type { LogLevel } from './methods.ts';
 import type { Client } from './session-messages.ts';
 
 /** Methods that are carried to one upstream server. Everything else is answered by the session itself. */
-export type ExchangeMethod =
-  | 'tools/call'
-  | 'prompts/get'
-  | 'resources/read'
-  | 'resources/subscribe'
-  | 'resources/unsubscribe'
-  | 'completion/complete'
-  | 'logging/setLevel'
-  | SkillMethod
-  | TaskMethod
-  | CustomMethod;
-
-/** Methods of the extension `io.modelcontextprotocol/skills`. */
-type SkillMethod = 'skills/list' | 'skills/get' | 'resources/directory/read';
+export type ExchangeMethod = CarriedMethod | CustomMethod;
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
-export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/cancel' | 'tasks/list' | 'tasks/update';
+export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;
 
 export interface ExchangeContext {
   readonly principal: Principal;

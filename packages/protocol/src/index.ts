@@ -22,9 +22,11 @@ export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller } from './exchange.ts';
 export type { Client, AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
 export {
-  changeKinds, changeNotifications, inputCapabilities, isInputMethod, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, repeatableMethods, urlElicitationRequired,
+  changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, urlElicitationRequired,
 } from './methods.ts';
-export type { ChangeKind, InputMethod, ListKind, LogLevel } from './methods.ts';
+export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
+export { clientMethods, inputCapabilities, isInputMethod, methodRow, modernMethods, repeatableMethods, roundMethods } from './method-table.ts';
+export type { InputMethod } from './method-table.ts';
 export { declaredBy, offerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
@@ -34,7 +36,7 @@ export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } fro
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
-export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, modernMethods, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
+export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
 export type { SessionRecord } from './session-record.ts';

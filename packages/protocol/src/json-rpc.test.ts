@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { classify } from './json-rpc.ts';
-import { modernMethods } from './modern.ts';
-import { inputCapabilities, listMethods, repeatableMethods } from './methods.ts';
-import { requestMethods } from './request-methods.ts';
+import { requestMethods } from './method-table.ts';
 
 describe('what a JSON value is in terms of JSON-RPC', () => {
   it('what has a method that only requests have and no id is no notification', () => {
@@ -11,10 +9,6 @@ describe('what a JSON value is in terms of JSON-RPC', () => {
     }
     expect(classify({ jsonrpc: '2.0', ID: 1, method: 'tools/list' }).kind).toBe('invalid');
     for (const method of ['notifications/initialized', 'notifications/of/the/future', 'acme/told']) expect(classify({ jsonrpc: '2.0', method }).kind).toBe('notification');
-  });
-
-  it('every method of a request that is known anywhere is one that only requests have', () => {
-    for (const method of [...modernMethods, ...repeatableMethods, ...Object.values(listMethods), ...Object.keys(inputCapabilities)]) expect(requestMethods).toContain(method);
   });
 
   it.each([

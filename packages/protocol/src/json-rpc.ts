@@ -3,7 +3,7 @@
  * carries no id at all (2025-11-25 schema, `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
  */
 import { isRawNumber, type RawNumber } from './exact-numbers.ts';
-import { requestMethods } from './request-methods.ts';
+import { requestMethods } from './method-table.ts';
 
 export type JsonRpcId = string | number | RawNumber;
 export type JsonObject = { readonly [key: string]: unknown };

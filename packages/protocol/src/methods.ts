@@ -1,6 +1,7 @@
-/** The methods of the legacy revisions a client may send, and what their parameters must have. */
+/** What belongs to single methods: levels of logs, lists, announcements, and what parameters must have. Which methods there are stands in `method-table.ts`. */
 import type { ExchangeMethod } from './exchange.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
+import { methodRow, type methodTable } from './method-table.ts';
 
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -9,22 +10,11 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return typeof value === 'string' && (logLevels as readonly string[]).includes(value);
 }
 
-/** What a server may ask of a client. */
-const inputMethods = ['sampling/createMessage', 'elicitation/create', 'roots/list'] as const;
-export type InputMethod = (typeof inputMethods)[number];
-
-export function isInputMethod(method: unknown): method is InputMethod {
-  return (inputMethods as readonly unknown[]).includes(method);
-}
-
-/** The client capability each needs. */
-export const inputCapabilities = { 'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation', 'roots/list': 'roots' } as const;
-
 /** The four lists of a catalogue, by the last word of their method. */
 export const listKinds = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const;
 export type ListKind = (typeof listKinds)[number];
 
-export const listMethods: Record<ListKind, string> = {
+export const listMethods: Record<ListKind, keyof typeof methodTable> = {
   tools: 'tools/list',
   prompts: 'prompts/list',
   resources: 'resources/list',
@@ -50,27 +40,14 @@ export const changeKinds = Object.keys(changeNotifications) as ChangeKind[];
 export function paramsProblem(method: ExchangeMethod, params: JsonObject | undefined): string | undefined {
   // It is added to, and a text of megabytes would become as many members.
   if (params?.['_meta'] !== undefined && !isObject(params['_meta'])) return 'params._meta must be an object';
+  const names = methodRow(method)?.names;
+  if (names !== undefined && typeof params?.[names] !== 'string') return `params.${names} must be a string`;
   switch (method) {
     case 'tools/call':
     case 'prompts/get':
-      if (typeof params?.['name'] !== 'string') return 'params.name must be a string';
       // Several SDKs write `null` for none.
-      if ((params['arguments'] ?? undefined) !== undefined && !isObject(params['arguments'])) return 'params.arguments must be an object';
-      if (method === 'tools/call' && params['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
-      return undefined;
-    case 'resources/read':
-    case 'resources/subscribe':
-    case 'resources/unsubscribe':
-    case 'skills/get':
-    case 'resources/directory/read':
-      return typeof params?.['uri'] === 'string' ? undefined : 'params.uri must be a string';
-    case 'tasks/get':
-    case 'tasks/result':
-    case 'tasks/cancel':
-    case 'tasks/update':
-      return typeof params?.['taskId'] === 'string' ? undefined : 'params.taskId must be a string';
-    case 'tasks/list':
-    case 'skills/list':
+      if ((params?.['arguments'] ?? undefined) !== undefined && !isObject(params?.['arguments'])) return 'params.arguments must be an object';
+      if (method === 'tools/call' && params?.['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
       return undefined;
     case 'completion/complete': {
       const ref = params?.['ref'];
@@ -89,12 +66,6 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
       return undefined; // Its server knows.
   }
 }
-
-/** What can be asked a second time without doing more than once would have, whoever lost the first answer. */
-export const repeatableMethods: ReadonlySet<string> = new Set([
-  'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe',
-  'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/result', 'skills/list', 'skills/get', 'resources/directory/read',
-]);
 
 /** URL elicitation required (2025-11-25 client/elicitation). */
 export const urlElicitationRequired = -32_042;

@@ -1,5 +1,6 @@
 /** What 2026-07-28 puts into every request and result (basic, Protocol Metadata): the names, and how a request is read. */
 import { isObject, type JsonObject, type JsonRpcRequest } from './json-rpc.ts';
+import { methodRow } from './method-table.ts';
 import { isLogLevel, type LogLevel } from './methods.ts';
 
 const prefix = 'io.modelcontextprotocol/';
@@ -66,21 +67,8 @@ export function declaresExtension(capabilities: JsonObject, name: string): boole
   return isObject(extensions) && isObject(extensions[name]);
 }
 
-/** Methods of 2026-07-28 and of the extensions that are carried; all others are unknown (transports, HTTP status codes). */
-export const modernMethods: ReadonlySet<string> = new Set([
-  'server/discover', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
-  'completion/complete', 'subscriptions/listen', 'tasks/get', 'tasks/update', 'tasks/cancel', 'skills/list', 'skills/get', 'resources/directory/read',
-]);
-
 /** What `Mcp-Name` repeats of a request; undefined where the header is not sent. */
 export function namedBy(method: string, params: JsonObject | undefined): unknown {
-  switch (method) {
-    case 'tools/call':
-    case 'prompts/get': return params?.['name'];
-    case 'resources/read': return params?.['uri'];
-    case 'tasks/get':
-    case 'tasks/update':
-    case 'tasks/cancel': return params?.['taskId'];
-    default: return undefined;
-  }
+  const row = methodRow(method);
+  return row?.isNamedInHeader === true && row.names !== undefined ? params?.[row.names] : undefined;
 }

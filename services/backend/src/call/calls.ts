@@ -9,8 +9,8 @@ import { Ring } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, outcomeUrlProblem,
-  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type ExchangeMethod, type GatewayFault, type InputKey, type JsonObject, type ServerName,
+  fault, outcomeUrlProblem, roundMethods,
+  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
@@ -45,8 +45,6 @@ export interface CallsOptions {
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;
 }
 
-/** Requests that a client of 2026-07-28 can be asked something for (basic/patterns, Multi Round-Trip Requests). */
-const roundMethods: ReadonlySet<ExchangeMethod> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
 const orphanGraceMs = 5_000;
 

@@ -1,6 +1,6 @@
 /** What is measured of the requests of clients, whichever way they come in: they are counted and timed by method, and traced. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
+import { clientMethods, isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
 import type { Metrics, Span, Tracing } from '@omnibus/telemetry';
 
 export interface Counted {
@@ -20,13 +20,6 @@ export interface Measured {
 /** What carries the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
 export type Carrier = 'http' | 'websocket' | 'pipe';
 
-/** Methods of the protocol that are counted by name; a client's own invention counts as "other". */
-const countedMethods = [
-  'initialize', 'ping', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list', 'resources/read',
-  'resources/subscribe', 'resources/unsubscribe', 'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list', 'tasks/update',
-  'server/discover', 'subscriptions/listen',
-];
-
 export class RequestMeter {
   readonly #metrics: Metrics;
   readonly #tracing: Tracing | undefined;
@@ -38,7 +31,7 @@ export class RequestMeter {
     this.#metrics = metrics;
     this.#tracing = tracing;
     const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
-    this.#counted = new Map(countedMethods.map((method) => [method, counted(method)]));
+    this.#counted = new Map([...clientMethods].map((method) => [method, counted(method)]));
     this.#other = counted('other');
   }
 

@@ -1,25 +1,10 @@
 /** What a server has to have for a request to make sense. A client that was not offered it is told that there is no such method, as the server would. */
 import type { Capability, MissingServer, View } from '@omnibus/catalog';
-import { isObject, skillsExtension, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
+import { isObject, methodRow, skillsExtension, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
 import { besides, neverReached } from './unknown-entry.ts';
 
-const needed: ReadonlyMap<string, Capability> = new Map<string, Capability>([
-  ['prompts/list', 'prompts'],
-  ['prompts/get', 'prompts'],
-  ['resources/list', 'resources'],
-  ['resources/templates/list', 'resources'],
-  ['resources/read', 'resources'],
-  ['resources/subscribe', 'resources.subscribe'],
-  ['resources/unsubscribe', 'resources.subscribe'],
-  ['completion/complete', 'completions'],
-  ['logging/setLevel', 'logging'],
-]);
-
-/** Of extension `io.modelcontextprotocol/skills`. */
-const skillMethods: ReadonlySet<string> = new Set(['skills/list', 'skills/get', 'resources/directory/read']);
-
 /** Every capability a client may be told of. */
-export const capabilities: readonly Capability[] = ['tools', ...new Set(needed.values())];
+export const capabilities: readonly Capability[] = ['tools', 'prompts', 'resources', 'resources.subscribe', 'completions', 'logging'];
 
 /**
  * What stands in the way of a request that needs something no server behind the endpoint has, in words; undefined when nothing does. One
@@ -27,7 +12,8 @@ export const capabilities: readonly Capability[] = ['tools', ...new Set(needed.v
  * @param offered what the client was told that there is: it is not taken back while its session lasts.
  */
 export function missingCapability({ method, params }: JsonRpcRequest, view: View, offered: ReadonlySet<string>): string | undefined {
-  const capability = skillMethods.has(method) ? skillsExtension : needed.get(method);
+  const row = methodRow(method);
+  const capability = row?.by === 'client' ? row.needs : undefined;
   if (capability === undefined || offered.has(capability)) return undefined;
   if (capability === skillsExtension ? view.offersExtension(capability) : view.offers(capability as Capability)) return undefined;
   if (ownerOfNamed(method, params ?? {}, view) !== undefined) return undefined;
