@@ -125,14 +125,15 @@ const differences: readonly Difference[] = [
   },
   {
     what: 'A log level that no revision has is refused with -32602, also where the server takes it.',
-    where: 'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words',
+    where: 'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words, and where it has no `logging` there is no such method (-32601)',
     why: 'What a client is to hear of which call could not be told by such a level, and several servers say several things to it.',
-    isAnswer: (found) => found.question === 'logging/setLevel of no level' && (isWhole(found) || found.path.startsWith('error.')) && (found.endpoint === 'all' || isWhole(found)),
+    isAnswer: (found) => found.question === 'logging/setLevel of no level' && (isWhole(found) || found.path.startsWith('error.')) && (found.endpoint === 'all' || isWhole(found) || (found.path === 'error.code' && found.through === -32_601)),
   },
   {
     what: 'A server that several clients use over one connection is told the most verbose of the levels they set, and `info` at least; each client hears its own level.',
-    where: '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25',
-    why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone.',
+    where: '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of one that says nothing before it',
+    why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone. So a server that is silent until it is told a level is heard.',
+    isAnswer: ({ era, path, server, direct, through }) => era === 'legacy' && path === 'logs[]' && direct === undefined && isLogOf(server, through),
   },
   {
     what: 'A resource that is not there has the code of the client\'s revision.',

@@ -30,8 +30,8 @@ export interface Installed {
   readonly bytes: number;
   /** Makes a process say which files it loads, by this environment. */
   readonly tracing: Readonly<Record<string, string>>;
-  /** What processes with that environment have loaded, each with its files; those of Node itself are left out. */
-  loaded(): Promise<readonly (readonly string[])[]>;
+  /** What processes with that environment have loaded, by pid; files of Node itself are left out. */
+  loaded(): Promise<ReadonlyMap<number, readonly string[]>>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export async function install(archive: string): Promise<Installed> {
     bytes: await sizeOf(join(home, 'node_modules')),
     tracing: { NODE_OPTIONS: `--import=${tracerFile}`, OMNIBUS_TEST_LOADED: loadedFolder },
     async loaded() {
-      const files = await readdir(loadedFolder);
-      return Promise.all(files.map(async (file) => (await readFile(join(loadedFolder, file), 'utf8')).trim().split('\n')));
+      const pids = await readdir(loadedFolder);
+      return new Map(await Promise.all(pids.map(async (pid) => [Number(pid), (await readFile(join(loadedFolder, pid), 'utf8')).trim().split('\n')] as const)));
     },
     [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
   };
