@@ -64,8 +64,9 @@ export class SessionLeases {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const { kept, log, wheel } = this.#options;
-    const sessions = [...kept()];
-    for (const suspect of this.#suspects.keys()) if (!sessions.includes(suspect)) this.#suspects.delete(suspect);
+    const known = kept();
+    const sessions = [...known];
+    for (const suspect of this.#suspects.keys()) if (!known.has(suspect)) this.#suspects.delete(suspect);
     let isUnsure = false;
     try {
       for (let start = 0; start < sessions.length; start += atOnce) {
