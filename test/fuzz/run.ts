@@ -31,11 +31,21 @@ const settledMs = 60_000;
 /** An innocent call takes milliseconds where there is room. */
 const momentMs = 250;
 
-/** Whether a run goes on to an iteration. */
+/** Whether a run goes on to an iteration. Says every minute how far it is: a run of a million takes an hour. */
 export function goesOn(failures: Failures): (iteration: number) => boolean {
   const endsAt = count === undefined ? Date.now() + runMs : Infinity;
-  return (iteration) => iteration < perShape && Date.now() < endsAt && failures.list.length < maxShown;
+  let saysAt = failures.startedAt + progressMs;
+  return (iteration) => {
+    const now = Date.now();
+    if (now >= saysAt) {
+      saysAt = now + progressMs;
+      process.stdout.write(`fuzz: ${((now - failures.startedAt) / 60_000).toFixed(0)} min, ${iteration} ${count === undefined ? 'so far' : `of ${perShape}`}, ${failures.list.length} failures\n`);
+    }
+    return iteration < perShape && now < endsAt && failures.list.length < maxShown;
+  };
 }
+
+const progressMs = 60_000;
 
 /** So many failures say enough. */
 const maxShown = 20;
