@@ -101,6 +101,7 @@ export interface KeyValueEntry<Value> {
 export type KeyValueChange<Value> = ({ readonly kind: 'put' } & KeyValueEntry<Value>) | { readonly kind: 'delete'; readonly key: string };
 
 export interface KeyValue<Value> {
+  /** @throws {BusError} `newer-format` for what a newer version has written and this one cannot read: it is there all the same. */
   get(key: string): Promise<KeyValueEntry<Value> | undefined>;
   put(key: string, value: Value): Promise<number>;
   /** @throws {BusError} `revision-conflict` when the key exists. */
@@ -149,10 +150,13 @@ export interface Journal<Entry> {
 
 /** What no caller can be told, or not in detail. */
 export interface BusFault {
-  /** `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read; `connection` and `store` are of the bus itself. */
-  readonly kind: 'handler' | 'observer' | 'message' | 'connection' | 'store';
+  /**
+   * `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read, `format` what a version has said or stored
+   * that is too far from ours; `connection` and `store` are of the bus itself.
+   */
+  readonly kind: 'handler' | 'observer' | 'message' | 'format' | 'connection' | 'store';
   readonly what: string;
-  /** Of the subjects that a `message` came on, or the bucket or journal. */
+  /** Of the subjects that a `message` or `format` came on, or the bucket or journal. */
   readonly family?: string;
   readonly error?: unknown;
   /** Stands in what the caller is answered, so that one finds the other. */

@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 
 /**
  * What can go wrong on a bus. `kind` decides; the text is for a person. `handler-failed`: whoever took the request failed over
- * it, so it may have been done. `lost`: a large message did not arrive whole. `refused`: what the operator configured cannot be meant.
+ * it, so it may have been done. `lost`: a large message did not arrive whole. `unknown-kind`: whoever took the request is of a version that
+ * does not know it, and did nothing. `newer-format`: what is stored was written in a format that is not read here. `refused`: what the operator configured cannot be meant.
  */
-export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused';
+export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused' | 'unknown-kind' | 'newer-format';
 
 export class BusError extends Error {
   readonly kind: BusErrorKind;
@@ -26,13 +27,17 @@ export function newIncident(): string {
 }
 
 /** What a client is answered when its request failed inside the gateway; undefined where it depends on who was asked. */
-export function gatewayFaultOf({ kind, incident }: BusError): GatewayFault | undefined {
+export function gatewayFaultOf({ kind, message, incident }: BusError): GatewayFault | undefined {
   switch (kind) {
     case 'handler-failed':
     case 'undecodable':
       return fault('internal.error', undefined, incident === undefined ? undefined : { incident });
     case 'lost':
       return fault('gateway.interrupted');
+    case 'unknown-kind':
+      return fault('command.unknown', message);
+    case 'newer-format':
+      return fault('gateway.unavailable', message);
     case 'no-responders':
     case 'closed':
     case 'payload-too-large':

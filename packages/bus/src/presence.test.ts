@@ -82,3 +82,14 @@ it('where no signs are watched, everybody is there', () => {
   const unwatched = new PresenceWatch({ bus, clock, subject: signs, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
   expect([unwatched.state(one), unwatched.alive]).toEqual(['alive', []]);
 });
+
+it('a worker that speaks another format is sent nothing, and is not taken for gone as long as it gives signs', async () => {
+  const foreign = { worker: two, isLeaving: false, reconnects: 0, formats: { version: '9.0.0', says: 9, reads: [9, 9] as const } };
+  for (let count = 0; count < 12; count += 1) {
+    bus.publish(signs, foreign);
+    await pass(1, one);
+  }
+  expect([watch.alive, watch.state(two), [...watch.expected].sort(), said]).toEqual([[one], 'silent', [one, two].sort(), [`joined ${one}`]]);
+  await pass(9, one);
+  expect([watch.state(two), watch.expected]).toEqual(['lost', [one]]);
+});

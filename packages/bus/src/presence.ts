@@ -1,18 +1,21 @@
 /**
  * Who is alive. Workers give a sign every `presenceMs`; one whose signs stay out is gone, and so is one that says that it
- * leaves. Who was cut off itself hears nobody, which says nothing about the others.
+ * leaves. Who was cut off itself hears nobody, which says nothing about the others. One that speaks another format is not sent anything, and not
+ * taken for gone either: what it holds is its own.
  *
  *            missed signs             as many again
  *   alive -----------------> silent ----------------> lost
  *      ^         a sign         |
  *      +------------------------+
  */
-import { presenceMs, type WorkerId } from '@omnibus/protocol';
+import { canTalk, ownFormats, presenceMs, type Formats, type WorkerId } from '@omnibus/protocol';
 import type { Bus, Subscription } from './bus.ts';
 import type { Subject } from './subject.ts';
 
 export interface Sign {
   readonly worker: WorkerId;
+  /** What it speaks; left out before 0.2.0. `Heartbeat` puts it there. */
+  readonly formats?: Formats;
   /** The worker's last. */
   readonly isLeaving: boolean;
   /** How often its bus was gone: what it sent or was sent meanwhile may be lost. */
@@ -58,6 +61,8 @@ export class PresenceWatch<S extends Sign> {
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
+  /** Workers that are there and speak something else, and when they were heard of last. */
+  readonly #foreign = new Map<WorkerId, number>();
   /** Those that are there. */
   #alive: readonly WorkerId[] = [];
   #startedAt: number | undefined;
@@ -96,7 +101,8 @@ export class PresenceWatch<S extends Sign> {
   /** Who is there or may be: silence of less than `lostMs` proves nothing. */
   get expected(): readonly WorkerId[] {
     const now = performance.now();
-    return [...this.#alive, ...[...this.#missing].filter(([, { heardAt }]) => now - heardAt <= lostMs).map(([worker]) => worker)];
+    const unsure = [...[...this.#missing].map(([worker, { heardAt }]) => [worker, heardAt] as const), ...this.#foreign];
+    return [...this.#alive, ...unsure.filter(([, heardAt]) => now - heardAt <= lostMs).map(([worker]) => worker)];
   }
 
   /** Whoever is there was heard of: nobody is expected besides those that `expected` names. */
@@ -110,8 +116,8 @@ export class PresenceWatch<S extends Sign> {
     if (this.#startedAt === undefined || this.#workers.has(worker)) return 'alive';
     const now = performance.now();
     if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
-    const missing = this.#missing.get(worker);
-    if (missing !== undefined) return now - missing.heardAt > lostMs ? 'lost' : 'silent';
+    const heardAt = this.#missing.get(worker)?.heardAt ?? this.#foreign.get(worker);
+    if (heardAt !== undefined) return now - heardAt > lostMs ? 'lost' : 'silent';
     // It left, or was never heard of: right after the start that says nothing.
     return now - this.#startedAt > lostMs ? 'lost' : 'silent';
   }
@@ -130,6 +136,11 @@ export class PresenceWatch<S extends Sign> {
     const now = performance.now();
     if (this.#isDeaf(now)) for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
+    if (!canTalk(sign.formats)) {
+      if (sign.isLeaving) this.#foreign.delete(sign.worker);
+      else this.#foreign.set(sign.worker, now);
+      return;
+    }
     const wasMissing = this.#missing.delete(sign.worker);
     const before = this.#workers.get(sign.worker);
     const isKnown = this.#workers.delete(sign.worker);
@@ -157,6 +168,7 @@ export class PresenceWatch<S extends Sign> {
       }
       if (silent.length > 0) this.#alive = [...this.#workers.keys()];
       for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
+      for (const [worker, heardAt] of this.#foreign) if (now - heardAt > missingMs) this.#foreign.delete(worker);
       if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
       else if (this.#missing.size > 0) missing?.([...this.#missing.values()].map(({ sign }) => sign));
       this.#sweepLater();
@@ -204,12 +216,16 @@ export class Heartbeat<S extends Sign> {
     const { bus, subject, sign } = this.#options;
     this.#next?.cancel();
     this.#subscription?.close();
-    if (bus.isShared && bus.connected) bus.publish(subject, sign(true));
+    if (bus.isShared && bus.connected) bus.publish(subject, spoken(sign(true)));
   }
 
   #beat(): void {
     const { bus, clock, subject, sign } = this.#options;
-    if (bus.connected) bus.publish(subject, sign(false));
+    if (bus.connected) bus.publish(subject, spoken(sign(false)));
     this.#next = clock.schedule(presenceMs, () => this.#beat());
   }
+}
+
+function spoken<S extends Sign>(sign: S): S {
+  return { ...sign, formats: ownFormats };
 }

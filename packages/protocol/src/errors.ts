@@ -109,12 +109,17 @@ export function fault(reason: ErrorReason, message?: string, data?: Readonly<Rec
 
 /** The JSON-RPC error of a fault: `data.reason` and `data.retry` say by machine what `message` says in words. */
 export function toErrorObject(gatewayFault: GatewayFault): JsonRpcErrorObject {
-  const { code, retry } = errorTable[gatewayFault.reason];
+  const { code, retry } = rowOf(gatewayFault.reason);
   return { code, message: gatewayFault.message, data: { reason: gatewayFault.reason, retry, ...gatewayFault.data } };
 }
 
 export function httpStatusOf(reason: ErrorReason): number {
-  return errorTable[reason].httpStatus;
+  return rowOf(reason).httpStatus;
+}
+
+/** A reason that only a newer part of the gateway knows came over the bus, and nothing is known of what it means for the outcome. */
+function rowOf(reason: ErrorReason): ErrorRow {
+  return Object.hasOwn(errorTable, reason) ? errorTable[reason] : errorTable['internal.error'];
 }
 
 /** A fault on its way up through code that throws; anything else thrown is a bug. */

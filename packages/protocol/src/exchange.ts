@@ -4,6 +4,7 @@
  */
 import type { CustomMethod } from './custom-methods.ts';
 import type { GatewayFault } from './errors.ts';
+import type { Formats } from './format.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
@@ -154,6 +155,8 @@ export type ServerNotice =
 /** A backend worker's sign of life, every `presenceMs`. */
 export interface BackendPresence {
   readonly worker: WorkerId;
+  /** What it speaks; left out before 0.2.0. */
+  readonly formats?: Formats;
   /** Servers it has adapters of. */
   readonly servers: readonly ServerName[];
   /** Its last. */

@@ -16,6 +16,8 @@ export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
+export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';
+export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';

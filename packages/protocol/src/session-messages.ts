@@ -1,5 +1,6 @@
 /** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
 import type { GatewayFault } from './errors.ts';
+import type { Formats } from './format.ts';
 import type { EndpointName, Principal, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 import type { JsonRpcId, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
 import type { ModernContext } from './modern.ts';
@@ -185,9 +186,11 @@ export interface LateReply {
   readonly outcome: 'taken' | 'closed' | 'gone';
 }
 
-/** A session worker's sign of life, every `presenceMs`. */
+/** A session worker's sign of life, every `presenceMs`. Whoever writes these says what it speaks (`bus/presence.ts`). */
 export interface Presence {
   readonly worker: WorkerId;
+  /** What it speaks; left out before 0.2.0. */
+  readonly formats?: Formats;
   /** Its last: sessions it held go on elsewhere. */
   readonly isLeaving: boolean;
   /** How often it had lost the bus and found it again. */

@@ -36,6 +36,15 @@ it('however many different things come, few are remembered', () => {
   expect(lines.length).toBeLessThan(300);
 });
 
+it('what stays until somebody changes the installation is said once, and no more than so many different things', () => {
+  const clock = { now: 0 };
+  const { faults, lines } = faultsAt(clock);
+  for (clock.now = 0; clock.now < 100_000; clock.now += 1_000) faults.once('a process of version 9.0.0');
+  expect(lines).toMatchObject([{ msg: 'a process of version 9.0.0' }]);
+  for (let count = 0; count < 1_000; count += 1) faults.once(`a process of version ${count}`);
+  expect(lines.length).toBeLessThan(300);
+});
+
 it('a bug is counted by the boundary that caught it, and logged each time', async () => {
   const { faults, lines, metrics } = faultsAt({ now: 0 });
   faults.bug('handler', 'the handler failed', new Error('a bug'), 'abc');

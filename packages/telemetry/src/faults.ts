@@ -27,6 +27,7 @@ export class Faults {
   readonly #metrics: Metrics;
   readonly #now: () => number;
   readonly #topics = new Map<string, Topic>();
+  readonly #saidOnce = new Set<string>();
 
   constructor({ log, metrics, now = () => performance.now() }: FaultsOptions) {
     this.#log = log;
@@ -52,6 +53,13 @@ export class Faults {
     }
     this.#topics.set(name, { saidAt: now, count: 0, last: undefined });
     this.#log.warn({ err: error, ...(topic === undefined || topic.count === 0 ? {} : { times: topic.count + 1 }) }, name);
+  }
+
+  /** What stays as it is until somebody changes the installation is said once. */
+  once(what: string): void {
+    if (this.#saidOnce.has(what) || this.#saidOnce.size >= maxTopics) return;
+    this.#saidOnce.add(what);
+    this.#log.error(what);
   }
 
   /** Says the numbers that are due, and forgets what did not come again. */

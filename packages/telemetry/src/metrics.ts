@@ -78,6 +78,7 @@ export class Metrics {
   readonly #refusals = this.#counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
   readonly #drops = this.#counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
   readonly #unreadable = this.#counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were no JSON, or not what their subject or bucket carries, by family of subjects or bucket; and large ones that did not arrive whole.', ['family']);
+  readonly #foreignFormats = this.#counter('omnibus_bus_foreign_formats_total', 'Signs of life and records of another version of Omnibus that this one cannot read, by family of subjects or bucket: versions run together that are too far apart.', ['family']);
   readonly #faults = this.#counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by which: the work on a client\'s message, the handler of a message of the bus, an observer of replies, a message of a server, a deadline, or nobody (a rejected promise, an exception).', ['part']);
   readonly #restarts = this.#counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #schemaProblems = this.#counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools and prompts, results of tools, answers of clients to its questions.', ['server', 'what']);
@@ -188,6 +189,11 @@ export class Metrics {
   /** @param family of subjects, or a bucket or journal: of a closed set. */
   unreadable(family: string): void {
     this.#unreadable.inc({ family });
+  }
+
+  /** @param family of subjects, or a bucket: of a closed set. */
+  foreignFormat(family: string): void {
+    this.#foreignFormats.inc({ family });
   }
 
   faulted(part: FaultPart): void {

@@ -5,7 +5,7 @@
  * A session is forgotten when its record names a worker that has been proven gone for as long as a session may be idle, or when there is no
  * record of it and every worker there can be has said twice that it does not hold it, or is proven gone. Silence proves nothing.
  */
-import { askWorkers, PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
+import { askWorkers, BusError, PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Presence, SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -83,7 +83,8 @@ export class SessionLeases {
   }
 
   async #check(session: SessionKey): Promise<Holding> {
-    const record = await this.#records?.get(session);
+    const record = await this.#records?.get(session).catch(keptByNewer);
+    if (record === 'newer') return 'unknown';
     const holding = record === undefined ? await this.#askFor(session) : this.#holdingOf(record.value.worker);
     if (holding === 'held') this.#suspects.delete(session);
     if (holding !== 'nobody') return holding;
@@ -115,4 +116,10 @@ export class SessionLeases {
     if (found.some((worker) => worker !== undefined && worker !== 'silence')) return 'held';
     return found.includes('silence') || !this.#workers.isSettled ? 'unknown' : 'nobody';
   }
+}
+
+/** What a newer version has recorded is somebody's; whose, cannot be read. */
+function keptByNewer(error: unknown): 'newer' {
+  if (error instanceof BusError && error.kind === 'newer-format') return 'newer';
+  throw error;
 }

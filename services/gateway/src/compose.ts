@@ -92,7 +92,10 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const stopFlushing = repeat(wheel, flushMs, () => faults.flush());
   const onFault: OnFault = ({ kind, what, family, error, incident }) => {
     if (kind === 'message') metrics.unreadable(family ?? 'other');
-    if (kind === 'handler' || kind === 'observer') faults.bug(kind, what, error, incident);
+    if (kind === 'format') {
+      metrics.foreignFormat(family ?? 'other');
+      faults.once(what);
+    } else if (kind === 'handler' || kind === 'observer') faults.bug(kind, what, error, incident);
     else faults.fromOutside(what, error);
   };
   const has = (part: Role): boolean => role === 'all' || role === part;

@@ -12,7 +12,7 @@ import type { Subject } from '../subject.ts';
 import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
 import { Fetches, parseClaim } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { failureKind, failureOf, failureReply, notFitting } from './failure.ts';
+import { failureKind, failureOf, failureReply, foreignSign, notFitting } from './failure.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue, readClockSkew } from './key-value.ts';
 import { Lane, Lanes } from './lanes.ts';
@@ -98,7 +98,8 @@ class NatsBus implements Bus {
         const payload = decode(bytes);
         // A kind that only a newer version knows is refused like junk: whoever asks must not wait for what nobody does.
         const verdict = to.shapes?.request(payload) ?? 'fits';
-        if (verdict !== 'fits') throw notFitting(verdict);
+        if (verdict === 'foreign') this.#onFault(foreignSign(to.family, payload));
+        else if (verdict !== 'fits') throw notFitting(verdict);
         const done = handler(payload as Request, reply);
         if (done instanceof Promise) done.catch(failed);
       };

@@ -1,12 +1,13 @@
 /**
  * Buckets on JetStream. A value larger than one NATS message is stored in parts in a second bucket, under a generation
- * that its manifest in the first one names, so that readers never see half of it.
+ * that its manifest in the first one names, so that readers never see half of it. Each value carries the format it is written in; one of
+ * a format that is not read here is there, and nobody's to write over.
  */
 import { Kvm, type KV, type KvEntry } from '@nats-io/kv';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
-import { isObject, isToken } from '@omnibus/protocol';
+import { formatProblem, isObject, isRead, isToken, ownFormats } from '@omnibus/protocol';
 import { decode, encode, maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
@@ -25,15 +26,17 @@ const largestPartBytes = 512 * 1024;
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 const clockTtlMs = 60_000;
 
-type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
+/** `format`: left out before 0.2.0. */
+type Stored = { readonly format?: number } & ({ readonly value: unknown } | { readonly generation: string; readonly parts: number });
 
 /** Replaced while it was read. */
 const missing = Symbol('missing');
 
-/** @throws {BusError} `undecodable` for what is neither a value nor a manifest of one. */
+/** @throws {BusError} `newer-format`; `undecodable` for what is neither a value nor a manifest of one. */
 function readStored(stored: unknown): Stored {
   if (isObject(stored)) {
-    const { generation, parts } = stored;
+    const { format, generation, parts } = stored;
+    if (Number.isSafeInteger(format) && !isRead(format as number)) throw new BusError('newer-format', formatProblem(`it is written in format ${String(format)}`));
     if ('value' in stored) return { value: stored['value'] };
     if (typeof generation === 'string' && isToken(generation) && Number.isInteger(parts) && (parts as number) > 0 && (parts as number) <= maxParts) return { generation, parts: parts as number };
   }
@@ -62,6 +65,11 @@ export async function readClockSkew(connection: NatsConnection): Promise<number>
   const after = Date.now();
   const entry = await bucket.get('clock');
   return entry === null ? 0 : entry.created.getTime() - (before + after) / 2;
+}
+
+/** Of many values, one that cannot be read does not keep the others from being heard. */
+function passOverNewer(error: unknown): undefined {
+  if (!(error instanceof BusError && error.kind === 'newer-format')) throw error;
 }
 
 function ofConflict(key: string, error: unknown): unknown {
@@ -112,7 +120,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       return await this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
     } catch (error) {
       const present = error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
-      // What nobody can read is as good as nothing, and must not keep a key for ever.
+      // What nobody can read is as good as nothing, and must not keep a key for ever; what a newer version can read does.
       if (present === null || present.operation !== 'PUT' || (await this.#load(present)) !== undefined) throw error;
       return this.update(key, value, present.revision);
     }
@@ -163,11 +171,14 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
 
   async #change(entry: KvEntry): Promise<KeyValueChange<Value> | undefined> {
     if (entry.operation !== 'PUT') return { kind: 'delete', key: entry.key };
-    const loaded = await this.#load(entry);
+    const loaded = await this.#load(entry).catch(passOverNewer);
     return loaded === undefined ? undefined : { kind: 'put', ...loaded };
   }
 
-  /** Undefined for what cannot be read, which is said; and when the value was replaced while its parts were read: its successor is on the way. */
+  /**
+   * Undefined for what cannot be read, which is said; and when the value was replaced while its parts were read: its successor is on the way.
+   * @throws {BusError} `newer-format`, which is said too.
+   */
   async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {
     try {
       const value = await this.#read(entry);
@@ -176,13 +187,14 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       if (verdict !== 'fits') throw new BusError('undecodable', 'the value does not have the shape of its bucket');
       return { key: entry.key, value: value as Value, revision: entry.revision };
     } catch (error) {
+      if (error instanceof BusError && error.kind === 'newer-format') this.#onFault({ kind: 'format', what: `a value in ${this.#name} was left alone: ${error.message}`, family: this.#name });
       if (!(error instanceof BusError && error.kind === 'undecodable')) throw error;
       this.#onFault({ kind: 'message', what: `a value in ${this.#name} could not be read`, family: this.#name, error });
       return undefined;
     }
   }
 
-  /** @throws {BusError} `undecodable` */
+  /** @throws {BusError} `undecodable`, `newer-format` */
   async #read(entry: KvEntry): Promise<unknown> {
     const stored = readStored(decode(entry.value));
     if ('value' in stored) return stored.value;
@@ -200,7 +212,8 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   async #store(key: string, value: Value, write: (bytes: Uint8Array) => Promise<number>): Promise<number> {
-    const inline = encode({ value } satisfies Stored);
+    const format = ownFormats.says;
+    const inline = encode({ format, value } satisfies Stored);
     try {
       if (inline.length <= this.#partBytes) return await write(inline);
       if (this.#parts === undefined) throw new BusError('payload-too-large', `the value of key ${key} has ${inline.length} bytes, more than a bucket of small values takes`);
@@ -210,7 +223,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       for (let index = 0; index < parts; index += 1) {
         await this.#parts.put(`${key}.${generation}.${index}`, bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes));
       }
-      const revision = await write(encode({ generation, parts } satisfies Stored));
+      const revision = await write(encode({ format, generation, parts } satisfies Stored));
       await this.#purgeParts(key, generation);
       return revision;
     } catch (error) {

@@ -1,6 +1,6 @@
 /** Shapes of what session and backend workers say to each other. */
 import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
-import { client, gatewayFault, logLevel } from './session-messages.ts';
+import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
 import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
@@ -59,5 +59,5 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'elicitation-complete': { server: token, elicitationId: text, more: optional(object), sessions },
 });
 
-export const backendPresence = shape<BackendPresence>(fields<BackendPresence>({ worker: token, servers: list(token), isLeaving: flag, reconnects: count }));
+export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

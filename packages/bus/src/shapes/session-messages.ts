@@ -1,15 +1,24 @@
 /** Shapes of what edges and session workers say to each other. */
 import {
-  isJsonRpcId, isLogLevel, isObject,
-  type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
+  canTalk, isJsonRpcId, isLogLevel, isObject,
+  type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type Formats, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
   type ModernContext, type ModernControl, type ModernReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionMessage, type StreamEntry, type StreamFrame, type TakenNotice,
 } from '@omnibus/protocol';
-import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
+import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, pair, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
 export const client = fields<Client>({ id: text, isOne: flag });
 export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), client: optional(client) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
+
+const formats = fields<Formats>({ version: text, says: count, reads: pair(count, count) });
+/** Members that every sign of life has. */
+export const signs = { worker: token, formats: optional(formats), isLeaving: flag, reconnects: count };
+
+/** A sign of life is read whatever its sender speaks; that it speaks something else is said. */
+export function sign<Payload extends Presence>(predicate: Predicate): Shape<Payload> {
+  return (value) => (predicate(value) ? (canTalk((value as Payload).formats) ? 'fits' : 'foreign') : 'junk');
+}
 
 const id: Predicate = (value) => isJsonRpcId(value);
 const notification: Predicate = (value) => isObject(value) && typeof value['method'] === 'string' && optional(object)(value['params']);
@@ -61,7 +70,7 @@ export const findCommand = shape<FindCommand>(fields<FindCommand>({ key: token }
 export const findReply = shape<FindReply>(fields<FindReply>({ worker: token }));
 export const holdReply = shape<HoldReply>(fields<HoldReply>({ isHeld: flag }));
 export const takenNotice = shape<TakenNotice>(fields<TakenNotice>({ key: token }));
-export const presence = shape<Presence>(fields<Presence>({ worker: token, isLeaving: flag, reconnects: count }));
+export const presence = sign<Presence>(fields<Presence>(signs));
 export const heldReaders = shape<HeldReaders>(fields<HeldReaders>({ readers: streams }));
 export const lateMessage = shape<LateMessage>(fields<LateMessage>({ key: token, posted }));
 export const lateReply = shape<LateReply>(fields<LateReply>({ outcome: oneOf('taken', 'closed', 'gone') }));

@@ -4,8 +4,8 @@
  */
 import { isObject, isToken, numberOf, type JsonObject } from '@omnibus/protocol';
 
-/** `unknown`: sound, but of a kind that only a newer version of the gateway knows. */
-type Verdict = 'fits' | 'unknown' | 'junk';
+/** `unknown`: sound, but of a kind that only a newer version of the gateway knows. `foreign`: sound, and said by a process whose other messages cannot be read. */
+type Verdict = 'fits' | 'unknown' | 'foreign' | 'junk';
 
 declare const checked: unique symbol;
 

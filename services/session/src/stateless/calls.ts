@@ -146,6 +146,9 @@ export class StatelessCalls {
       case 'parked':
         if (state.worker === this.#options.worker) this.#resume(waiter, state.call, state.round);
         else waiter.reply({ kind: 'elsewhere', worker: state.worker });
+        return;
+      default:
+        refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for something that this one does not know.
     }
   }
 
