@@ -35,6 +35,8 @@ export class WorkerUnderTest {
   readonly asked = new Heard<CallCommand>();
   /** What servers answer calls. */
   outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
+  /** Takes the next call instead of answering it at once. */
+  takes: ((reply: (event: ExchangeEvent) => void) => void) | undefined;
   #worker: SessionWorker | undefined;
   #catalog: KeyValue<CatalogRecord> | undefined;
   readonly #backend = newWorkerId('backend');
@@ -54,7 +56,10 @@ export class WorkerUnderTest {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
       await bus.subscribe(subjects.backend(server), (command, reply) => {
         made.asked.add(command);
-        reply(made.outcome);
+        const { takes } = made;
+        made.takes = undefined;
+        if (takes === undefined) reply(made.outcome);
+        else takes(reply);
       }, { queue: 'backend' });
     }
     return made;

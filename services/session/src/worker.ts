@@ -83,7 +83,7 @@ export class SessionWorker {
     this.#edges = new Edges({ bus, wheel, log, sessions: () => this.#sessions.held.sessions(), onDetach: (detached) => metrics.streamsDetached.inc(detached) });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
-      changed: (servers) => this.#adaptersChanged(servers),
+      changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
       workersChanged: () => this.#views.workersChanged(),
       reaching: (server, workers) => this.#views.reaching(server, workers),
       keepsState: (server, { capabilities }) => this.#settings.keepsState(server, capabilities),
@@ -157,7 +157,7 @@ export class SessionWorker {
       }),
       await bus.subscribe(subjects.notices, (notice) => {
         if (notice.kind === 'adapter-changed') {
-          this.#adaptersChanged([notice.server]);
+          this.#adaptersChanged([notice.server], true);
           return;
         }
         for (const { session } of this.#sessions.held.values()) session.hear(notice);
@@ -201,10 +201,10 @@ export class SessionWorker {
   }
 
   /** What adapters are to know of sessions is said again. */
-  #adaptersChanged(servers: readonly ServerName[]): void {
+  #adaptersChanged(servers: readonly ServerName[], hasGap: boolean): void {
     for (const server of servers) {
-      for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server);
-      this.#stateless.adaptersChanged(server);
+      for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server, hasGap);
+      this.#stateless.adaptersChanged(server, hasGap);
     }
   }
 

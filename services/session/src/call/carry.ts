@@ -87,9 +87,9 @@ export class Carrier<Stream extends CallStream> {
       settled: (outcome) => {
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
-        this.#kept.noteSubscription(method, server, params, outcome);
+        this.#kept.noteSubscription(method, server, params, outcome, running.sentTo);
         // The adapter that took it may be another one than the one that listens.
-        if (method === 'resources/unsubscribe' && outcome.kind === 'result') this.#host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: this.#port.key, uri: String(params['uri']) });
+        if (method === 'resources/unsubscribe' && outcome.kind === 'result') this.#endSubscription(server, String(params['uri']));
         if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.timedOut(server);
         span?.end(errorOf(outcome));
         settled(outcome);
@@ -101,16 +101,32 @@ export class Carrier<Stream extends CallStream> {
   }
 
   /** Sends something of which at most the end matters. */
-  sendOwn({ method, server, params, subject, task, isNotification }: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): void {
-    Exchange.start(this.#host, {
+  sendOwn({ method, server, params, subject, task, isNotification }: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): Exchange {
+    return Exchange.start(this.#host, {
       exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: { ...this.#context(false), ...inContext(task) },
       affinity: this.#kept.affinityTo(server), ...(isNotification === undefined ? {} : { isNotification }),
     }, settled);
   }
 
-  /** An adapter that was not there before knows of no subscription. */
-  subscribeAgain(server: ServerName): void {
-    for (const [of, uri] of this.#kept.subscriptions) if (of === server) this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] });
+  /**
+   * An adapter that was not there before knows of no subscription.
+   * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
+   */
+  subscribeAgain(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
+    for (const [of, uri] of this.#kept.subscriptions) {
+      if (of !== server) continue;
+      const exchange = this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] }, ({ kind }) => {
+        if (kind !== 'result') return;
+        // The client unsubscribed meanwhile, and the server may have heard of that first.
+        if (!this.#kept.isSubscribed(server, uri)) this.#endSubscription(server, uri);
+        else if (this.#kept.noteTaker(server, uri, exchange.sentTo) || hasGap) missed(uri);
+      });
+    }
+  }
+
+  /** No adapter listens to it for this client any more. */
+  #endSubscription(server: ServerName, uri: string): void {
+    this.#host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: this.#port.key, uri });
   }
 
   /** Tells every server that was reached. */

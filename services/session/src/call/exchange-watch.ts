@@ -19,8 +19,11 @@ export interface ExchangeWatchOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** An adapter of a server came or went: what those that are there are to know of us has to be said again. */
-  readonly changed: (servers: readonly ServerName[]) => void;
+  /**
+   * An adapter of a server came or went: what those that are there are to know of us has to be said again. `hasGap` when what any of them
+   * said meanwhile may be lost.
+   */
+  readonly changed: (servers: readonly ServerName[], hasGap: boolean) => void;
   /** Workers came, left or are not heard of. */
   readonly workersChanged: () => void;
   /** Of workers that have an adapter of a server, those whose records say that it is up; all, when none does. */
@@ -58,13 +61,13 @@ export class ExchangeWatch implements Adapters {
       joined: ({ worker, servers }) => {
         options.workersChanged();
         this.#stopAgain(worker);
-        options.changed(servers);
+        options.changed(servers, false);
       },
       gone: (signs, how) => {
         this.#adapters = undefined;
         options.workersChanged();
         if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
-        this.#options.changed(serversOf(signs));
+        this.#options.changed(serversOf(signs), false);
         this.#ask(signs, () => true);
         if (how === 'left') for (const { worker } of signs) this.#signs.delete(worker);
       },
@@ -73,7 +76,7 @@ export class ExchangeWatch implements Adapters {
         this.#ask(signs, (exchange) => !exchange.isSure);
       },
       disturbed: () => {
-        this.#options.changed(serversOf(this.#workers.signs));
+        this.#options.changed(serversOf(this.#workers.signs), true);
         this.#ask(undefined, () => true);
       },
     });

@@ -11,6 +11,8 @@ export class KeptAtServers {
   readonly contacted = new Set<ServerName>();
   /** Resources the client is told of, by server and the server's own URI. */
   subscriptions: readonly Subscription[] = [];
+  /** By subscription, the worker whose adapter took it; none where that is not known. */
+  readonly #takers = new Map<string, WorkerId>();
   readonly #affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
 
@@ -49,17 +51,39 @@ export class KeptAtServers {
     for (const [server, worker] of affinities) this.#affinities.set(server, worker);
   }
 
-  noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome): void {
+  /** @param taker the worker whose adapter answered, where that is known. */
+  noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome, taker: WorkerId | undefined): void {
     if (outcome.kind !== 'result' || typeof uri !== 'string') return;
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
+      this.#takers.delete(keyOf(server, uri));
     } else if (method === 'resources/subscribe') {
-      this.subscriptions = [...this.#without(server, uri).slice(1 - maxSubscriptions), [server, uri]];
+      const kept = this.#without(server, uri);
+      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.#takers.delete(keyOf(of, oldest));
+      this.subscriptions = [...kept.slice(1 - maxSubscriptions), [server, uri]];
+      this.noteTaker(server, uri, taker);
       this.#changed();
     }
+  }
+
+  isSubscribed(server: ServerName, uri: string): boolean {
+    return this.subscriptions.some((subscription) => subscription[0] === server && subscription[1] === uri);
+  }
+
+  /** @returns whether it may be another adapter than before, which could not tell of what changed meanwhile. */
+  noteTaker(server: ServerName, uri: string, taker: WorkerId | undefined): boolean {
+    const key = keyOf(server, uri);
+    const isSame = taker !== undefined && this.#takers.get(key) === taker;
+    if (taker === undefined) this.#takers.delete(key);
+    else this.#takers.set(key, taker);
+    return !isSame;
   }
 
   #without(server: ServerName, uri: string): readonly Subscription[] {
     return this.subscriptions.filter((subscription) => subscription[0] !== server || subscription[1] !== uri);
   }
+}
+
+function keyOf(server: ServerName, uri: string): string {
+  return `${server} ${uri}`;
 }

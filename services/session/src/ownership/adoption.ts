@@ -61,9 +61,12 @@ export class Adoption {
   async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
     const { bus, peers } = this.#options;
     if (!bus.isShared) return { outcome: 'unknown' };
-    // Right after the start, not everybody was heard of: those that were not have a moment to speak up. A client waits for its 404.
-    const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
-    if (unheard !== undefined) return { outcome: 'held', worker: unheard };
+    // Right after the start, not everybody was heard of: those that were not have a moment to speak up. Their silence proves nothing, and a
+    // client waits for its 404 until everybody was.
+    if (!peers.isComplete) {
+      const unheard = await this.#findAnywhere(key);
+      return unheard === undefined ? { outcome: 'busy' } : { outcome: 'held', worker: unheard };
+    }
     const others = peers.others.filter((worker) => worker !== lost);
     const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };

@@ -108,6 +108,21 @@ describe('a session that another worker takes over', () => {
     expect(controls).toContainEqual({ kind: 'log-level', session: key, level: 'warning' });
   });
 
+  it('tells its client of each resource it is subscribed to, which may have changed while nobody heard it', async () => {
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'resources/subscribe', params: { uri: 'up://one' } }));
+    await vi.waitFor(() => expect(calls).toHaveLength(1));
+    calls[0]?.reply({ kind: 'result', result: {} });
+    await subscription;
+    const next = await other(worker);
+    await ask(subjects.sessionAdopt(next), { key, lost: worker });
+    streams += 1;
+    const frames: StreamFrame[] = [];
+    bus.request(subjects.session(next), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
+    await vi.waitFor(() => expect(frames).toContainEqual(expect.objectContaining({ text: '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"up://one"}}' })));
+  });
+
   it('sends the streams that clients read at the first to the next', async () => {
     const { session, worker } = await open();
     const key = sessionKey(session);

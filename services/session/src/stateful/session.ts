@@ -166,7 +166,7 @@ export class Session {
     };
   }
 
-  /** Goes on where the worker that held it left off. What the client may have missed of changed lists, it is told again. */
+  /** Goes on where the worker that held it left off. What the client may have missed of changed lists and resources, it is told again. */
   restore(record: SessionRecord): void {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, forwarding, questions } = this.#parts;
@@ -180,6 +180,7 @@ export class Session {
     if (!isReady) return;
     this.#actor.send({ type: 'client.initialized' });
     this.listsChanged(changeKinds);
+    for (const [server, uri] of subscriptions) this.#missed(server, uri);
   }
 
   // --- what its client sends ---------------------------------------------------------------------------------------------------
@@ -238,12 +239,16 @@ export class Session {
     streams.listsChanged(kinds.filter((kind) => client.offered.has(kind)));
   }
 
-  /** An adapter came or went: what those that are there are to know of this session is said again. */
-  adaptersChanged(server: ServerName): void {
+  /** An adapter came or went: those that are there hear again what they are to know, and the client what none of them could tell it. */
+  adaptersChanged(server: ServerName, hasGap: boolean): void {
     const { client, forwarding } = this.#parts;
     if (!forwarding.kept.contacted.has(server)) return;
     client.level.tell(server);
-    forwarding.carrier.subscribeAgain(server);
+    forwarding.carrier.subscribeAgain(server, hasGap, (uri) => this.#missed(server, uri));
+  }
+
+  #missed(server: ServerName, uri: string): void {
+    this.hear({ kind: 'resource-updated', server, uri, sessions: [this.key] });
   }
 
   // --- its end, here or for good ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
  */
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
@@ -28,8 +28,8 @@ export class Listener {
   readonly #host: StatelessHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #contacted = new Set<ServerName>();
-  /** What servers tell it of, by server and the server's own URI. */
-  readonly #taken: (readonly [server: ServerName, uri: string])[] = [];
+  /** What servers tell it of, by server and the server's own URI, with the worker whose adapter took it, where that is known. */
+  readonly #taken: { readonly server: ServerName; readonly uri: string; by: WorkerId | undefined }[] = [];
   /** What happened before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
   /** Subscriptions on their way to servers. */
@@ -57,9 +57,23 @@ export class Listener {
     this.#tell('notifications/resources/updated', params);
   }
 
-  /** An adapter came or went, and those that are there may know of no subscription. */
-  adaptersChanged(server: ServerName): void {
-    if (this.#contacted.has(server)) for (const [of, uri] of this.#taken) if (of === server) this.#subscribeOne(server, uri, () => undefined);
+  get key(): SessionKey {
+    return this.waiter.command.key;
+  }
+
+  /**
+   * An adapter came or went, and those that are there may know of no subscription.
+   * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
+   */
+  adaptersChanged(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
+    for (const taken of this.#taken) {
+      if (taken.server !== server) continue;
+      this.#subscribeOne(server, taken.uri, (isTaken, by) => {
+        if (!isTaken) return;
+        if (hasGap || by === undefined || by !== taken.by) missed(taken.uri);
+        taken.by = by;
+      });
+    }
   }
 
   /** Nobody reads it any more, or the gateway stops. */
@@ -69,7 +83,7 @@ export class Listener {
     this.#early = undefined;
     for (const exchange of this.#running) exchange.cancel('nobody listens any more');
     this.#running.clear();
-    for (const server of this.#contacted) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.waiter.command.key });
+    for (const server of this.#contacted) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
     if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
   }
 
@@ -104,10 +118,10 @@ export class Listener {
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
     for (const [uri, { server, original }] of routes) {
       this.#contacted.add(server);
-      this.#subscribeOne(server, original, (isTaken) => {
+      this.#subscribeOne(server, original, (isTaken, by) => {
         if (isTaken) {
           taken.add(uri);
-          this.#taken.push([server, original]);
+          this.#taken.push({ server, uri: original, by });
         }
         waiting -= 1;
         if (waiting === 0) acknowledge();
@@ -116,7 +130,7 @@ export class Listener {
     if (waiting === 0) acknowledge();
   }
 
-  #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean) => void): void {
+  #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean, by: WorkerId | undefined) => void): void {
     const { nextExchangeId, timeLimits } = this.#host;
     const { key, caller, context, request } = this.waiter.command;
     const limitMs = readOwnLimit(request.params ?? {});
@@ -125,7 +139,7 @@ export class Listener {
       context: { principal: caller.principal, session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
     }, (outcome) => {
       this.#running.delete(exchange);
-      settled(outcome.kind === 'result');
+      settled(outcome.kind === 'result', exchange.sentTo);
     });
     this.#running.add(exchange);
   }

@@ -72,8 +72,8 @@ export class Listeners {
     for (const listener of this.#open.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(changesFor(listener.declared));
   }
 
-  adaptersChanged(server: ServerName): void {
-    for (const listener of this.#open.values()) listener.adaptersChanged(server);
+  adaptersChanged(server: ServerName, hasGap: boolean): void {
+    for (const listener of this.#open.values()) listener.adaptersChanged(server, hasGap, (uri) => this.hear({ kind: 'resource-updated', server, uri, sessions: [listener.key] }));
   }
 
   hear(notice: ServerNotice): void {

@@ -59,8 +59,8 @@ export class RequestsUnderTest {
     const log = createLogger({ level: 'silent', format: 'json' });
     this.#watch = new ExchangeWatch({
       bus, wheel, log,
-      changed: (changed) => {
-        for (const server of changed) this.requests.adaptersChanged(server);
+      changed: (changed, hasGap) => {
+        for (const server of changed) this.requests.adaptersChanged(server, hasGap);
       },
       workersChanged: () => undefined,
       reaching: (_server, workers) => workers,

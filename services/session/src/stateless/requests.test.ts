@@ -229,6 +229,21 @@ describe('a subscription', () => {
     expect(wrong.answer()).toMatchObject({ reason: 'params.invalid' });
   });
 
+  it('is made again where an adapter was replaced, and told of what that one may have missed', async () => {
+    const test = await RequestsUnderTest.start();
+    const sent = test.send('subscriptions/listen', { notifications: { resourceSubscriptions: ['up://one'] } });
+    await pass();
+    test.asked[0]?.reply({ kind: 'result', result: {} });
+    await pass();
+    test.requests.adaptersChanged(parseServerName('up'), true);
+    await pass();
+    const updates = (): unknown[] => sent.frames.flatMap((frame) => (frame.kind === 'message' && frame.text.includes('notifications/resources/updated') ? [JSON.parse(frame.text)] : []));
+    expect(updates()).toEqual([]);
+    test.asked[1]?.reply({ kind: 'result', result: {} });
+    await pass();
+    expect(updates()).toMatchObject([{ params: { uri: 'up://one' } }]);
+  });
+
   it('is made as its client\'s calls are, and a server that asks something for it is told that nobody can be asked', async () => {
     const test = await RequestsUnderTest.start();
     test.send('subscriptions/listen', { notifications: { resourceSubscriptions: ['up://one'] } });

@@ -97,8 +97,8 @@ export class StatelessRequests {
     this.#listeners.listsChanged(endpoint, changesFor);
   }
 
-  adaptersChanged(server: ServerName): void {
-    this.#listeners.adaptersChanged(server);
+  adaptersChanged(server: ServerName, hasGap: boolean): void {
+    this.#listeners.adaptersChanged(server, hasGap);
   }
 
   hear(notice: ServerNotice): void {
