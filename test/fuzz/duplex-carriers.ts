@@ -81,7 +81,8 @@ abstract class DuplexCarrier implements Carrier {
   }
 
   async send({ body, id }: Posted): Promise<string | undefined> {
-    if (!this.isOpen) {
+    // Again where it was closed upon while others were let in.
+    while (!this.isOpen) {
       this.#opening ??= this.#open().finally(() => {
         this.#opening = undefined;
       });
@@ -98,6 +99,7 @@ abstract class DuplexCarrier implements Carrier {
   }
 
   async #open(): Promise<string | undefined> {
+    this.closed(); // Whatever waits was sent on the connection before.
     await this.open();
     this.write(Buffer.from(JSON.stringify(initialize)));
     this.write(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
@@ -142,8 +144,12 @@ export class WebSocketCarrier extends DuplexCarrier {
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.on('message', (data: Buffer) => this.heard(data.toString()));
-    socket.on('error', () => this.closed());
-    socket.on('close', () => this.closed());
+    // The end of the connection before says nothing of this one.
+    const closed = (): void => {
+      if (this.#socket === socket) this.closed();
+    };
+    socket.on('error', closed);
+    socket.on('close', closed);
     return new Promise((resolve, reject) => {
       socket.once('open', () => resolve());
       socket.once('error', reject);

@@ -24,7 +24,7 @@ function kindOf(message: unknown): string {
 function problemOf(message: unknown): string | undefined {
   if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'it is no JSON-RPC message';
   if (typeof message['method'] === 'string') return 'error' in message || 'result' in message ? 'it is a request and an answer' : undefined;
-  if ('id' in message && !isJsonRpcId(message['id'])) return 'its id is none';
+  if ('id' in message && !isJsonRpcId(message['id']) && !isOfUnreadable(message)) return 'its id is none';
   if (isObject(message['result']) && !('error' in message)) return 'id' in message ? undefined : 'a result has no id';
   const { error } = message;
   if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') return 'it is neither a result nor an error';
@@ -32,6 +32,11 @@ function problemOf(message: unknown): string | undefined {
   if (typeof reason !== 'string' || !Object.hasOwn(table, reason)) return isOfServer(error['code'] as number, error['data']) ? undefined : 'its error is not in the table';
   if (reason === 'internal.error') return 'the gateway met a bug of its own';
   return table[reason]?.code === error['code'] ? undefined : `its code is not that of ${reason}`;
+}
+
+/** Before 2025-11-25, for which a mutated `initialize` may ask, an error about what cannot be read has the id null (JSON-RPC 2.0, section 5). */
+function isOfUnreadable({ id, error }: Readonly<Record<string, unknown>>): boolean {
+  return id === null && isObject(error) && (error['code'] === -32_600 || error['code'] === -32_700);
 }
 
 /** Servers of this suite put their own mark on what they refuse; what is left of it after a mutation has another code or data. */
