@@ -143,8 +143,8 @@ export type ServerNotice =
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
   /** A notification that no revision knows, of no call, over a connection that only one session has used. */
   | { readonly kind: 'notification'; readonly server: ServerName; readonly method: string; readonly params?: JsonObject; readonly sessions: readonly SessionKey[] }
-  /** A question that belongs to no call, over a connection that is one session's own. */
-  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
+  /** A question that belongs to no call, over a connection that is one session's own; or not any more, since the call `movedFrom` was answered. */
+  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly movedFrom?: ExchangeId; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
   /** `task` is the server's own task object, under the server's own id. */
   | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }

@@ -52,7 +52,7 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'resource-updated': { server: token, uri: text, more: optional(object), sessions },
   log: { server: token, params: object, sessions },
   notification: { server: token, method: text, params: optional(object), sessions },
-  question: { server: token, input: count, method: questionMethod, params: object, place, sessions },
+  question: { server: token, input: count, method: questionMethod, params: object, place, movedFrom: optional(token), sessions },
   'question-withdrawn': { server: token, input: count, reason: text, sessions },
   'task-status': { server: token, task: object, place, sessions },
   'task-progress': { server: token, taskId: text, place, progress: progressEvent, sessions },

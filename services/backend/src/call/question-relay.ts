@@ -67,11 +67,18 @@ export class QuestionRelay {
 
   /** Gives a call what another one was asked, which has ended. */
   adopt(call: AskedCall, connection: UpstreamConnection, question: Question): void {
+    this.#move(connection, question, (input, open) => {
+      const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
+      return { ...open, asker: call.exchange, again };
+    });
+  }
+
+  #move(connection: UpstreamConnection, question: Question, moved: (input: InputKey, open: OpenQuestion) => OpenQuestion): void {
     for (const [input, open] of this.#open) {
       if (open.connection !== connection || open.question !== question) continue;
-      const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
-      this.#open.set(input, { ...open, asker: call.exchange, again });
-      again();
+      const next = moved(input, open);
+      this.#open.set(input, next);
+      next.again();
     }
   }
 
@@ -96,14 +103,19 @@ export class QuestionRelay {
   ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
     const { bus, server, wheel } = this.#options;
     const sessions = [session];
+    const limited = (input: () => InputKey): Deadline => wheel.schedule(ownerAnswerMs, () => this.answer(session, input(), { error: toErrorObject(fault('input.timeout')) }));
+    const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void =>
+      bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions, ...more });
     return {
       session,
       task: undefined,
-      adopt: () => undefined,
+      adopt: (question) => this.#move(connection(), question, (input, open) => ({
+        ...open, asker: session, limit: limited(() => input), again: () => publish(question, input, { movedFrom: open.asker as ExchangeId }),
+      })),
       ask: (question) => {
-        const limit = wheel.schedule(ownerAnswerMs, () => this.answer(session, input, { error: toErrorObject(fault('input.timeout')) }));
-        const again = (): void => bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions });
-        const input = this.#add({ question, connection: connection(), respond: (answer) => connection().respond(question.id, this.#checked(question, answer)), asker: session, again, limit });
+        const again = (): void => publish(question, input);
+        const respond = (answer: InputAnswer): void => connection().respond(question.id, this.#checked(question, answer));
+        const input = this.#add({ question, connection: connection(), respond, asker: session, again, limit: limited(() => input) });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
         again();

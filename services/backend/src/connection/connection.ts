@@ -44,7 +44,7 @@ export class UpstreamConnection {
     this.#options = options;
     const { server, metrics, observer, log, capabilities, owner, isTakenInTurn } = options;
     this.run = new Run(options);
-    this.#pending = new PendingRequests({ ended: (reply) => this.#questions.leave(reply), late: () => metrics.dropped('upstream_late') });
+    this.#pending = new PendingRequests({ ended: (reply, how) => this.#questions.leave(reply, how), late: () => metrics.dropped('upstream_late') });
     this.#complaints = new Complaints({ ...options, transport: () => this.#life.transport });
     this.#questions = new Questions({
       server, capabilities, owner, log, isTakenInTurn,

@@ -24,8 +24,8 @@ export interface PendingRequest extends Said {
 }
 
 export interface PendingRequestsOptions {
-  /** A request is out of flight; nobody has heard of its end yet. */
-  readonly ended: (reply: PendingReply) => void;
+  /** A request is out of flight; nobody has heard of its end yet, except where whoever made it took it back. */
+  readonly ended: (reply: PendingReply, how: 'settled' | 'cancelled') => void;
   /** An answer came to nobody. */
   readonly late: () => void;
 }
@@ -58,7 +58,7 @@ export class PendingRequests {
   /** Takes one out that nobody waits for any more. */
   cancel(id: number): PendingRequest | undefined {
     const pending = this.#table.take(id); // C2
-    if (pending !== undefined) this.#options.ended(pending.reply);
+    if (pending !== undefined) this.#options.ended(pending.reply, 'cancelled');
     return pending;
   }
 
@@ -68,7 +68,7 @@ export class PendingRequests {
       this.#options.late();
       return;
     }
-    this.#options.ended(pending.reply);
+    this.#options.ended(pending.reply, 'settled');
     pending.reply.settle(outcome, id);
   }
 

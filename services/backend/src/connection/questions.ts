@@ -5,8 +5,9 @@
  *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else, where one session alone has used the
  *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent before may have
  *      caused it, and is refused.
- *  Q2  A question attributed by session only outlives its request while the session has another in flight.
- *  Q3  The server hears exactly one answer, or none when it withdrew the question or its call ended.
+ *  Q2  A question attributed by session only outlives the answer to its request: another request of the session has it then, or the session itself
+ *      where it has the connection alone. Elsewhere, and where the request was cancelled, the server is told that nobody will answer.
+ *  Q3  The server hears exactly one answer, or none when it withdrew the question or the call on whose stream it asked ended.
  */
 import {
   fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
@@ -136,13 +137,15 @@ export class Questions {
   }
 
   /** A request is over. Call it when the request is out of flight and before anyone hears of its end. */
-  leave(ended: QuestionTarget): void {
+  leave(ended: QuestionTarget, how: 'settled' | 'cancelled'): void {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
       if (asked !== ended) continue;
-      const heir = isCertain ? undefined : this.#concerned(question.method);
-      if (heir === undefined || heir.session !== ended.session) {
+      const heir = isCertain ? undefined : this.#concerned(question.method) ?? (how === 'settled' ? this.#options.owner : undefined);
+      if (isCertain) {
         this.#close(question.id);
+      } else if (heir === undefined || heir.session !== ended.session) {
+        this.respond(question.id, { error: toErrorObject(fault('input.unattributed', `the call that was to answer ${question.method} has ended`)) });
       } else {
         this.#open.set(key, { question, asked: heir, isCertain }); // Q2
         heir.adopt(question);

@@ -72,13 +72,13 @@ export class PendingQuestions {
   }
 
   /**
-   * A question is another call's from now on; the client has it already.
+   * A question is another call's from now on, or the session's; the client has it already.
    * @returns false when it is not open.
    */
-  move(from: ExchangeId, input: InputKey, asker: Questioner): boolean {
+  move(from: ExchangeId, moved: PendingQuestion): boolean {
     for (const [id, question] of this.#open) {
-      if (question.asker.id !== from || question.input !== input) continue;
-      this.#open.set(id, { ...question, asker });
+      if (question.asker.id !== from || question.input !== moved.input) continue;
+      this.#open.set(id, moved);
       return true;
     }
     return false;

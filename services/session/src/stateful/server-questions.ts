@@ -57,15 +57,16 @@ export class ServerQuestions {
 
   /** @param stream of the call that asks. */
   ofCall(asker: Questioner, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
-    if (movedFrom !== undefined && this.#requests.move(movedFrom, input, asker)) return;
-    this.#ask({ asker, input, stream }, method, params);
+    const question: PendingQuestion = { asker, input, stream };
+    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, params);
   }
 
   /** What a server asks of this session outside any call: its connection to it is this session's own. */
   outsideCalls(notice: NamedNotice<'question'>): void {
-    const { server, input, method, params, place } = notice;
+    const { server, input, method, params, place, movedFrom } = notice;
+    const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
-    this.#ask(this.#standingQuestion(server, input), method, this.#options.words.question(server, params, { place }));
+    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.words.question(server, params, { place }));
     this.#options.changed();
   }
 
