@@ -1,4 +1,4 @@
-/** Callers share programs of servers that ask them nothing; where that matters, Omnibus says so. */
+/** Callers who need not be known share programs of servers that ask them nothing; where that matters, Omnibus says so. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { writeConfig } from '../support/gateway.ts';
@@ -9,7 +9,7 @@ const mcpServers = { pipe: program, everybody: { ...program, isolation: 'shared'
 const main = join(root, 'services/gateway/dist/main.js');
 const warning = /pipe, everybody are one program each for everybody who connects.*"isolation": "session"/;
 
-it('programs that people from elsewhere share are named by check, and where only this machine is listened on nothing is', async () => {
+it('programs that people from elsewhere share are named by check, and where only this machine is listened on, or callers are known, nothing is', async () => {
   for (const [listen, isWarned] of [['0.0.0.0:7300', true], ['[::]:7300', true], ['192.168.1.5:7300', true], ['127.0.0.1.example:1', true], ['127.0.0.1:7300', false], ['localhost:7300', false], ['[::1]:7300', false]] as const) {
     await using checked = startProcess('node', [main, 'check', await writeConfig({ listen, auth: 'none', mcpServers })]);
     await checked.line(/is good/);
@@ -17,7 +17,7 @@ it('programs that people from elsewhere share are named by check, and where only
     else await expect(checked.line(warning)).rejects.toThrow();
   }
   await using known = startProcess('node', [main, 'check', await writeConfig({ listen: '0.0.0.0:7300', auth: { keys: { file: 'keys.yaml' } }, mcpServers })]);
-  await known.line(/pipe, everybody are one program each.*"isolation": "principal" \(a program for each known caller\)/);
+  await known.line(/warning: everybody is one program for everybody.*Leave out "isolation" \(then each known caller has a program\)/);
 });
 
 it('programs that people from elsewhere share are named when the gateway starts, in its log and in what a person sees', async () => {

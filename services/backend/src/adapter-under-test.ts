@@ -8,7 +8,7 @@ import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, defaultLimits, latestLegacyRevision, newRequestKey, newWorkerId, parseServerName,
-  type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId, type ServerNotice, type SessionKey,
+  type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId, type ServerNotice, type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
@@ -33,6 +33,8 @@ export interface ServerScript {
   /** The standing stream; default: 405. */
   readonly get?: (response: ServerResponse, request: IncomingMessage) => void;
   readonly capabilities?: JsonObject;
+  /** False: it gives no session id. */
+  readonly hasSessions?: boolean;
 }
 
 export const toolNamed = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
@@ -101,9 +103,9 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.bus.publish(subjects.backendControl(this.#name), command);
   }
 
-  /** What a session asks of the server. @returns the answer. */
-  call(session: SessionKey, method: ExchangeMethod, params: JsonObject): Promise<ExchangeEvent> {
-    const context = { principal: anonymous, session, capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, maxTimeMs: 10_000 };
+  /** What a session asks of the server. @param more who that is, where it is not nobody in particular. @returns the answer. */
+  call(session: SessionKey, method: ExchangeMethod, params: JsonObject, more: Partial<ExchangeContext> = {}): Promise<ExchangeEvent> {
+    const context: ExchangeContext = { principal: anonymous, session, capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, maxTimeMs: 10_000, ...more };
     return new Promise((resolve) => {
       this.adapter.hear({ kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context }, (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : undefined));
     });
@@ -121,7 +123,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     await this.#agents.destroy();
   }
 
-  private async serve({ says, get, capabilities = { tools: {} } }: ServerScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async serve({ says, get, capabilities = { tools: {} }, hasSessions = true }: ServerScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
     if (request.method === 'GET') {
       this.gets.add(request.headers['last-event-id'] as string | undefined);
@@ -142,7 +144,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     if (said === 'silence' || response.writableEnded) return;
     if (message.id === undefined) response.writeHead(202).end();
     else {
-      const session = message.method === 'initialize' ? { 'mcp-session-id': `session-${this.count('initialize')}` } : {};
+      const session = message.method === 'initialize' && hasSessions ? { 'mcp-session-id': `session-${this.count('initialize')}` } : {};
       response.writeHead(200, { 'content-type': 'application/json', ...session }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }));
     }
   }

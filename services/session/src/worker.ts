@@ -86,7 +86,7 @@ export class SessionWorker {
       changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
       workersChanged: () => this.#views.workersChanged(),
       reaching: (server, workers) => this.#views.reaching(server, workers),
-      keepsState: (server, { capabilities }) => this.#settings.keepsState(server, capabilities),
+      keptFor: (server, context) => this.#settings.keptFor(server, context),
     });
     this.#interest = new Interest({
       bus, wheel,

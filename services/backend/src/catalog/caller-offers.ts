@@ -153,7 +153,7 @@ export class CallerOffers {
     const { connections, base, log } = this.#options;
     const context: ExchangeContext = { ...caller, logLevel: undefined, wantsProgress: false, maxTimeMs: 0 };
     await connections().settling(context);
-    const taken = connections().take(context);
+    const taken = connections().takeToRead(context);
     if ('refused' in taken) {
       log.debug({ key, refused: taken.refused }, 'there is no connection to read over what clients with these capabilities are offered');
       return;

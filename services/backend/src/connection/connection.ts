@@ -97,9 +97,9 @@ export class UpstreamConnection {
     return this.#life.dialect;
   }
 
-  /** What the server is told its client can do, as JSON. */
-  get declared(): string {
-    return JSON.stringify(this.#options.capabilities);
+  /** The server may keep something for it; undefined while it was never met. */
+  get hasState(): boolean | undefined {
+    return this.#life.hasState;
   }
 
   /** The session whose alone it is. */
@@ -252,16 +252,14 @@ export class UpstreamConnection {
   }
 
   #ready(introduction: ServerIntroduction): void {
-    const { isBase, wheel, observer } = this.#options;
-    if (isBase) {
-      this.#listen = this.dialect.listen({
-        open: (params, settle) => this.request('subscriptions/listen', params, { ...gatewayReply, settle }, plainRequest),
-        close: (id) => this.cancel(id, 'replaced by another subscription'),
-        isReady: () => this.isReady,
-        missed: () => observer.missed(),
-      }, wheel, introduction);
-      this.#listen?.start();
-    }
+    const { wheel, observer } = this.#options;
+    this.#listen = this.dialect.listen({
+      open: (params, settle) => this.request('subscriptions/listen', params, { ...gatewayReply, settle }, plainRequest),
+      close: (id) => this.cancel(id, 'replaced by another subscription'),
+      isReady: () => this.isReady,
+      missed: () => observer.missed(),
+    }, wheel, introduction);
+    this.#listen?.start();
     observer.ready(introduction);
   }
 

@@ -43,8 +43,10 @@ export class ConnectionLife {
   /** That of the server's era, once it has introduced itself. */
   #dialect: ServerDialect = assumedDialect;
   #wasReady = false;
+  #isStopped = false;
   /** It has been ready since it was last lost. */
   #isUp = false;
+  #hasState: boolean | undefined;
   /** Runs out when it has been ready for so long that what was before does not count any more. */
   #settling: Deadline | undefined;
 
@@ -96,11 +98,17 @@ export class ConnectionLife {
     return this.#server;
   }
 
+  /** Whether the server, when it was met last, could tell this connection from others (`Transport.hasState`); undefined while it was never met. */
+  get hasState(): boolean | undefined {
+    return this.#hasState;
+  }
+
   start(): void {
     this.#actor.send({ type: 'start' });
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#retry?.cancel();
     this.#settling?.cancel();
     this.#actor.send({ type: 'stop' });
@@ -177,6 +185,7 @@ export class ConnectionLife {
     if (this.#wasReady && isBase) metrics.upstreamRestarted(server);
     this.#wasReady = true;
     this.#isUp = true;
+    this.#hasState = this.#transport?.hasState;
     this.#settling?.cancel();
     this.#settling = wheel.schedule(backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
     this.#port.up();
@@ -205,6 +214,7 @@ export class ConnectionLife {
   }
 
   #scheduleRetry({ failures, problem }: ConnectionContext): void {
+    if (this.#isStopped) return; // Whoever heard that it was lost has given it up.
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
     this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available; trying again');
     this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));

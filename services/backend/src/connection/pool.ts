@@ -1,7 +1,7 @@
 /**
  * The connections to one server. The base connection reads the catalogue and carries the calls of callers whom a server may
- * ask nothing. The others exist for callers it may ask: a connection declares what its caller can do, and what comes over
- * it concerns that caller and nobody else.
+ * ask nothing and need not keep apart. The others exist for callers it may ask, and for known ones where it keeps something: a connection declares
+ * what its caller can do, and what comes over it concerns that caller and nobody else.
  *
  * Who counts as one caller, `sharing.ts` says.
  *
@@ -17,24 +17,8 @@ import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { ConnectionPoolOptions, NewConnection } from './pool-options.ts';
 import { everyCapability } from './factory.ts';
+import { turnAt, type Instance } from './instance.ts';
 import { askable, Sharing } from './sharing.ts';
-
-interface Instance {
-  readonly key: string;
-  readonly connection: UpstreamConnection;
-  /** Undefined when it is no session's alone. */
-  readonly session: SessionKey | undefined;
-  /** Whose it is: a session; of a request without one, its own key while it runs. */
-  user: string;
-  /** Of requests without a session: those that may be given the same connection one after the other. */
-  readonly pool: string | undefined;
-  /** What its clients said of their roots when it was opened for them. */
-  readonly roots?: string | undefined;
-  /** Who waits for it, oldest first: it serves one at a time. */
-  readonly waiting: (() => void)[];
-  lastUsedAt: number;
-  calls: number;
-}
 
 interface Use {
   readonly connection: UpstreamConnection;
@@ -45,8 +29,6 @@ interface Use {
 export type Taken = Use | { readonly refused: string };
 
 const nothing = (): void => undefined;
-/** About what it takes to start another program. */
-const turnMs = 1_000;
 /** Of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
 const olderKey = 'older era';
 
@@ -61,7 +43,7 @@ export class ConnectionPool implements Pool {
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#olderLeg = new OlderLeg(options.hasOlderLeg, () => this.#openOlder());
-    this.#sharing = new Sharing({ ...options, legOf: (context) => this.#legOf(context), connections: () => this.all() });
+    this.#sharing = new Sharing({ ...options, keepsState: (leg) => this.#keepsState(leg), legOf: (context) => this.#legOf(context), connections: () => this.all() });
     options.budget.join(this);
   }
 
@@ -69,7 +51,7 @@ export class ConnectionPool implements Pool {
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
     // It is closed when nobody uses it, and opened again for whoever comes.
-    const isClosed = leg === 'older' && this.#sharing.needsNoOwn(askable(context)) && !this.#instances.has(olderKey);
+    const isClosed = leg === 'older' && this.#sharing.isShared(context) && !this.#instances.has(olderKey);
     return leg === 'unknown' || isClosed ? this.#olderLeg.find() : undefined;
   }
 
@@ -80,6 +62,11 @@ export class ConnectionPool implements Pool {
 
   #legOf(context: ExchangeContext): Leg {
     return this.#olderLeg.legOf(this.#options.base.dialect, !context.standsAlone, context.capabilities);
+  }
+
+  #keepsState(leg: Leg): boolean {
+    const shared = leg === 'older' ? this.#instances.get(olderKey)?.connection : this.#options.base;
+    return this.#options.isProgram || shared?.hasState !== false; // Until that is known, nobody shares.
   }
 
   #openOlder(): Promise<boolean> {
@@ -123,6 +110,8 @@ export class ConnectionPool implements Pool {
   take(context: ExchangeContext, roots?: string): Taken {
     const { base } = this.#options;
     const leg = this.#legOf(context);
+    const apart = this.#sharing.apart(context);
+    if (apart !== undefined) return this.#takeApart(apart, context, leg === 'older');
     if (leg === 'newer' || leg === 'unknown') return { connection: base, done: nothing };
     const isOlder = leg === 'older';
     const capabilities = askable(context);
@@ -137,12 +126,30 @@ export class ConnectionPool implements Pool {
     const found = shared === undefined ? (this.#instances.get(key) ?? this.#free(pool, user)) : this.#ofUser(shared, roots).find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
     const instance = found ?? this.#open(pool === undefined ? key : this.#nextKey(), {
       user, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities), session: user === context.session && pool === undefined ? context.session : undefined,
-      changed: (isOpen) => {
-        if (isOlder && !isOpen) this.#olderLeg.forget();
-      },
+      changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
-    if (typeof instance === 'string') return { refused: instance };
-    return this.#use(instance);
+    return typeof instance === 'string' ? { refused: instance } : this.#use(instance);
+  }
+
+  /** One that nobody else uses, although nothing is asked over it. */
+  #takeApart(user: string, context: ExchangeContext, isOlder: boolean): Taken {
+    const session = user === context.session ? context.session : undefined;
+    const capabilities = session === undefined ? {} : askable(context);
+    const key = `${user} ${JSON.stringify(capabilities)}${isOlder ? ' older' : ''}`;
+    const instance = this.#instances.get(key) ?? this.#open(key, {
+      user, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+    });
+    return typeof instance === 'string' ? { refused: instance } : this.#use(instance);
+  }
+
+  #legChanged(isOlder: boolean, isOpen: boolean): void {
+    if (isOlder && !isOpen) this.#olderLeg.forget();
+  }
+
+  /** The connection over which is read what a caller is offered. That depends on what it declared, and on nothing else of it: where requests say so themselves, everybody's will do. */
+  takeToRead(context: ExchangeContext): Taken {
+    const leg = this.#legOf(context);
+    return leg === 'newer' || leg === 'unknown' ? { connection: this.#options.base, done: nothing } : this.take(context);
   }
 
   /**
@@ -158,16 +165,7 @@ export class ConnectionPool implements Pool {
     const instances = this.#ofUser(pool, roots);
     const busy = instances.find(({ connection }) => !connection.asked.isOpen);
     if (busy === undefined || instances.some(({ calls }) => calls === 0)) return undefined;
-    return new Promise((resolve) => {
-      const go = (): void => {
-        limit.cancel();
-        const index = busy.waiting.indexOf(go);
-        if (index !== -1) busy.waiting.splice(index, 1);
-        resolve();
-      };
-      const limit = this.#options.wheel.schedule(turnMs, go);
-      busy.waiting.push(go);
-    });
+    return turnAt(busy, this.#options.wheel);
   }
 
   /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */

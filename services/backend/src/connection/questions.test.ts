@@ -13,6 +13,7 @@ class OneStream implements Transport {
   readonly isLegacyOnly = true;
   readonly closesToCancel = false;
   takesNamelessErrors = true;
+  readonly hasState = true;
   readonly sent: JsonRpcMessage[] = [];
   readonly #observer: TransportObserver;
 

@@ -5,12 +5,15 @@
  * are: several clients of one user may make them, which share what a server keeps, but never roots, and nothing any more once the server
  * asks without saying on whose behalf. Any other request is a caller of its own: it has a connection alone while it runs, and the next one
  * is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
+ *
+ * What a server keeps for a connection (in a program's memory, or for a session) would be found by everybody whom the connection serves. Where
+ * callers are known, each has one of his own there, which all of his sessions and clients share that may be asked nothing.
  */
 import { anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
 import type { Leg } from '../dialect/older-leg.ts';
 import type { UpstreamConnection } from './connection.ts';
 
-/** `auto`: one connection for callers that may be asked nothing; others have their own. */
+/** `auto`: one connection for callers that may be asked nothing, a known one his own where something is kept for it; others have their own. */
 export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface SharingOptions {
@@ -19,6 +22,8 @@ export interface SharingOptions {
   readonly isProgram: boolean;
   /** Which request a message of the server belongs to is seen by what carried it. */
   readonly namesRequests: () => boolean;
+  /** The server may keep something for the connection over which it is talked to so. */
+  readonly keepsState: (leg: Leg) => boolean;
   readonly legOf: (context: ExchangeContext) => Leg;
   /** All besides the base. */
   readonly connections: () => readonly UpstreamConnection[];
@@ -43,7 +48,24 @@ export class Sharing {
 
   /** The call goes over a connection that serves everybody. */
   isShared(context: ExchangeContext): boolean {
-    return this.#servesEverybody(context) || this.needsNoOwn(askable(context));
+    return this.apart(context) === undefined && (this.#servesEverybody(context) || this.needsNoOwn(askable(context)));
+  }
+
+  /**
+   * Whose connection a call goes over that would go over the one of everybody if the server kept nothing for it.
+   * @returns the known caller, or the session or client that is to share with nobody; undefined where everybody's will do.
+   */
+  apart(context: ExchangeContext): string | undefined {
+    const { isolation, keepsState, legOf } = this.#options;
+    const { principal, session, standsAlone, client } = context;
+    const known = principal === anonymous ? undefined : principal;
+    if (isolation === 'shared' || (isolation === 'auto' && known === undefined)) return undefined;
+    const servesEverybody = this.#servesEverybody(context);
+    if ((!servesEverybody && Object.keys(askable(context)).length > 0) || !keepsState(legOf(context))) return undefined;
+    if (isolation !== 'session' && known !== undefined) return known;
+    // On the other legs whoever is not to share has a connection of his own anyway.
+    if (!servesEverybody) return undefined;
+    return standsAlone ? (client?.isOne === true ? client.id : known) : session;
   }
 
   #servesEverybody(context: ExchangeContext): boolean {

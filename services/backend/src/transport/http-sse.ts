@@ -14,6 +14,7 @@ export class HttpSseTransport implements Transport {
   readonly isLegacyOnly = true;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = false;
+  readonly hasState = true;
   readonly #options: HttpOptions;
   readonly #observer: TransportObserver;
   readonly #url: URL;

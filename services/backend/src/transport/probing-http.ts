@@ -44,6 +44,10 @@ export class ProbingHttpTransport implements Transport {
     return this.#current.takesNamelessErrors;
   }
 
+  get hasState(): boolean {
+    return this.#current.hasState;
+  }
+
   async open(): Promise<void> {
     try {
       await this.#current.open();

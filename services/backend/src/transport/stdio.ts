@@ -15,6 +15,7 @@ export class StdioTransport implements Transport {
   readonly isLegacyOnly = false;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = true;
+  readonly hasState = true;
   readonly #options: StdioOptions;
   readonly #observer: TransportObserver;
   #child: Child | undefined;

@@ -66,6 +66,10 @@ export class StreamableHttpTransport implements Transport {
     });
   }
 
+  get hasState(): boolean {
+    return this.#sessionId !== undefined;
+  }
+
   async open(): Promise<void> {
     const { child, url, openTimeoutMs } = this.#options;
     if (child === undefined) return;

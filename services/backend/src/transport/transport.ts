@@ -72,6 +72,8 @@ export interface Transport {
   readonly closesToCancel: boolean;
   /** An error that names no request can be said to the server: over HTTP nothing tells what it would be about. */
   readonly takesNamelessErrors: boolean;
+  /** The server can tell this connection from its others and may keep something for it: it is a program's, a socket, or has a session. */
+  readonly hasState: boolean;
   /** The server has said in which revision it speaks: what is said from now on says so where the wire wants that. */
   agreed(revision: Revision): void;
   /** What the server says of its own accord is listened to from now on; of one with sessions, once the handshake is complete. */

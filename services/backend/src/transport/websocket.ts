@@ -23,6 +23,7 @@ export class WebSocketTransport implements Transport {
   readonly isLegacyOnly = false;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = true;
+  readonly hasState = true;
   readonly #options: WebSocketTransportOptions;
   readonly #observer: TransportObserver;
   #socket: WebSocket | undefined;

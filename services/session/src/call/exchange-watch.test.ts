@@ -68,7 +68,7 @@ beforeEach(async () => {
   [controls, outcomes, backends] = [[], [], []];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keepsState: () => true });
+  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session) });
   await watch.start();
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
 });

@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, ExchangeContext, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
+import type { BackendPresence, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Abandoned, Adapters, Way } from './adapters.ts';
 import type { Exchange } from './exchange.ts';
@@ -28,8 +28,8 @@ export interface ExchangeWatchOptions {
   readonly workersChanged: () => void;
   /** Of workers that have an adapter of a server, those whose records say that it is up; all, when none does. */
   readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
-  /** Whether an adapter may keep something for whoever sends that: a program, a connection. */
-  readonly keepsState: (server: ServerName, context: Pick<ExchangeContext, 'capabilities'>) => boolean;
+  /** For whom an adapter may keep something, of a request's caller: a program, a connection. Undefined where it keeps nothing. */
+  readonly keptFor: (server: ServerName, context: ExchangeRequest['context']) => string | undefined;
 }
 
 /** Given-up exchanges that are remembered until their worker comes back; the oldest of more end there at their own time limit. */
@@ -152,8 +152,8 @@ export class ExchangeWatch implements Adapters {
   }
 
   #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context']): WorkerId | undefined {
-    const caller = context.standsAlone ? context.client?.id : context.session;
-    if (caller === undefined || !this.#options.keepsState(server, context)) return there[Math.floor(Math.random() * there.length)];
+    const caller = this.#options.keptFor(server, context);
+    if (caller === undefined) return there[Math.floor(Math.random() * there.length)];
     return chooseFor(`${caller} ${server}`, there);
   }
 

@@ -29,7 +29,7 @@ beforeEach(async () => {
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   metrics = new Metrics({ processMetrics: false });
-  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keepsState: () => false });
+  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keptFor: () => undefined });
   [calls, controls, said, outcomes] = [[], [], [], []];
   await bus.subscribe(subjects.backend(server), (command, reply) => void calls.push({ command, reply }), { queue: 'backend' });
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));

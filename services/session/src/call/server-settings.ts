@@ -1,7 +1,9 @@
-/** What the configuration says of servers as far as calls are concerned: how long they may take, and whether adapters keep something. */
+/** What the configuration says of servers as far as calls are concerned: how long they may take, and for whom adapters keep something. */
 import type { Config } from '@omnibus/config';
-import type { JsonObject, ServerName } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import type { TimeLimits } from './exchange-request.ts';
+
+type KeptContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'client' | 'capabilities'>;
 
 export class ServerSettings {
   #config: Config;
@@ -34,9 +36,17 @@ export class ServerSettings {
     return limits;
   };
 
-  /** A program of its own behind each adapter, or a connection of the caller's own. @param capabilities that the caller declared. */
-  keepsState(server: ServerName, { extensions: _extensions, ...askable }: JsonObject): boolean {
-    const { command, isolation } = this.#config.mcpServers[server] ?? {};
-    return command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || Object.keys(askable).length > 0));
+  /**
+   * For whom an adapter may keep something, in a program or with a connection of his own: whose calls are all to go to the same one. A known
+   * caller's program is for all of his sessions; who may be asked something has his own (the backend's `sharing.ts` decides, this only leads there).
+   * @returns undefined where any adapter will do.
+   */
+  keptFor(server: ServerName, { principal, session, standsAlone, client, capabilities: { extensions: _extensions, ...askable } }: KeptContext): string | undefined {
+    const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
+    const mayBeAsked = Object.keys(askable).length > 0;
+    const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);
+    if (isCallers && principal !== anonymous) return principal;
+    const keepsState = command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || mayBeAsked));
+    return !keepsState ? undefined : standsAlone ? client?.id : session;
   }
 }

@@ -64,7 +64,7 @@ export class RequestsUnderTest {
       },
       workersChanged: () => undefined,
       reaching: (_server, workers) => workers,
-      keepsState: () => true,
+      keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session),
     });
     const servers = records.map(({ server }) => server);
     this.#servers = servers;

@@ -1,0 +1,35 @@
+/** A file of API keys, with one for each of some callers. */
+import { hash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export class Keys implements AsyncDisposable {
+  /** For the configuration. */
+  readonly auth: { readonly keys: { readonly file: string } };
+  readonly #folder: string;
+  readonly #keys: ReadonlyMap<string, string>;
+
+  private constructor(folder: string, keys: ReadonlyMap<string, string>) {
+    this.#folder = folder;
+    this.#keys = keys;
+    this.auth = { keys: { file: join(folder, 'keys.yaml') } };
+  }
+
+  static async make(...subjects: readonly string[]): Promise<Keys> {
+    const keys = new Map(subjects.map((subject) => [subject, `omk_${randomBytes(6).toString('hex')}_${randomBytes(32).toString('base64url')}`]));
+    const made = new Keys(await mkdtemp(join(tmpdir(), 'omnibus-keys-')), keys);
+    const records = [...keys].map(([subject, key]) => ({ id: key.split('_')[1], hash: hash('sha256', key, 'hex'), subject }));
+    await writeFile(made.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
+    return made;
+  }
+
+  /** What the requests of a caller carry. */
+  headersOf(subject: string): Readonly<Record<string, string>> {
+    return { authorization: `Bearer ${this.#keys.get(subject) as string}` };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true });
+  }
+}
