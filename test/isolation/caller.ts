@@ -6,7 +6,7 @@ import { Heard } from '@omnibus/bus/testing';
 import { isObject, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
 import { markerIn, newSecret, secretsIn, type Secret } from './markers.ts';
-import { EventSourceWire, HttpWire, stdioWire, webSocketWire, type Wire, type WireObserver } from './wires.ts';
+import { EventSourceWire, HttpWire, stdioWire, webSocketWire, type Credentials, type Wire, type WireObserver } from './wires.ts';
 
 export interface CallerKind {
   readonly wire: 'http' | 'sse' | 'ws' | 'stdio';
@@ -15,6 +15,8 @@ export interface CallerKind {
   readonly isAskable: boolean;
   /** Default: everything its revision has, if it can be asked. */
   readonly capabilities?: JsonObject;
+  /** Whose it is, where callers are known: what is one session's may be known to the others of the same. */
+  readonly subject?: string;
 }
 
 export interface Reply {
@@ -27,8 +29,8 @@ export interface Reply {
 
 const prefix = 'io.modelcontextprotocol/';
 const limitMs = 30_000;
-const wires: Readonly<Record<CallerKind['wire'], (url: string, observer: WireObserver) => Wire>> = {
-  http: (url, observer) => new HttpWire(url, observer), sse: (url, observer) => new EventSourceWire(url, observer), ws: webSocketWire, stdio: stdioWire,
+const wires: Readonly<Record<CallerKind['wire'], (url: string, observer: WireObserver, credentials: Credentials) => Wire>> = {
+  http: (...made) => new HttpWire(...made), sse: (...made) => new EventSourceWire(...made), ws: webSocketWire, stdio: stdioWire,
 };
 
 interface Waiting {
@@ -53,18 +55,18 @@ export class Caller {
   #nextMarker = 0;
   #isClosing = false;
 
-  private constructor(kind: CallerKind, url: string) {
+  private constructor(kind: CallerKind, url: string, credentials: Credentials) {
     this.kind = kind;
     this.#wire = wires[kind.wire](url, {
       bytes: (text) => this.#judge(text),
       message: (message, request) => this.#hear(message, request),
       broken: (id, why) => this.#break(id, why),
-    });
+    }, credentials);
   }
 
   /** Says hello, in the way of its revision. */
-  static async open(kind: CallerKind, url: string): Promise<Caller> {
-    const caller = new Caller(kind, url);
+  static async open(kind: CallerKind, url: string, credentials: Credentials = {}): Promise<Caller> {
+    const caller = new Caller(kind, url, credentials);
     const { last, broken } = caller.isModern
       ? await caller.request('server/discover')
       : await caller.request('initialize', { protocolVersion: kind.revision, capabilities: caller.capabilities, clientInfo: { name: `client ${caller.secret}`, version: '1' } });
@@ -81,14 +83,19 @@ export class Caller {
   }
 
   get name(): string {
-    return `${this.kind.wire} ${this.kind.revision}${this.kind.isAskable ? ', askable' : ''}`;
+    const { wire, revision, isAskable, subject } = this.kind;
+    return `${wire} ${revision}${isAskable ? ', askable' : ''}${subject === undefined ? '' : `, of ${subject}`}`;
   }
 
-  /** The secrets of others that it has heard since it was asked last, with what came around them. */
-  foreign(): string[] {
-    const heard = [...this.#foreign.values()];
+  /**
+   * The secrets of others that it has heard since it was asked last, with what came around them.
+   * @param everybody by whom it is found out whose a secret is: where callers are known, their own are not others'.
+   */
+  foreign(everybody: ReadonlyMap<Secret, Caller> = new Map()): string[] {
+    const { subject } = this.kind;
+    const heard = [...this.#foreign].filter(([secret]) => subject === undefined || everybody.get(secret)?.kind.subject !== subject);
     this.#foreign.clear();
-    return heard;
+    return heard.map(([, around]) => around);
   }
 
   get capabilities(): JsonObject {

@@ -30,6 +30,7 @@ export const servers: readonly ServerUnderTest[] = [
 ];
 
 export class Ground {
+  readonly #more: object;
   readonly #folder: string;
   readonly #hosts: readonly KeeperHost[];
   readonly #entries: ReadonlyMap<string, object>;
@@ -37,13 +38,15 @@ export class Ground {
   readonly #said = new Set<string>();
   #reloads = 0;
 
-  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>) {
+  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>, more: object) {
+    this.#more = more;
     this.#folder = folder;
     this.#hosts = hosts;
     this.#entries = entries;
   }
 
-  static async start(): Promise<Ground> {
+  /** @param more what the gateway is told besides. */
+  static async start(more: object): Promise<Ground> {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-isolation-'));
     const journal = join(folder, 'notes');
     await appendFile(journal, '');
@@ -59,12 +62,12 @@ export class Ground {
       hosts.push(host);
       entries.set(name, { url: host.url(transport), isolation, ...(transport === 'sse' ? { type: 'sse' } : {}) });
     }
-    return new Ground(folder, hosts, entries);
+    return new Ground(folder, hosts, entries, more);
   }
 
   /** What the gateway is told; `pageSize` makes every list a matter of cursors. */
   get config(): object {
-    return { pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
+    return { ...this.#more, pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
   }
 
   /** The same with one server set up anew, another each time. */
@@ -82,7 +85,12 @@ export class Ground {
     for (const [connection, seen] of Map.groupBy(notes, (each) => each.connection)) {
       const server = servers.find(({ name }) => name === connection.split('/')[0]) as ServerUnderTest;
       const secrets = seen.flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
-      if (server.revision === '2026-07-28' || server.isolation === 'shared' || new Set(secrets).size < 2) continue;
+      if (server.isolation === 'shared' || new Set(secrets).size < 2) continue;
+      const subjects = new Set(secrets.map((secret) => callers.get(secret)?.kind.subject));
+      const isStateless = server.revision === '2026-07-28' && server.transport === 'http';
+      if (subjects.size > 1 && !isStateless) problems.push(`${connection}: it keeps things, and several callers use it: ${[...subjects].join(', ')}`);
+      const isOneCallers = subjects.size === 1 && !subjects.has(undefined);
+      if (server.revision === '2026-07-28' || (server.isolation === 'principal' && isOneCallers)) continue;
       const opened = seen.find((each) => each.kind === 'open');
       const hasSession = secrets.some((secret) => callers.get(secret)?.isModern === false);
       const mayAsk = opened !== undefined && Object.keys(opened.capabilities).length > 0;

@@ -6,19 +6,22 @@
  *
  * What is shared by design, and nothing else: a server with `isolation: shared` has one connection, and one without anything to ask
  * (`auto`) or without sessions (2026-07-28) has one for all; what the program or the connection itself counts (the tool
- * `count`) it counts for all of them.
+ * `count`) it counts for all of them. Where callers are known, each has several sessions, and shares with his own sessions alone: whatever a server keeps
+ * for a connection or in a program is one caller's.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
 import { asking, plain, type ServerUnderTest } from './actions.ts';
 import { Caller, type CallerKind } from './caller.ts';
 import { Ground, servers } from './ground.ts';
 import type { Secret } from './markers.ts';
 import { disturbances, Site, type Disturbance } from './site.ts';
+import type { Credentials } from './wires.ts';
 
 const seed = Number(process.env['OMNIBUS_ISOLATION_SEED'] ?? 20_261_121);
-const runs = Number(process.env['OMNIBUS_ISOLATION_RUNS'] ?? 10);
+const runs = Number(process.env['OMNIBUS_ISOLATION_RUNS'] ?? 4);
 /** Making a failing schedule small takes at most this long. */
 const shrinkMs = 60_000 + runs * 10_000;
 /** What everybody tries once more when a disturbance is over, as often as it takes, up to a bound. */
@@ -43,6 +46,9 @@ const kinds: readonly CallerKind[] = [
   { wire: 'stdio', revision: '2026-07-28', isAskable: true },
 ];
 
+/** Each has every third client, and another one of each kind in each schedule. */
+const subjects = ['ann', 'bob', 'cyd'];
+
 const actions = { ...plain, ...asking };
 type ActionName = keyof typeof actions;
 /** What is said beside a call is what gets lost most easily. */
@@ -56,44 +62,55 @@ const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minL
 /**
  * What nothing attributes is refused and never guessed: only where sessions share a connection, a question stands beside the
  * call, or nothing but its user tells whose a request is and the server, which does not say on whose behalf it asks, served another
- * one before; then the refusal says so. A shared connection has nobody's roots.
+ * one before; then the refusal says so. A shared connection has nobody's roots, and one that a known caller's sessions share has none of a certain one's.
  */
 function mayBeRefused({ kind }: Caller, { isolation, transport }: ServerUnderTest, action: ActionName, refusal: string): boolean {
   if (!(action in asking)) return false;
   const isOneOfSeveral = kind.wire === 'http' && kind.revision === '2026-07-28' && transport !== 'http' && /nothing tells|input\.unattributed/.test(refusal);
-  return !kind.isAskable || isOneOfSeveral || action.endsWith('beside') || (isolation === 'shared' && (transport !== 'http' || action === 'roots'));
+  const isCallers = kind.subject !== undefined && isolation === 'principal' && transport !== 'http';
+  return !kind.isAskable || isOneOfSeveral || action.endsWith('beside') || isCallers || (isolation === 'shared' && (transport !== 'http' || action === 'roots'));
 }
 
-describe.each(shapes)('clients with secrets, %s', (shape) => {
+describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shape, callers: 'known' }] as const))('clients with secrets, $shape, $callers', ({ shape, callers }) => {
   const everybody = new Map<Secret, Caller>();
   const present: Caller[] = [];
   const endings = new Map<string, number>();
   /** What went wrong in the schedule as it was made up: a smaller one may show less. */
   let first: object | undefined;
+  let keys: Keys;
+  let rounds = 0;
   let ground: Ground;
   let site: Site;
 
   beforeAll(async () => {
-    ground = await Ground.start();
+    keys = await Keys.make(...subjects);
+    ground = await Ground.start(callers === 'known' ? { auth: keys.auth } : {});
     site = await Site.start(shape, ground.config);
-    await site.untilThere();
+    await site.untilThere(credentialsOf(callers === 'known' ? 'ann' : undefined));
   });
 
   afterAll(async () => {
     await Promise.all(present.map((caller) => caller.close()));
     await site[Symbol.asyncDispose]();
     await ground[Symbol.asyncDispose]();
-    process.stdout.write(`\nisolation, ${shape}, seed ${seed}: ${everybody.size} clients, ${[...endings].toSorted(([one], [two]) => one.localeCompare(two)).map(([what, count]) => `${what} ${count}`).join(', ')}\n`);
+    await keys[Symbol.asyncDispose]();
+    process.stdout.write(`\nisolation, ${shape}, ${callers}, seed ${seed}: ${everybody.size} clients, ${[...endings].toSorted(([one], [two]) => one.localeCompare(two)).map(([what, count]) => `${what} ${count}`).join(', ')}\n`);
     if (first !== undefined) process.stdout.write(`${JSON.stringify(first, undefined, 2)}\n`);
   });
 
+  function credentialsOf(subject: string | undefined): Credentials {
+    return subject === undefined ? {} : keys.headersOf(subject);
+  }
+
   /** Programs take long to start, and so stay; every other client is a new one with a new secret. */
   async function newcomers(): Promise<void> {
+    rounds += 1;
     await Promise.all(kinds.map(async (kind, index) => {
       const old = present[index];
       if (old !== undefined && kind.wire === 'stdio' && !old.isBroken) return;
       await old?.close();
-      const caller = await Caller.open(kind, site.url);
+      const subject = callers === 'known' ? subjects[(index + rounds) % subjects.length] : undefined;
+      const caller = await Caller.open({ ...kind, ...(subject === undefined ? {} : { subject }) }, site.url, credentialsOf(subject));
       everybody.set(caller.secret, caller);
       present[index] = caller;
     }));
@@ -133,7 +150,7 @@ describe.each(shapes)('clients with secrets, %s', (shape) => {
     await over;
     if (disturbance !== undefined) ended.push(...await recover());
     const failed = ended.filter((failure) => failure !== undefined).slice(0, shownProblems);
-    const crossed = [...present.flatMap((caller) => caller.foreign()), ...await ground.problems(everybody)].slice(0, shownProblems);
+    const crossed = [...present.flatMap((caller) => caller.foreign(everybody)), ...await ground.problems(everybody)].slice(0, shownProblems);
     if (crossed.length + failed.length > 0) first ??= { disturbance, crossed, failed };
     expect({ crossed, failed }).toEqual({ crossed: [], failed: [] });
   }

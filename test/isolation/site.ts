@@ -5,6 +5,7 @@ import { Link } from '../support/link.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { servers } from './ground.ts';
+import type { Credentials } from './wires.ts';
 
 const roles = ['edge', 'session', 'backend'] as const;
 type Role = (typeof roles)[number];
@@ -77,9 +78,9 @@ export class Site {
     }, { timeout: appliedMs });
   }
 
-  /** Resolves once the tools of every server are listed. */
-  async untilThere(): Promise<void> {
-    using client = await RawClient.open(this.url);
+  /** Resolves once the tools of every server are listed. @param credentials of somebody who may see them. */
+  async untilThere(credentials: Credentials): Promise<void> {
+    using client = await RawClient.open(this.url, '2025-11-25', credentials);
     const heard = await client.standing();
     for (;;) {
       const announced = heard.values.length;

@@ -27,6 +27,9 @@ export interface Wire {
   close(): Promise<void>;
 }
 
+/** Headers that say who somebody is; none where nobody need be known. */
+export type Credentials = Readonly<Record<string, string>>;
+
 const maxReturns = 60;
 const returnMs = 100;
 /** What takes longer has no answer. */
@@ -36,14 +39,16 @@ const limitMs = 30_000;
 export class HttpWire implements Wire {
   readonly #url: string;
   readonly #observer: WireObserver;
+  readonly #credentials: Credentials;
   readonly #posts = new Map<JsonRpcId, AbortController>();
   readonly #over = new AbortController();
   #session: string | undefined;
   #revision: string | undefined;
 
-  constructor(url: string, observer: WireObserver) {
+  constructor(url: string, observer: WireObserver, credentials: Credentials) {
     this.#url = url;
     this.#observer = observer;
+    this.#credentials = credentials;
   }
 
   async send(message: JsonObject, headers: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -135,6 +140,7 @@ export class HttpWire implements Wire {
 
   #headers(): Record<string, string> {
     return {
+      ...this.#credentials,
       accept: 'application/json, text/event-stream',
       ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
       ...(this.#revision === undefined || this.#revision < '2025-06-18' ? {} : { 'mcp-protocol-version': this.#revision }),
@@ -163,11 +169,13 @@ export class HttpWire implements Wire {
 /** HTTP+SSE (2024-11-05): one stream for everything. */
 export class EventSourceWire implements Wire {
   readonly #observer: WireObserver;
+  readonly #credentials: Credentials;
   readonly #over = new AbortController();
   readonly #endpoint: Promise<string>;
 
-  constructor(url: string, observer: WireObserver) {
+  constructor(url: string, observer: WireObserver, credentials: Credentials) {
     this.#observer = observer;
+    this.#credentials = credentials;
     const address = url.replace('/mcp', '/sse');
     const endpoint = Promise.withResolvers<string>();
     this.#endpoint = endpoint.promise;
@@ -179,7 +187,7 @@ export class EventSourceWire implements Wire {
   }
 
   async #open(address: string, found: (path: string) => void): Promise<void> {
-    const response = await fetch(address, { headers: { accept: 'text/event-stream' }, signal: this.#over.signal });
+    const response = await fetch(address, { headers: { ...this.#credentials, accept: 'text/event-stream' }, signal: this.#over.signal });
     const parser = createParser({ onEvent: ({ event, data }) => (event === 'endpoint' ? found(data) : this.#observer.message(JSON.parse(data) as Message, undefined)) });
     const decoder = new TextDecoder();
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -191,7 +199,7 @@ export class EventSourceWire implements Wire {
   }
 
   async send(message: JsonObject): Promise<void> {
-    const response = await fetch(await this.#endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(message), signal: this.#over.signal });
+    const response = await fetch(await this.#endpoint, { method: 'POST', headers: { ...this.#credentials, 'content-type': 'application/json' }, body: JSON.stringify(message), signal: this.#over.signal });
     const text = await response.text();
     this.#observer.bytes(text);
     if (response.status !== 202) this.#observer.broken(message['id'] as JsonRpcId | undefined, `status ${response.status}: ${text}`);
@@ -246,8 +254,8 @@ function hearLine(observer: WireObserver, text: string): void {
   observer.message(JSON.parse(text) as Message, undefined);
 }
 
-export function webSocketWire(url: string, observer: WireObserver): Wire {
-  const socket = new WebSocket(url.replace(/^http(.*)mcp$/, 'ws$1ws'), 'mcp');
+export function webSocketWire(url: string, observer: WireObserver, headers: Credentials): Wire {
+  const socket = new WebSocket(url.replace(/^http(.*)mcp$/, 'ws$1ws'), 'mcp', { headers });
   socket.on('message', (data) => hearLine(observer, String(data as Buffer)));
   const ready = new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve());
@@ -264,8 +272,9 @@ export function webSocketWire(url: string, observer: WireObserver): Wire {
 }
 
 /** `omnibus stdio`, joined to the gateway under test. */
-export function stdioWire(url: string, observer: WireObserver): Wire {
-  const child = spawn('node', [join(root, 'services/gateway/dist/main.js'), 'stdio', '--connect', url], { stdio: ['pipe', 'pipe', 'ignore'] });
+export function stdioWire(url: string, observer: WireObserver, credentials: Credentials): Wire {
+  const said = Object.entries(credentials).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
+  const child = spawn('node', [join(root, 'services/gateway/dist/main.js'), 'stdio', '--connect', url, ...said], { stdio: ['pipe', 'pipe', 'ignore'] });
   createInterface({ input: child.stdout }).on('line', (line) => hearLine(observer, line));
   child.stdin.on('error', () => observer.broken(undefined, 'stdin is closed'));
   const ended = once(child, 'exit');
