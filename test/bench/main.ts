@@ -65,7 +65,8 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 const rows: Row[] = [];
 /** One size of one's own, for a closer look. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
-const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]] : onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]]
+  : onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);

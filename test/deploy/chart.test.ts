@@ -21,7 +21,12 @@ interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly data?: Readonly<Record<string, string>>;
-  readonly spec?: { readonly template: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }; readonly spec: { readonly containers: readonly [Container]; readonly volumes?: readonly object[]; readonly affinity?: object; readonly priorityClassName?: string } } };
+  readonly spec?: {
+    readonly template: {
+      readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+      readonly spec: { readonly containers: readonly [Container]; readonly volumes?: readonly object[]; readonly affinity?: object; readonly priorityClassName?: string };
+    };
+  };
 }
 
 const helm = findHelm();

@@ -25,7 +25,6 @@ const words = (value: unknown): string => (typeof value === 'string' ? value : J
 /** Without times of day, and files named by a date. */
 const timeless = (value: unknown): string => words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
 
-
 /** Whether a list says nothing of itself but that other servers are missing. */
 function isMissingOthers(meta: unknown, server: string): boolean {
   const { 'omnibus.dev/missing': missing, ...others } = meta as JsonObject & { readonly 'omnibus.dev/missing'?: readonly { readonly server: string }[] };

@@ -45,7 +45,7 @@ export const publishedServers: readonly PublishedServer[] = [
     calls: [
       ['echo', { message: 'äöü 🚌 \u0000' }], ['get-sum', { a: 1, b: 2.5 }], ['get-tiny-image', {}], ['get-structured-content', { location: 'Chicago' }],
       ['get-annotated-message', { messageType: 'error', includeImage: true }], ['get-resource-links', { count: 3 }], ['get-resource-reference', { resourceType: 'Text', resourceId: 1 }],
-      ['trigger-long-running-operation', { duration: 0.2, steps: 3, }],
+      ['trigger-long-running-operation', { duration: 0.2, steps: 3 }],
     ],
     prompts: [['simple-prompt', {}], ['args-prompt', { city: 'Bern', state: 'BE' }], ['resource-prompt', { resourceType: 'Text', resourceId: '1' }]],
     reads: ['demo://resource/static/document/features.md', 'demo://resource/dynamic/text/1'],

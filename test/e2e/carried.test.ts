@@ -126,13 +126,15 @@ describe('what a message carries', () => {
     });
 
     it.each([['_meta', { 'dev.omnibus/timeoutMs': 120, 'example.com/kept': 1 }, {}], ['a header', { 'example.com/kept': 1 }, { 'omnibus-timeout-ms': '120' }]])(
-      'a time limit of its own that a client brings in %s ends its call at the server too, which is not told of it', async (_where, meta, headers) => {
+      'a time limit of its own that a client brings in %s ends its call at the server too, which is not told of it',
+      async (_where, meta, headers) => {
         const { last: { error } } = await caller(era).say(server, { holds: true, messages: [progress(1)] }, meta, headers);
         expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 120, server } });
         expect(Object.keys(metaOf(speaker(server).latest('tools/call')))).not.toContain('dev.omnibus/timeoutMs');
         expect(metaOf(speaker(server).latest('tools/call'))['example.com/kept']).toBe(1);
         await (server === 'new' ? speaker(server).closed.until(1) : speaker(server).heard.untilSome(({ method }) => method === 'notifications/cancelled'));
-      });
+      },
+    );
 
     it('a limit beyond that of the server is the server\'s, and one that is no number of milliseconds is refused', async () => {
       expect((await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });

@@ -19,7 +19,8 @@ describe('with session workers that come and go', () => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+    upstream = await Upstream.start({
+      tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
       ignores: ({ method }) => method === 'resources/read' && upstream.requests.filter((request) => request.method === 'resources/read').length === ignored,
     });
     era = await EraServer.start('2025-11-25');
@@ -75,8 +76,8 @@ describe('with session workers that come and go', () => {
     const isEcho = ({ result }: Message): boolean => JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
     const running = [
       ...clients.map((client, index) => (index % 2 === 0 ? goOn(() => client.callTool('up__echo'), isEcho)
-        // Answered by the worker itself, so that there is always one on its way to it.
-        : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
+      // Answered by the worker itself, so that there is always one on its way to it.
+      : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
       ...modern.map((client, index) => (index % 2 === 0 ? goOn(() => client.call('up__echo'), isEcho) : goOn(() => client.request('tools/list'), ({ result }) => Array.isArray(result?.['tools'])))),
     ];
     running.push(goOn(() => new RawClient(gateway.url).initialize('2025-11-25'), ({ result }) => result?.['protocolVersion'] === '2025-11-25'));

@@ -86,7 +86,8 @@ export class ForeignProvider {
     const { prompt: { name, details }, params, session, grantId } = await provider.interactionDetails(request, response);
     if (name === 'login') return provider.interactionFinished(request, response, { login: { accountId: this.#user } });
     const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params['client_id']) });
-    const { missingOIDCScope: oidc, missingOIDCClaims: claims, missingResourceScopes: resources = {} } = details as { readonly missingOIDCScope?: string[]; readonly missingOIDCClaims?: string[]; readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    interface Missing { readonly missingOIDCScope?: string[]; readonly missingOIDCClaims?: string[]; readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> }
+    const { missingOIDCScope: oidc, missingOIDCClaims: claims, missingResourceScopes: resources = {} } = details as Missing;
     if (oidc !== undefined) grant.addOIDCScope(oidc.join(' '));
     if (claims !== undefined) grant.addOIDCClaims(claims);
     for (const [resource, scopes] of Object.entries(resources)) grant.addResourceScope(resource, scopes.join(' '));

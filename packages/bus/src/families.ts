@@ -4,7 +4,8 @@
  */
 import { backendPresence, callCommand, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
-  adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply, inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
+  adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply,
+  inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
 } from './shapes/session-messages.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 

@@ -288,7 +288,6 @@ export class View {
   #leaveOut(server: ServerName, problem: string): void {
     if (this.#problems.length < maxProblems) this.#problems.push({ server, problem });
   }
-
 }
 
 function publicTool({ entry, pinned, wrapsOutput, runsTasks, isModern: isOfModern }: Named, name: string, isModern: boolean): JsonObject {

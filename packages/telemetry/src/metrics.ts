@@ -40,7 +40,6 @@ export interface CallMeter {
 const maxTools = 500;
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
-
 /** What is not in the registry yet: it gets there with the next scrape, which costs a call less than counting there. */
 class ToolMeter {
   readonly calls: Record<CallResult, number> = { result: 0, tool_error: 0, error: 0, fault: 0, cancelled: 0 };

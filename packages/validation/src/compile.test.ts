@@ -49,7 +49,11 @@ describe('a value is held against its schema', () => {
     expect(problem(schema, { ...value, pinned: true })).toBe('ok');
     expect(problem({ properties: { age: { type: 'number' } } }, { ...value.a[0].b, pinned: true })).toBe('ok');
     let looks = 0;
-    const watched = { inner: Object.defineProperty({}, 'counted', { enumerable: true, get: () => { looks += 1; return {}; } }) };
+    const look = (): object => {
+      looks += 1;
+      return {};
+    };
+    const watched = { inner: Object.defineProperty({}, 'counted', { enumerable: true, get: look }) };
     expect(problem({ type: 'object' }, watched)).toBe('ok');
     expect(looks).toBe(0);
   });

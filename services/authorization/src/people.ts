@@ -99,4 +99,3 @@ export class People {
     await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => (kept === undefined ? undefined : { all: kept.all.filter((each) => !going.some((gone) => gone.grantId === each.grantId)) }));
   }
 }
-

@@ -89,7 +89,10 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     ttl: {
       AuthorizationCode: codeSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
       Session: seconds(signInMs), Grant: seconds(signInMs), RefreshToken: seconds(signInMs),
-      AccessToken: (ctx, token) => Math.max(1, Math.min(token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs), Math.floor(((ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity) / 1_000 - Date.now() / 1_000))),
+      AccessToken: (ctx, token) => {
+        const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
+        return Math.max(1, Math.min(token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs), Math.floor((endsAt - Date.now()) / 1_000)));
+      },
     },
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,

@@ -117,7 +117,10 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
     ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut, adapters: sessions.adapters }),
-    ...(backend === undefined ? {} : { servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => ({ server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })) }),
+    ...(backend === undefined ? {} : {
+      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => (
+        { server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })),
+    }),
   });
   const admin = isServing ? await openAdmin(config, { metrics, notReady, status, onFault: (what, error) => faults.bug('request', what, error) }) : undefined;
 

@@ -26,7 +26,8 @@ const openTimeoutMs = 10_000;
 export async function serveJoinedClient({ url, headers, authorization, input, output, onProblem }: JoinOptions): Promise<void> {
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
   // A token is another one from time to time.
-  const dispatcher = authorization === undefined ? agent : agent.compose((dispatch) => (options, handler) => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: authorization() } }, handler));
+  const dispatcher = authorization === undefined ? agent
+    : agent.compose((dispatch) => (options, handler) => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: authorization() } }, handler));
   const writeText = (text: string): void => {
     if (output.destroyed) return;
     // A client that reads nothing any more is as good as gone.
@@ -53,7 +54,8 @@ export async function serveJoinedClient({ url, headers, authorization, input, ou
     onProblem(problem, true);
     input.destroy();
   };
-  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share(), openTimeoutMs, child: undefined }, {
+  const reading = new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share();
+  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, reading, openTimeoutMs, child: undefined }, {
     message: (value) => {
       if (isObject(value) && initializeId !== undefined && isSameId(value['id'], initializeId) && isObject(value['result'])) {
         const { protocolVersion } = value['result'];

@@ -5,7 +5,8 @@ import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
-  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type ExchangeEvent, type JsonObject, type JsonRpcNotification, type JsonRpcRequest, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type ExchangeEvent, type JsonObject, type JsonRpcNotification,
+  type JsonRpcRequest, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker } from './worker.ts';

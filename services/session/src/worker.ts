@@ -5,7 +5,8 @@ import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   idSequence, newWorkerId,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type GatewayFault, type OpenCommand, type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type GatewayFault, type OpenCommand,
+  type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './call/exchange-watch.ts';

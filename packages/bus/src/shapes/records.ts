@@ -19,5 +19,6 @@ const question: Predicate = (value) => Array.isArray(value) && value.length === 
 const revision: Predicate = (value) => isLegacyRevision(value);
 
 export const sessionRecord = shape<SessionRecord>(fields<SessionRecord>({
-  caller, revision, capabilities: object, isReady: flag, logLevel: optional(logLevel), touched: list(token), subscriptions: list(pair(token, text)), bound: optional(list(pair(token, token))), questions: optional(list(question)), offered: optional(list(text)), worker: token,
+  caller, revision, capabilities: object, isReady: flag, logLevel: optional(logLevel), touched: list(token), subscriptions: list(pair(token, text)),
+  bound: optional(list(pair(token, token))), questions: optional(list(question)), offered: optional(list(text)), worker: token,
 }));

@@ -1,7 +1,8 @@
 /** Shapes of what edges and session workers say to each other. */
 import {
   canTalk, isJsonRpcId, isLogLevel, isObject,
-  type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type Formats, type GatewayFault, type HeldReaders, type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
+  type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type Formats, type GatewayFault, type HeldReaders,
+  type HeldRequests, type HeldStreams, type HoldReply, type InboxPost, type InboxReply, type LateMessage, type LateReply, type ModernCommand,
   type ModernContext, type ModernControl, type ModernReply, type OpenCommand, type OpenReply, type PostedMessage, type Presence, type SessionCommand, type SessionMessage, type StreamEntry, type StreamFrame, type TakenNotice,
 } from '@omnibus/protocol';
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, pair, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';

@@ -89,7 +89,7 @@ export class WantedAnswers {
   }
 
   /** The answers that a request brings, each with what was asked. */
-  * broughtBy(command: CallCommand): Generator<Wanted & { readonly key: string; readonly answer: JsonObject }> {
+  *broughtBy(command: CallCommand): Generator<Wanted & { readonly key: string; readonly answer: JsonObject }> {
     const { inputResponses, requestState } = command.params;
     if (!isObject(inputResponses)) return;
     const wanted = this.#kept.get(keyOf(command, requestState))?.wanted;

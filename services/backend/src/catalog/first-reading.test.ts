@@ -132,4 +132,3 @@ it('a list whose second page fails is read again until it is whole', { timeout: 
   await expect.poll(() => it.tools, { timeout: 10_000 }).toEqual(['one', 'two']);
   expect(it.record).not.toHaveProperty('problem');
 });
-

@@ -3,8 +3,9 @@
  *
  * Invariants
  *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else, where one session alone has used the
- *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent before may have
- *      caused it, and is refused.
+ *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one
+ *      in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent
+ *      before may have caused it, and is refused.
  *  Q2  A question attributed by session only outlives the answer to its request: another request of the session has it then, or the session itself
  *      where it has the connection alone. Elsewhere, and where the request was cancelled, the server is told that nobody will answer.
  *  Q3  The server hears exactly one answer, or none when it withdrew the question or the call on whose stream it asked ended.

@@ -38,7 +38,10 @@ export class WebSocketTransport implements Transport {
     const { url, headers, limits, openTimeoutMs, addresses } = this.#options;
     const problem = addresses === undefined ? undefined : forbiddenHost(new URL(url).hostname, addresses);
     if (problem !== undefined) return Promise.reject(refusal(problem));
-    const socket = new WebSocket(url, subprotocol, { headers, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false, ...(addresses === undefined ? {} : { lookup: guardedLookup(addresses) }) });
+    const socket = new WebSocket(url, subprotocol, {
+      headers, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
+      ...(addresses === undefined ? {} : { lookup: guardedLookup(addresses) }),
+    });
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       let problem = 'the server closed the connection';

@@ -19,7 +19,9 @@ const json = { accept: 'application/json' };
 const late = streamAfterMs + 300;
 
 /** What one POST of a session comes to, and what was said of it. */
-async function posted(message: object, headers: Readonly<Record<string, string>>, revision: string, receive: (command: SessionCommand, reply: (frame: StreamFrame) => void) => void): Promise<{ readonly status: number; readonly type: string | null; readonly body: string }> {
+type Receive = (command: SessionCommand, reply: (frame: StreamFrame) => void) => void;
+
+async function posted(message: object, headers: Readonly<Record<string, string>>, revision: string, receive: Receive): Promise<{ readonly status: number; readonly type: string | null; readonly body: string }> {
   await test.serve(receive);
   const response = await test.post(message, { ...await test.open(revision), ...headers });
   return { status: response.status, type: response.headers.get('content-type'), body: await response.text() };

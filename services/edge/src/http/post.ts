@@ -160,7 +160,8 @@ export class PostEndpoint {
       this.#options.meter.count(message.message.method);
     }
     const stream = this.#newStream(arrival);
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks: requests.length > 0 || (refusals ?? []).length > 0, session: session.key, timer: undefined, span: undefined });
+    const asks = requests.length > 0 || (refusals ?? []).length > 0;
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks, session: session.key, timer: undefined, span: undefined });
     this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
   }
 

@@ -106,9 +106,9 @@ async function busFindings(config: Config, baseFolder: string): Promise<Finding[
     await bus.drain();
     return [
       roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(1)} ms, and stores` }
-        : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
+      : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
       Math.abs(skewMs) < maxSkewMs ? { about: 'clock', state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` }
-        : { about: 'clock', state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' },
+      : { about: 'clock', state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' },
     ];
   } catch (error) {
     return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message) ? 'See `nats` in docs/config.md.' : 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];

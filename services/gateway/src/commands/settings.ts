@@ -72,7 +72,8 @@ export function applyOverrides(config: Config, overrides: Overrides): { readonly
   const keysFile = keysFileOf(env);
   const given = {
     ...(keysFile === undefined || config.auth !== undefined ? {} : { auth: { keys: { file: keysFile } } }),
-    listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'] };
+    listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'],
+  };
   const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const checked = loadConfig({ file: 'options', text: JSON.stringify(present), env: {}, readFile: () => '' });
   if ('problems' in checked) return { problems: checked.problems.map(({ path, message }) => `--${path}: ${message}`) };

@@ -2,7 +2,8 @@
 import { subjects } from '@omnibus/bus';
 import {
   askerOf, inputCapabilities, isInputMethod,
-  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage, type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
+  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
+  type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { CallStream } from '../call/client-port.ts';
 import type { PublicWords } from '../call/public-words.ts';

@@ -20,7 +20,10 @@ function setUp() {
   const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
   const removed: string[] = [];
-  const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key), tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)) });
+  const views = new Views(new Map([[rootEndpoint, definition]]), {
+    wheel, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
+    tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)),
+  });
   const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
   return {
     told, leftOut, views, lost, removed, put,
