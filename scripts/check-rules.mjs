@@ -41,13 +41,18 @@ for (const file of files) {
     }
   }
 }
-const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.mjs', '*.yaml', '*.json', '*.py'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
+const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.mjs', '*.yaml', '*.yml', '*.json', '*.py', '*.go', '*.rs', '*.sh'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
 for (const file of texts) {
-  for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
-    if (!/^(<{7}|>{7}) /.test(line)) continue;
-    violations += 1;
-    console.error(`${file}:${index + 1}: two changes met here, and nobody chose`);
-  }
+  const text = readFileSync(file, 'utf8');
+  const lines = text.split('\n');
+  const problems = lines.flatMap((line, index) => [
+    ...(/^(<{7}|>{7}) /.test(line) ? [`${index + 1}: two changes met here, and nobody chose`] : []),
+    // Of what `.editorconfig` says, for files that no linter reads.
+    ...(/[ \t\r]$/.test(line) ? [`${index + 1}: ends in a blank`] : []),
+  ]);
+  if (text !== '' && !text.endsWith('\n')) problems.push(`${lines.length}: the last line has no end`);
+  violations += problems.length;
+  for (const problem of problems) console.error(`${file}:${problem}`);
 }
 
 /** A file holds one idea. */

@@ -13,6 +13,9 @@ const bin = join(root, 'node_modules', '.bin');
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
 const [task, ...rest] = process.argv.slice(2);
 
+/** Where TypeScript and JavaScript of the project stand. */
+const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
+
 /** What `npm test -- NAME` runs of one area, where the name alone would mean other files too. */
 const areas = { package: ['test/package/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
 
@@ -30,6 +33,10 @@ const tasks = {
     install();
     check();
     run('vitest', rest.length > 0 ? ['run', '--project', 'unit', ...rest] : ['run', 'packages/', 'services/', 'test/docs/']);
+  },
+  format() {
+    install();
+    run('node', ['scripts/format.mjs', ...(rest.length > 0 ? rest : sources)]);
   },
   async test() {
     if (rest[0] === 'quick') rest.splice(0, 1, ...quickTests);
@@ -126,10 +133,10 @@ function buildToRun() {
   else run('tsc', ['-b', '--noCheck', 'services/gateway']);
 }
 
-/** Types, lint, direction of imports, dead code, rules of the project. */
+/** Types, lint with layout, direction of imports, dead code, rules of the project. */
 function check() {
   build();
-  run('oxlint', ['--type-aware', '--deny-warnings', 'packages', 'services', 'deploy', 'test', 'scripts']);
+  run('oxlint', ['--type-aware', '--deny-warnings', ...sources]);
   run('turbo', ['boundaries', '--no-color']);
   run('knip', ['--no-progress']);
   run('node', ['scripts/check-rules.mjs']);
