@@ -85,6 +85,18 @@ const kubernetes = z.strictObject({
   tokenFile: z.string().min(1).default(`${account}/token`).describe('A token of the service account that asks, which may create `tokenreviews` (the cluster role system:auth-delegator). Read for each question.'),
 });
 
+const persons = z.array(z.string().regex(/^(group:.+|key:.+|[^|]+\|.+)$/su, { error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"' })).max(1_000).default([]);
+const adminAccess = z.strictObject({
+  roles: z.strictObject({
+    viewer: persons.describe('They see /status, and /metrics where that is not open.'),
+    operator: persons.describe('They may besides have the configuration read again.'),
+    auditor: persons.describe('They see, besides what a viewer does, whom API keys speak for and which users there are.'),
+    admin: persons.describe('They may do everything: make and revoke API keys, add and remove users.'),
+  }).prefault({}).describe('Who may do what: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". Followed without a restart. A group counts for callers without a tenant alone, and whoever acts for somebody else has none of these roles.'),
+  metrics: z.enum(['open', 'viewer']).default('open').describe('Whether /metrics is for everybody who reaches the port, or for those with a role.'),
+  scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('The scope that a token must have besides, so that what a client was allowed to use is not what it may administer. false: none, for issuers that have no scopes of yours.'),
+});
+
 const ways = z.strictObject({
   keys: z.strictObject({
     file: z.string().min(1).describe('File of the API keys that `omnibus keys` makes, lists and revokes; it holds digests only and is followed.'),
@@ -96,6 +108,7 @@ const ways = z.strictObject({
   proxy: proxy.optional().describe('A proxy in front that signs users in and says who they are.'),
   clientCertificates: clientCertificates.optional().describe('Certificates that clients show when they connect. Needs `tls`.'),
   kubernetes: kubernetes.optional().describe('Tokens of the service accounts of a cluster, about which its API server is asked (TokenReview); its answers are kept for a minute. Needs `publicUrl`, or `audience`.'),
+  admin: adminAccess.optional().describe('Who may do what at the admin port, known by the same ways. Without, whoever is on this machine may look and have the configuration read again, and nobody else may do anything but read metrics.'),
 }).refine(({ keys, issuers, proxy: front, clientCertificates: certificates, kubernetes: cluster, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || certificates !== undefined || cluster !== undefined || server !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
   .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, { error: 'an issuer stands here twice', path: ['issuers'] })
   .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, { error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider', path: ['server'] })

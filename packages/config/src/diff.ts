@@ -25,5 +25,12 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
-  return (['listen', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery'] as const).filter((option) => !isDeepStrictEqual(before[option], after[option]));
+  const [one, other] = [withoutRoles(before), withoutRoles(after)];
+  return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
+}
+
+/** Who has which role at the admin port is followed. */
+function withoutRoles(config: Config): Config {
+  const { auth } = config;
+  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
 }

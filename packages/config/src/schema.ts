@@ -90,8 +90,9 @@ const shape = z.strictObject({
   tls: z.strictObject({
     certFile: z.string().min(1).describe('The certificate that clients are shown, and those between it and its authority, PEM.'),
     keyFile: z.string().min(1).describe('Its key, PEM, without a password.'),
+    admin: z.boolean().default(false).describe('Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to ask it over https.'),
   }).optional().describe('TLS for clients, on `listen`. Both files are followed: new connections are shown the new certificate. Default: plain HTTP, for this machine or behind a proxy.'),
-  admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /healthz and /readyz are served.'),
+  admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /status, /healthz, /readyz and what `auth.admin` is about are served.'),
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
     .describe('What the parts of the gateway talk over: in one process ("memory"), or NATS: "nats://host:port", several separated by commas, "tls://host:port" where nothing may be said in the clear.'),
   nats: z.strictObject({

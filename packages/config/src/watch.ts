@@ -9,17 +9,27 @@ export interface ConfigObserver {
   rejected(problems: readonly ConfigProblem[]): void;
 }
 
+export interface FollowedConfig {
+  /** Reads the file now, whether or not it has changed. @returns what is wrong with it. */
+  reload(): readonly ConfigProblem[];
+  close(): Promise<void>;
+}
+
 /** Follows a configuration file, also through the symbolic links of a Kubernetes ConfigMap. Resolves when watching. */
-export async function watchConfigFile(file: string, observer: ConfigObserver, how: ReadOptions = {}): Promise<{ close(): Promise<void> }> {
+export async function watchConfigFile(file: string, observer: ConfigObserver, how: ReadOptions = {}): Promise<FollowedConfig> {
   const watcher = watchFiles(file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
-  const reload = (): void => {
+  const reload = (): readonly ConfigProblem[] => {
     const result = readConfigFile(file, how);
-    if ('config' in result) observer.changed(result.config);
-    else observer.rejected(result.problems);
+    if ('problems' in result) {
+      observer.rejected(result.problems);
+      return result.problems;
+    }
+    observer.changed(result.config);
+    return [];
   };
   watcher.on('change', reload).on('add', reload);
   await new Promise<void>((resolve) => {
     watcher.once('ready', () => resolve());
   });
-  return { close: () => watcher.close() };
+  return { reload, close: () => watcher.close() };
 }

@@ -13,16 +13,17 @@ beforeEach(async () => {
   faults = [];
   admin = await startAdminServer({
     host: '127.0.0.1', port: 0, metrics: new Metrics({ processMetrics: false }), allowedHosts: ['Admin.example.com'], notReady: () => [],
-    status: () => ({ role: 'all' }),
+    status: () => ({ role: 'all' }), guard: ({ headers }) => (headers['x-refused'] === undefined ? undefined : { status: 401, text: 'who is it?\n' }),
+    routes: [{ name: 'things', method: 'POST', act: 'reload', run: ({ body }) => ({ status: 200, text: body }) }, { name: 'things', method: 'DELETE', act: 'reload', hasRest: true, run: ({ rest }) => ({ status: 200, text: String(rest) }) }],
     onFault: (what) => faults.push(what),
   });
 });
 
 afterEach(() => admin.close());
 
-async function ask(path: string, host: string | undefined, method = 'GET'): Promise<{ readonly status: number | undefined; readonly body: string }> {
+async function ask(path: string, host: string | undefined, method = 'GET', { body = '', ...more }: Readonly<Record<string, string>> = {}): Promise<{ readonly status: number | undefined; readonly body: string }> {
   const [hostname, port] = admin.address.split(':');
-  const asked = request({ hostname, port, path, method, setHost: false, headers: host === undefined ? {} : { host } }).end();
+  const asked = request({ hostname, port, path, method, setHost: false, headers: host === undefined ? more : { host, ...more } }).end(body);
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }
@@ -40,6 +41,21 @@ it('probes and Prometheus ask by whatever name they know', async () => {
   expect((await ask('/healthz', 'localhost', 'HEAD')).status).toBe(200);
 });
 
+it('whoever is refused gets neither status nor metrics nor an act, and is told of health all the same', async () => {
+  for (const [path, method] of [['/status', 'GET'], ['/metrics', 'GET'], ['/things', 'POST'], ['/things/1', 'DELETE']] as const) expect((await ask(path, 'localhost', method, { 'x-refused': 'yes' })).status).toBe(401);
+  for (const path of ['/healthz', '/readyz']) expect((await ask(path, 'localhost', 'GET', { 'x-refused': 'yes' })).status).toBe(200);
+});
+
+it('an act is what its method and path say, is told a bounded text, and is done for no web page', async () => {
+  expect(await ask('/things', 'localhost', 'POST', { body: 'hello' })).toEqual({ status: 200, body: 'hello' });
+  expect(await ask('/things/a%2Fb', 'localhost', 'DELETE')).toEqual({ status: 200, body: 'a/b' });
+  expect((await ask('/things/%', 'localhost', 'DELETE')).status).toBe(400);
+  expect(await ask('/things', 'localhost', 'GET')).toMatchObject({ status: 405, body: expect.stringContaining('POST') as string });
+  expect((await ask('/things/1/2', 'localhost', 'DELETE')).status).toBe(404);
+  expect((await ask('/things', 'localhost', 'POST', { body: 'x'.repeat(20_000) })).status).toBe(413);
+  for (const header of [{ 'origin': 'https://evil.example' }, { 'origin': 'null' }, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }]) expect((await ask('/things', 'localhost', 'POST', header as Readonly<Record<string, string>>)).status).toBe(403);
+});
+
 it('connections that are reset, or say no HTTP, end nothing but themselves', async () => {
   const [hostname, port] = admin.address.split(':') as [string, string];
   for (let count = 0; count < 20; count += 1) {
@@ -55,7 +71,7 @@ it('connections that are reset, or say no HTTP, end nothing but themselves', asy
 it('what fails while it is asked for is answered, and the port goes on', async () => {
   await admin.close();
   admin = await startAdminServer({
-    host: '127.0.0.1', port: 0, metrics: new Metrics({ processMetrics: false }), allowedHosts: [], notReady: () => [],
+    host: '127.0.0.1', port: 0, metrics: new Metrics({ processMetrics: false }), allowedHosts: [], notReady: () => [], guard: () => undefined, routes: [],
     status: () => {
       throw new Error('a bug');
     },

@@ -1,7 +1,36 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
-import { isIP, type AddressInfo } from 'node:net';
+import { isIP, type AddressInfo, type Socket } from 'node:net';
+import type { TlsOptions } from 'node:tls';
+import type { AdminAct } from './admin-acts.ts';
 import type { Metrics } from './metrics.ts';
+
+export interface AdminAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One request that is let in. */
+export interface AdminExchange {
+  readonly request: IncomingMessage;
+  /** What follows the path of the act: the id in `/keys/ID`. */
+  readonly rest: string | undefined;
+  /** Bounded. */
+  readonly body: string;
+}
+
+export interface AdminRoute {
+  /** Of the path's first part: `keys`. */
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly act: AdminAct;
+  /** Whether something follows the path. */
+  readonly hasRest?: boolean;
+  readonly run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>;
+}
 
 export interface AdminOptions {
   readonly host: string;
@@ -9,16 +38,23 @@ export interface AdminOptions {
   readonly metrics: Metrics;
   /** Names the port may be called by, besides this machine's and any address. */
   readonly allowedHosts: readonly string[];
+  /** Undefined where it speaks plain HTTP. */
+  readonly tls?: TlsOptions | undefined;
   /** What keeps the process from serving, in words; empty when it is ready. */
   readonly notReady: () => readonly string[];
   /** What `/status` shows, as JSON. */
   readonly status: () => unknown;
+  /** Why a request may not have what it asks for; undefined when it may. */
+  readonly guard: (request: IncomingMessage, path: string, act: AdminAct) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
+  readonly routes: readonly AdminRoute[];
   /** Something failed that should not be able to. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
 export interface AdminServer {
   readonly address: string;
+  /** New connections are given these from now on; only where it speaks TLS. */
+  renew(tls: TlsOptions): void;
   close(): Promise<void>;
 }
 
@@ -26,59 +62,103 @@ export interface AdminServer {
  * Whoever runs a gateway asks with a few small requests. The port is a server of its own, so that clients cannot take its
  * connections; nobody on it can take them for long either.
  */
-const bounds = { maxHeaderSize: 8 * 1024, headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
+const bounds = { maxHeaderSize: 16 * 1024, headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
 const maxConnections = 128;
 /** A connection on which nothing moves, an answer that nobody reads among them, is closed after so long. */
 const stillMs = 30_000;
+/** What an act is told. What is longer is read on for a while, so that its sender reads the answer, and is cut off then. */
+const maxBodyBytes = 16 * 1024;
+const cutBytes = 1024 * 1024;
 
-/** `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it. */
+/** `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it, and what else it is given. */
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
-  const { host, port, onFault } = options;
-  const server: Server = createServer(bounds, (request, response) => {
-    answer(request, options).catch((error: unknown) => {
+  const { host, port, tls, onFault } = options;
+  const receive = (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request, options).catch((error: unknown): AdminAnswer => {
       onFault('a request to the admin port failed', error);
       return { status: 500, text: 'this failed; the log says why\n' };
     }).then((said) => write(response, said), (error: unknown) => onFault('an answer of the admin port failed', error));
-  });
+  };
+  const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
   server.maxConnections = maxConnections;
   server.setTimeout(stillMs);
+  // Those of TLS that are in the middle of their handshake are in no list of the server's.
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  if (tls !== undefined) server.on('tlsClientError', () => options.metrics.tlsHandshakesFailed.inc());
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
   return {
     address: `${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    renew: (changed) => (server as SecureServer).setSecureContext(changed),
     async close() {
-      server.closeAllConnections();
       server.close();
+      for (const socket of sockets) socket.destroy();
       await once(server, 'close');
     },
   };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly type?: string;
-  readonly allow?: string;
+async function answer(request: IncomingMessage, options: AdminOptions): Promise<AdminAnswer> {
+  const { method = '', url = '/', headers } = request;
+  const { metrics, notReady, status, allowedHosts, guard, routes } = options;
+  const path = url.split('?', 1)[0] as string;
+  const isRead = method === 'GET' || method === 'HEAD';
+  // These three are asked for by address and by names of the cluster, and show nothing that a page could use.
+  if (isRead && path === '/healthz') return { status: 200, text: 'ok\n' };
+  if (isRead && path === '/readyz') {
+    const problems = notReady();
+    return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
+  }
+  if (isRead && path === '/metrics') return (await guard(request, url, 'metrics')) ?? { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
+  if (!isOurs(headers.host, allowedHosts)) return { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
+  if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status());
+  const [, name = '', rest, ...more] = path.split('/');
+  const here = more.length > 0 ? [] : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));
+  const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
+  if (route === undefined) {
+    const allow = ['/healthz', '/readyz', '/metrics', '/status'].includes(path) ? 'GET, HEAD' : here.map((each) => each.method).join(', ');
+    if (allow !== '') return { status: 405, text: `${path} takes ${allow}\n`, headers: { allow } };
+    return { status: 404, text: `this port serves ${['/metrics', '/status', '/healthz', '/readyz', ...new Set(routes.map((each) => `/${each.name}`))].join(', ')}\n` };
+  }
+  // A page of somebody else can send a form to any address; browsers say where it comes from.
+  if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none')) return { status: 403, text: 'no web page may do this\n' };
+  const refusal = await guard(request, url, route.act);
+  if (refusal !== undefined) return refusal;
+  const body = route.method === 'GET' ? '' : await bodyOf(request);
+  if (body === undefined) return { status: 413, text: `a request may have ${maxBodyBytes} bytes\n`, headers: { connection: 'close' } };
+  const decoded = rest === undefined ? undefined : decodedPart(rest);
+  if (rest !== undefined && decoded === undefined) return { status: 400, text: 'the address is malformed\n' };
+  return route.run({ request, rest: decoded, body });
 }
 
-async function answer({ method, url = '/', headers }: IncomingMessage, { metrics, notReady, status, allowedHosts }: AdminOptions): Promise<Answer> {
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'this port takes GET\n', allow: 'GET, HEAD' };
-  // These three are asked for by address and by names of the cluster, and show nothing that a page could use.
-  switch (url.split('?', 1)[0]) {
-    case '/metrics':
-      return { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
-    case '/healthz':
-      return { status: 200, text: 'ok\n' };
-    case '/readyz': {
-      const problems = notReady();
-      return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
-    }
-    default:
+/** What is answered as JSON. */
+export function json(status: number, value: unknown): AdminAnswer {
+  return { status, text: `${JSON.stringify(value, null, 2)}\n`, type: 'application/json', headers: { 'cache-control': 'no-store' } };
+}
+
+/** @returns undefined when it is too long. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > cutBytes) break;
+    if (bytes <= maxBodyBytes) chunks.push(chunk);
   }
-  if (!isOurs(headers.host, allowedHosts)) return { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
-  if (url.split('?', 1)[0] === '/status') return { status: 200, text: `${JSON.stringify(status(), null, 2)}\n`, type: 'application/json' };
-  return { status: 404, text: 'this port serves /metrics, /status, /healthz and /readyz\n' };
+  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks).toString('utf8');
+}
+
+function decodedPart(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined; // Which is said to its sender.
+  }
 }
 
 /** A page that rebinds its DNS name to this machine sends that name as Host; an address cannot be rebound. */
@@ -88,6 +168,6 @@ function isOurs(host: string | undefined, allowedHosts: readonly string[]): bool
   return name === 'localhost' || isIP(name.replace(/^\[|\]$/g, '')) !== 0 || allowedHosts.some((allowed) => allowed.toLowerCase() === name);
 }
 
-function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', allow }: Answer): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...(allow === undefined ? {} : { allow }) }).end(text);
+function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers }).end(text);
 }

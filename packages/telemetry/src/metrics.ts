@@ -4,6 +4,7 @@
  */
 import { version, type ErrorReason, type ListKind, type ServerName } from '@omnibus/protocol';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { adminActs, type AdminAct } from './admin-acts.ts';
 
 /** Seconds; from a cache answer to a call that runs for minutes. */
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -105,10 +106,16 @@ export class Metrics {
   readonly readingWaits = this.#counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
   readonly tlsHandshakesFailed = this.#counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended before TLS was there: no TLS was spoken, or no certificate shown that is required.', []);
   readonly tlsReloadsRefused = this.#counter('omnibus_tls_reloads_refused_total', 'Times that the changed files of TLS could not be used, and those from before stayed.', []);
+  readonly #adminActs = this.#counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
+  readonly #adminRefusals = this.#counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and why: nobody is known by what they bring, or whoever it is has no role for that.', ['act', 'why']);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
     for (const bound of ['all', 'address']) this.#connectionsRefused.inc({ bound }, 0);
+    for (const act of adminActs) {
+      this.#adminActs.inc({ act }, 0);
+      for (const why of ['unknown', 'role']) this.#adminRefusals.inc({ act, why }, 0);
+    }
     for (const part of faultParts) this.#faults.inc({ part }, 0);
     for (const reason of dropReasons) this.#drops.inc({ reason }, 0);
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
@@ -171,6 +178,14 @@ export class Metrics {
   /** @param method one of the protocol's; give "other" for anything else. */
   requestCounter(method: string): { inc(): void } {
     return this.#requests.labels({ method });
+  }
+
+  adminActed(act: AdminAct): void {
+    this.#adminActs.inc({ act });
+  }
+
+  adminRefused(act: AdminAct, why: 'unknown' | 'role' | 'unavailable'): void {
+    this.#adminRefusals.inc({ act, why });
   }
 
   connectionRefused(bound: 'all' | 'address'): void {

@@ -134,18 +134,19 @@ export class Interactions {
   }
 
   async #showConsent({ response }: Exchange, { uid, params, session, prompt }: Details): Promise<void> {
-    const { secrets, people, users, provider, serversAt, scopes } = this.#options;
+    const { secrets, people, users, provider, serversAt, scopes, moreScopes } = this.#options;
     const subject = session?.accountId ?? '';
     const clientId = String(params['client_id']);
     const redirectUri = String(params['redirect_uri']);
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
     const missing = prompt.details['missingResourceScopes'] as Readonly<Record<string, readonly string[]>> | undefined;
+    const wanted = missing === undefined ? scopes : [...new Set(Object.values(missing).flat())];
     const resources = missing === undefined ? [params['resource'] ?? []].flat().map(String) : Object.keys(missing);
     sendPage(response, 200, consentPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
       redirectHost: redirectHost(redirectUri), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
-      person: person?.name ?? subject, scopes, resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
+      person: person?.name ?? subject, scopes: wanted, administers: wanted.some((scope) => moreScopes.includes(scope)), resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
     }));
   }
 

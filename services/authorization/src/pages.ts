@@ -83,12 +83,14 @@ export interface ConsentPage {
   readonly isAddress: boolean;
   readonly person: string;
   readonly scopes: readonly string[];
+  /** Of these, the one to administer the gateway with. */
+  readonly administers: boolean;
   /** What each address gives access to, in words. */
   readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];
   readonly formTargets: readonly string[];
 }
 
-export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, formTargets }: ConsentPage): Page {
+export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, administers, resources, formTargets }: ConsentPage): Page {
   const who = clientName ?? clientId;
   const where = resources.map(({ address, servers }) => `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`).join('');
   const rows: readonly (readonly [string, string])[] = [
@@ -100,6 +102,7 @@ export function consentPage({ action, formToken, clientName, clientId, redirectH
     title: `Allow ${who} to act for you?`, formTargets,
     body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
 ${isOnThisComputer ? '<p class="note">A program that runs on this computer. Any program here can say that it has this name: go on only if you have just started it yourself.</p>' : ''}
+${administers ? '<p class="note">It asks to administer the gateway itself in your name: its keys, its users and its configuration.</p>' : ''}
 <dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>
 <h2>It gets access to</h2><ul>${where}</ul>
 <div class="actions"><form method="post" action="${escaped(action)}/consent">${hidden('token', formToken)}<button class="main" type="submit">Allow</button></form>

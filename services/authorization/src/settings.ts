@@ -16,6 +16,8 @@ export interface Rules {
   readonly publicUrl: string;
   /** The first ones of a configuration that names none. */
   readonly scopes: readonly string[];
+  /** What clients are not told of, and given only when they ask for it, such as to administer the gateway. */
+  readonly moreScopes: readonly string[];
   readonly accessTokenMs: number;
   readonly signInMs: number;
   readonly registration: 'open' | 'token' | 'off';
@@ -44,7 +46,7 @@ const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
 export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, audienceOf, personOf }: Parts): Configuration {
-  const { publicUrl, scopes, accessTokenMs, signInMs } = rules;
+  const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
   const isHttps = publicUrl.startsWith('https:');
   const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure: isHttps } as const;
@@ -81,7 +83,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
         getResourceServerInfo(_ctx, resource) {
           const audience = audienceOf(resource);
           if (audience === undefined) throw new errors.InvalidTarget('there is no such resource here');
-          return { scope: scopes.join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
+          return { scope: [...scopes, ...moreScopes].join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
         },
       },
     } as NonNullable<Configuration['features']>,

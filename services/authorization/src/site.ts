@@ -18,6 +18,7 @@ import type { Users } from './users.ts';
 export interface SiteOptions {
   readonly publicUrl: string;
   readonly scopes: readonly string[];
+  readonly moreScopes: readonly string[];
   readonly log: Logger;
   readonly secrets: Secrets;
   readonly people: People;
@@ -90,7 +91,7 @@ export class Site {
   /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
   #withScopes(url: URL): string {
     if (url.searchParams.get('client_id') !== accountClient) {
-      const asked = (url.searchParams.get('scope') ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access');
+      const asked = (url.searchParams.get('scope') ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.includes(scope));
       url.searchParams.set('scope', [...new Set([...this.#options.scopes, ...asked])].join(' '));
     }
     return `${url.pathname}${url.search}`;

@@ -7,7 +7,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import { latestLegacyRevision, modernRevisions, newSessionId, newWorkerId, type Caller, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
-import type { TlsFiles } from './http/tls.ts';
+import type { TlsFiles } from '@omnibus/identity';
 import { RequestMeter } from './requests/request-meter.ts';
 
 export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };

@@ -1,6 +1,5 @@
 export { Boundary } from './requests/boundary.ts';
 export { Edge } from './edge.ts';
-export { tlsProblem, type TlsFiles } from './http/tls.ts';
 export { RequestMeter } from './requests/request-meter.ts';
 export { idsIn, parseMessage } from './requests/parse-message.ts';
 export type { ParsedBody } from './requests/parse-message.ts';

@@ -32,6 +32,7 @@ export async function openAuthorization({ config, baseFolder, bus, log, sealingK
   return library.AuthorizationServer.open({
     publicUrl, bus, log, sealingKeys,
     scopes: scopes.length === 0 ? [useScope] : scopes,
+    moreScopes: auth.admin === undefined || auth.admin.scope === false ? [] : [auth.admin.scope],
     accessTokenMs: server.accessTokenLife, signInMs: server.signInLife, refreshGraceMs: server.refreshGrace,
     registration: server.registration, registrationToken: server.registrationToken, clients: server.clients,
     clientDocuments: server.clientDocuments, documentHosts: server.documentHosts,

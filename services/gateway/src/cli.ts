@@ -2,6 +2,7 @@ import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
+import type { AskOptions, RecoverOptions } from './commands/administer.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
 import type { LoginOptions, TokenOptions } from './commands/login.ts';
@@ -52,12 +53,16 @@ export function createProgram(): Command {
 
   program.command('status')
     .description('show what running processes of a gateway do')
-    .option('-a, --admin <host:port...>', 'their admin addresses', ['127.0.0.1:7301'])
+    .option('-a, --admin <host:port...>', 'their admin addresses, https://host:port where they speak TLS', ['127.0.0.1:7301'])
+    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
+    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
     .option('--json', 'as JSON')
     .action(async (options: StatusOptions) => {
       const { status } = await import('./commands/status.ts');
       await status(options);
     });
+
+  addAdmin(program);
 
   program.command('check')
     .description('check a configuration and say everything that is wrong with it')
@@ -71,6 +76,26 @@ export function createProgram(): Command {
   addUsers(program);
   addLogin(program);
   return program;
+}
+
+function addAdmin(program: Command): void {
+  const command = (name: string, description: string): Command => program.command(name).description(description)
+    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301');
+
+  command('reload', 'have a running gateway read its configuration again')
+    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
+    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+    .action(async (options: AskOptions) => {
+      const { reload } = await import('./commands/administer.ts');
+      await reload(options);
+    });
+
+  command('recover', 'print a token for the admin port when nobody is left who may use it, where the sealing key is')
+    .option('-c, --config <file>', 'configuration that names the sealing key (default: omnibus.yaml here, or the environment)')
+    .action(async (options: RecoverOptions) => {
+      const { recover } = await import('./commands/administer.ts');
+      await recover(options);
+    });
 }
 
 function addKeys(program: Command): void {
@@ -123,14 +148,14 @@ function addUsers(program: Command): void {
     .option('--json', 'as JSON')
     .action(async (options: UsersOptions & { readonly json?: boolean }) => {
       const { listUsers } = await import('./commands/users.ts');
-      listUsers(options);
+      await listUsers(options);
     });
 
   command('remove', 'make somebody no user any more')
     .argument('<name>', 'what the user signs in as')
     .action(async (name: string, options: UsersOptions) => {
       const { removeUser } = await import('./commands/users.ts');
-      removeUser(name, options);
+      await removeUser(name, options);
     });
 }
 
@@ -142,6 +167,7 @@ function addLogin(program: Command): void {
   command('login', 'sign in to a gateway with your browser')
     .option('--client-id <id>', 'a client that was registered by hand')
     .option('--client-secret <secret>', 'its secret, where it has one')
+    .option('--scope <scope...>', 'scopes to ask for besides those that the gateway names, such as mcp:admin')
     .option('--device', 'by a code that you type on another device, where the sign-in has that')
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (url: string, options: LoginOptions) => {

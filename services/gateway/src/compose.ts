@@ -14,7 +14,8 @@ import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
-import { Faults, Metrics, openTracing, startAdminServer, type AdminOptions, type AdminServer, type Logger, type Tracing } from '@omnibus/telemetry';
+import { Faults, Metrics, openTracing, type Logger, type Tracing } from '@omnibus/telemetry';
+import { openAdmin } from './admin/open-admin.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   readonly log: Logger;
   /** Of all edges and session workers; left out, this process is the only one. */
   readonly sealingKeys?: SealingKeys | undefined;
+  /** Reads the configuration again. @returns what is wrong with it. */
+  readonly reload?: () => Promise<readonly string[]>;
 }
 
 export interface Gateway {
@@ -84,7 +87,7 @@ const measureMs = 5_000;
 const flushMs = 5_000;
 
 /** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -122,7 +125,12 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
         { server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })),
     }),
   });
-  const admin = isServing ? await openAdmin(config, { metrics, notReady, status, onFault: (what, error) => faults.bug('request', what, error) }) : undefined;
+  let authenticator: Authenticator | undefined;
+  let current = config;
+  const admin = isServing ? await openAdmin({
+    config: () => current, authenticator: () => authenticator, baseFolder, sealingKeys, reload, metrics, notReady, status,
+    log: log.child({ part: 'admin' }), onFault: (what, error) => faults.bug('request', what, error),
+  }) : undefined;
 
   const waiting = (problem: string): void => {
     busProblem = problem;
@@ -136,9 +144,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const parts = { bus, wheel, metrics, config, tracing };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   let edge: Edge | undefined;
-  let authenticator: Authenticator | undefined;
   let authorization: AuthorizationServer | undefined;
-  let current = config;
   try {
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
@@ -155,6 +161,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
     }
+    // Where there is no edge, nobody but whoever administers the process is to be known.
+    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) authenticator = await (await import('./identity.ts')).openAdminAuthenticator({ config, baseFolder, log, own: undefined });
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
@@ -223,14 +231,4 @@ function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => v
   };
   again();
   return () => next?.cancel();
-}
-
-async function openAdmin({ admin, security: { allowedHosts = [] } }: Config, options: Pick<AdminOptions, 'metrics' | 'notReady' | 'status' | 'onFault'>): Promise<AdminServer> {
-  const { hostname, port } = new URL(`http://${admin}`);
-  try {
-    return await startAdminServer({ host: hostname, port: Number(port || 80), allowedHosts, ...options });
-  } catch (error) {
-    const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-    throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;
-  }
 }

@@ -30,3 +30,16 @@ export async function openAuthenticator({ config: { auth, publicUrl }, baseFolde
     warn: (details, text) => log.warn(details, text),
   });
 }
+
+/**
+ * The same for a process without an edge, where whoever administers it is to be known: tokens of our own authorization server are those of any
+ * other issuer there, and what is taken back is known when they end.
+ * @throws {Error} in words for the operator when a way cannot be used.
+ */
+export async function openAdminAuthenticator(options: IdentityOptions): Promise<Authenticator | undefined> {
+  const { config } = options;
+  const { auth, publicUrl } = config;
+  if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return openAuthenticator(options);
+  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], tokenType: 'at+jwt' as const, subject: 'sub', groups: 'groups' };
+  return openAuthenticator({ ...options, config: { ...config, auth: { ...auth, issuers: [own, ...auth.issuers] } } });
+}

@@ -1,7 +1,7 @@
 /** The files of TLS for clients, as the configuration names them. */
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
-import type { TlsFiles } from '@omnibus/edge';
+import type { TlsFiles } from '@omnibus/identity';
 
 /** @returns undefined where clients speak without TLS. */
 export function tlsFilesOf({ tls, auth }: Config, baseFolder: string): TlsFiles | undefined {
@@ -16,5 +16,11 @@ export function tlsFilesOf({ tls, auth }: Config, baseFolder: string): TlsFiles 
 /** Why TLS cannot be used with them, in words for the operator. */
 export async function tlsFilesProblem(config: Config, baseFolder: string): Promise<string | undefined> {
   const files = tlsFilesOf(config, baseFolder);
-  return files === undefined ? undefined : (await import('@omnibus/edge')).tlsProblem(files);
+  return files === undefined ? undefined : (await import('@omnibus/identity')).tlsProblem(files);
+}
+
+/** The same for the admin port, where no certificate is required: probes have none. @returns undefined where it speaks without TLS. */
+export function adminTlsFilesOf(config: Config, baseFolder: string): TlsFiles | undefined {
+  const files = config.tls?.admin === true ? tlsFilesOf(config, baseFolder) : undefined;
+  return files === undefined || files.clients === undefined ? files : { ...files, clients: { ...files.clients, isRequired: false } };
 }

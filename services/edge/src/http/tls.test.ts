@@ -10,7 +10,7 @@ import { WebSocket } from 'ws';
 import { Authenticator, type AuthenticatorOptions } from '@omnibus/identity';
 import { forLoopback, TestAuthority, type Issued } from '@omnibus/identity/testing';
 import { EdgeUnderTest } from '../edge-under-test.ts';
-import { tlsProblem } from './tls.ts';
+import { tlsProblem } from '@omnibus/identity';
 
 let authority: TestAuthority;
 let clients: TestAuthority;

@@ -51,7 +51,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   let gateway: Gateway | undefined;
-  let watcher: { close(): Promise<void> } | undefined;
+  let watcher: Followed | undefined;
   stopOnSignal({
     limitMs: config.timeouts.leave + config.timeouts.drain + stopSlackMs,
     onForced: (reason) => log.error({ reason }, 'stopped by force'),
@@ -64,7 +64,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
@@ -89,8 +89,14 @@ function showFirstKey({ auth }: Config): void {
   if (key !== undefined) process.stdout.write(`omnibus: a first API key was made, and is shown this once; clients send it as "Authorization: Bearer ...":\n${key}\n`);
 }
 
+interface Followed {
+  /** Resolves when what the file says now is in use. @returns what is wrong with it. */
+  reload(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
 /** Keeps the gateway in step with its file, and with what is discovered besides. */
-async function followConfig(file: string, started: Config, overrides: ServeOptions, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<{ close(): Promise<void> }> {
+async function followConfig(file: string, started: Config, overrides: ServeOptions, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<Followed> {
   let current = started;
   let discovered: Config['mcpServers'] = {};
   /** Changes are applied one after the other: one may come while the last is still at work. */
@@ -129,6 +135,11 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     },
   }, readingOf(overrides.role));
   return {
+    async reload() {
+      const problems = watcher.reload().map(formatProblem);
+      await applying;
+      return problems;
+    },
     async close() {
       await watcher.close();
       await discovery?.stop();

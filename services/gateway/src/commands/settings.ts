@@ -26,7 +26,7 @@ interface Settings {
 
 export type SettingsResult = Settings | { readonly problems: readonly string[] };
 
-function findConfigFile(given: string | undefined): string | undefined {
+export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 

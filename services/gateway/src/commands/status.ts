@@ -1,30 +1,28 @@
 import type { ProcessStatus } from '../compose.ts';
 import { alignColumns } from '../table.ts';
+import { askAdmin, type AskOptions } from './administer.ts';
 
-export interface StatusOptions {
+export interface StatusOptions extends Omit<AskOptions, 'admin'> {
   readonly admin: readonly string[];
   readonly json?: boolean;
 }
 
 type Answer = { readonly admin: string; readonly status: ProcessStatus } | { readonly admin: string; readonly problem: string };
 
-const answerMs = 5_000;
-
 /** Asks running processes what they do. The exit status is 1 when one does not answer, or says that it cannot serve. */
-export async function status({ admin, json = false }: StatusOptions): Promise<void> {
-  const answers = await Promise.all(admin.map(ask));
+export async function status({ admin, json = false, ...who }: StatusOptions): Promise<void> {
+  const answers = await Promise.all(admin.map((each) => ask({ ...who, admin: each })));
   process.stdout.write(json ? `${JSON.stringify(answers, null, 2)}\n` : `${print(answers)}\n`);
   if (answers.some((answer) => 'problem' in answer || answer.status.problems.length > 0)) process.exitCode = 1;
 }
 
-async function ask(admin: string): Promise<Answer> {
+async function ask(options: AskOptions): Promise<Answer> {
+  const { admin } = options;
   try {
-    const response = await fetch(`http://${admin}/status`, { signal: AbortSignal.timeout(answerMs) });
-    if (response.status !== 200) return { admin, problem: `it answers ${response.status}: is this the admin address of an omnibus?` };
-    return { admin, status: (await response.json()) as ProcessStatus };
+    const { text } = await askAdmin(options, 'GET', '/status');
+    return { admin, status: JSON.parse(text) as ProcessStatus };
   } catch (error) {
-    const cause = (error as Error & { readonly cause?: { readonly code?: string } }).cause?.code;
-    return { admin, problem: cause === 'ECONNREFUSED' ? 'nobody listens there: is the gateway running, with this admin address?' : String(cause ?? error) };
+    return { admin, problem: (error as Error).message };
   }
 }
 

@@ -1,11 +1,10 @@
 /** Adds, lists and removes users of the gateway's own authorization server: lines of a file that the gateway follows. */
-import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { digestOf, formatUsers, minPasswordCharacters, parseUsers, type UserRecord } from '@omnibus/authorization';
+import { minPasswordCharacters } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
-import { rewrite } from './rewrite.ts';
+import { readUsers, removeUserFrom, setUser } from '../user-records.ts';
 import { fail, findSettings } from './settings.ts';
 
 export interface UsersOptions {
@@ -19,53 +18,34 @@ export interface AddOptions extends UsersOptions {
 
 /** Takes the password from stdin: a line of it, or what somebody types. Whoever is there already has another one from then on. */
 export async function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
-  const file = findFile(where);
-  if (file === undefined) return;
-  const password = await readPassword(name);
-  if (password.length < minPasswordCharacters) {
-    fail([`the password has fewer than ${minPasswordCharacters} characters`]);
-    return;
-  }
-  const digest = await digestOf(password);
-  rewrite(file, () => {
-    const users = read(file);
-    const before = users.find((user) => user.name === name);
-    const added: UserRecord = { name, password: digest, groups: group.length === 0 && before !== undefined ? before.groups : [...group], created: before?.created ?? new Date().toISOString() };
-    const text = formatUsers([...users.filter((user) => user !== before), added]);
-    parseUsers(text); // What the gateway would not take is not written.
-    return { text, said: () => process.stderr.write(`omnibus: user ${name} ${before === undefined ? 'is' : 'has another password'} in ${file}, which holds a digest of it\n`) };
+  await inFile(where, async (file) => {
+    const wasThere = await setUser(file, name, await readPassword(name), group);
+    process.stderr.write(`omnibus: user ${name} ${wasThere ? 'has another password' : 'is'} in ${file}, which holds a digest of it\n`);
   });
 }
 
-export function listUsers({ json = false, ...where }: UsersOptions & { readonly json?: boolean }): void {
-  const file = findFile(where);
-  if (file === undefined) return;
-  try {
-    const users = read(file);
+export async function listUsers({ json = false, ...where }: UsersOptions & { readonly json?: boolean }): Promise<void> {
+  await inFile(where, (file) => {
+    const users = readUsers(file);
     if (json) process.stdout.write(`${JSON.stringify(users.map(({ password: _digest, ...rest }) => rest), null, 2)}\n`);
     else process.stdout.write(`${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
-  } catch (error) {
-    fail([(error as Error).message]);
-  }
-}
-
-export function removeUser(name: string, where: UsersOptions): void {
-  const file = findFile(where);
-  if (file === undefined) return;
-  rewrite(file, () => {
-    const users = read(file);
-    if (!users.some((user) => user.name === name)) return { problem: `there is no user ${JSON.stringify(name)}; omnibus users list shows those there are` };
-    return { text: formatUsers(users.filter((user) => user.name !== name)), said: () => process.stderr.write(`omnibus: user ${name} is gone from ${file}; gateways that follow it end what was allowed in that name\n`) };
   });
 }
 
-/** @throws {Error} in words. */
-function read(file: string): readonly UserRecord[] {
-  if (!existsSync(file)) return [];
+export async function removeUser(name: string, where: UsersOptions): Promise<void> {
+  await inFile(where, (file) => {
+    removeUserFrom(file, name);
+    process.stderr.write(`omnibus: user ${name} is gone from ${file}; gateways that follow it end what was allowed in that name\n`);
+  });
+}
+
+async function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
+  const file = findFile(where);
+  if (file === undefined) return;
   try {
-    return parseUsers(readFileSync(file, 'utf8'));
+    await work(file);
   } catch (error) {
-    throw new Error(`${file}: ${(error as Error).message}`, { cause: error });
+    fail([(error as Error).message]);
   }
 }
 

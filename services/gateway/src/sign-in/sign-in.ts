@@ -17,6 +17,8 @@ export interface SignInOptions {
   /** Registered by hand, where the authorization server lets nobody register. */
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
+  /** Asked for besides what the gateway names. */
+  readonly scopes?: readonly string[] | undefined;
   readonly usesDevice: boolean;
   readonly opensBrowser: boolean;
   /** What the user is to do. */
@@ -64,7 +66,10 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
 /** @throws {SignInProblem} */
 export async function signIn(options: SignInOptions): Promise<Kept | undefined> {
   const guarded = await findIssuer(options.url);
-  return guarded === undefined ? undefined : inWords(async () => (options.usesDevice ? byDevice(options, guarded) : byBrowser(options, guarded)));
+  if (guarded === undefined) return undefined;
+  const { scopes = [] } = options;
+  const wanted = scopes.length === 0 ? guarded : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
+  return inWords(async () => (options.usesDevice ? byDevice(options, wanted) : byBrowser(options, wanted)));
 }
 
 /** Fresh tokens for those that are kept. @throws {SignInProblem} when the user has to sign in again. */

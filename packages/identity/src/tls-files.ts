@@ -1,4 +1,4 @@
-/** TLS for clients: the certificate that the edge shows, and whose certificates clients may show. Its files are followed. */
+/** TLS for whoever connects: the certificate that is shown, and whose certificates clients may show. Its files are followed. */
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type TlsOptions } from 'node:tls';

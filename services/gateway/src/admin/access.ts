@@ -1,0 +1,114 @@
+/** Lets in at the admin port whoever may be there: by the ways callers are known, by being on this machine where nobody has said more, or by the sealing key. */
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import type { Config } from '@omnibus/config';
+import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
+import type { EndpointName } from '@omnibus/protocol';
+import type { AdminAct, AdminAnswer, Logger, Metrics } from '@omnibus/telemetry';
+import type { Recovery } from './recovery.ts';
+import { mayDo, rolesOf, whoMay, type AdminRole } from './roles.ts';
+
+/** Whom a request is of. */
+export interface Administrator {
+  /** For logs, and for whoever asks who he is. */
+  readonly name: string;
+  readonly roles: readonly AdminRole[];
+  readonly facts: Facts | undefined;
+}
+
+export interface AdminAccessOptions {
+  /** As it is now. */
+  readonly config: () => Config;
+  /** Undefined as long as the process is starting, and where nobody is to be known. */
+  readonly authenticator: () => Authenticator | undefined;
+  /** Undefined in a process without a sealing key. */
+  readonly recovery: Recovery | undefined;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** The one address of this machine that no proxy of a mesh connects from: those have others of 127.0.0.0/8. */
+const here = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
+/** Who is on this machine can read and change the files of the gateway, if anybody can; secrets are shown to none without a role. */
+const local: Administrator = { name: 'somebody on this machine', roles: ['viewer', 'operator'], facts: undefined };
+const recovered: Administrator = { name: 'somebody with the sealing key', roles: ['admin'], facts: undefined };
+
+export class AdminAccess {
+  readonly #options: AdminAccessOptions;
+  readonly #known = new WeakMap<IncomingMessage, Administrator>();
+
+  constructor(options: AdminAccessOptions) {
+    this.#options = options;
+  }
+
+  /** Why a request may not have what it asks for; undefined when it may. */
+  readonly guard = async (request: IncomingMessage, path: string, act: AdminAct): Promise<AdminAnswer | undefined> => {
+    const { metrics, log } = this.#options;
+    if (act === 'recovery' || (act === 'metrics' && this.#rules()?.metrics !== 'viewer')) return undefined;
+    const found = await this.#identify(request, path);
+    if ('status' in found) {
+      metrics.adminRefused(act, found.status === 503 ? 'unavailable' : 'unknown');
+      return found;
+    }
+    if (mayDo(act, found.roles)) {
+      this.#known.set(request, found);
+      return undefined;
+    }
+    metrics.adminRefused(act, 'role');
+    const { remoteAddress: address } = request.socket;
+    log.warn({ act, by: found.name, address }, 'an act at the admin port was refused');
+    const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;
+    return { status: 403, text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n` };
+  };
+
+  /** Whom a request that was let in is of. */
+  of(request: IncomingMessage): Administrator {
+    return this.#known.get(request) ?? local;
+  }
+
+  #rules(): NonNullable<Exclude<Config['auth'], 'none' | undefined>['admin']> | undefined {
+    const { auth } = this.#options.config();
+    return auth === undefined || auth === 'none' ? undefined : auth.admin;
+  }
+
+  async #identify(request: IncomingMessage, path: string): Promise<Administrator | AdminAnswer> {
+    const { authenticator, recovery } = this.#options;
+    if (recovery?.holds(request.headers.authorization) === true) return recovered;
+    const rules = this.#rules();
+    if (rules === undefined) {
+      return isHere(request) ? local : { status: 403, text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/identity.md), or ask from this machine\n' };
+    }
+    const authentic = authenticator();
+    if (authentic === undefined) return { status: 503, text: 'the process is starting, and knows nobody yet\n', headers: { 'retry-after': '1' } };
+    const { remoteAddress: peer } = request.socket;
+    const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
+    if ('fault' in verdict) return this.#stranger(verdict.fault.reason, verdict.fault.message, rules.scope);
+    if (rules.scope !== false && this.#isOfToken(verdict) && !verdict.scopes.includes(rules.scope)) {
+      return this.#stranger('auth.scope', `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`, rules.scope);
+    }
+    return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict };
+  }
+
+  /** Tokens of issuers have scopes; keys, certificates, proxies and clusters have none. */
+  #isOfToken({ issuer }: Facts): boolean {
+    const { auth, publicUrl } = this.#options.config();
+    if (auth === undefined || auth === 'none') return false;
+    return auth.issuers.some((each) => each.issuer === issuer) || (auth.server !== undefined && issuer === publicUrl);
+  }
+
+  #stranger(reason: string, message: string, scope: string | false): AdminAnswer {
+    const { publicUrl } = this.#options.config();
+    const status = reason === 'auth.unavailable' ? 503 : reason === 'auth.scope' || reason === 'auth.endpoint' ? 403 : reason === 'auth.query' ? 400 : 401;
+    const challenge = [
+      publicUrl === undefined ? 'realm="omnibus admin"' : `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
+      ...(scope === false ? [] : [`scope="${scope}"`]),
+    ].join(', ');
+    const text = reason === 'auth.required' ? 'this port wants to know who asks: an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or "omnibus recover" where the sealing key is' : message;
+    return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': `Bearer ${challenge}` } : {} };
+  }
+}
+
+/** Whether nobody stands between: what comes through a proxy of this machine comes from somewhere else. */
+function isHere({ socket: { remoteAddress }, headers }: IncomingMessage): boolean {
+  return here.has(remoteAddress ?? '') && headers['x-forwarded-for'] === undefined && headers.forwarded === undefined && headers['x-real-ip'] === undefined;
+}

@@ -1,0 +1,56 @@
+/** The admin port of a process: what is served there, to whom, and over what. */
+import type { Config } from '@omnibus/config';
+import { followTls, readTls, type Authenticator } from '@omnibus/identity';
+import { startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
+import type { SealingKeys } from '../sealing-key.ts';
+import { adminTlsFilesOf } from '../tls-files.ts';
+import { AdminAccess } from './access.ts';
+import { adminRoutes } from './acts.ts';
+import { Recovery } from './recovery.ts';
+
+export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'status' | 'onFault'> {
+  /** As it is now. */
+  readonly config: () => Config;
+  readonly baseFolder: string;
+  /** Undefined as long as the process is starting, and where nobody is to be known. */
+  readonly authenticator: () => Authenticator | undefined;
+  readonly sealingKeys: SealingKeys | undefined;
+  /** Reads the configuration again. @returns what is wrong with it. */
+  readonly reload: () => Promise<readonly string[]>;
+  readonly log: Logger;
+}
+
+/** @throws {Error} in words for the operator. */
+export async function openAdmin({ config, baseFolder, authenticator, sealingKeys, reload, log, metrics, ...options }: OpenAdminOptions): Promise<AdminServer> {
+  const { admin, security: { allowedHosts = [] } } = config();
+  const { hostname, port } = new URL(`http://${admin}`);
+  const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
+  const access = new AdminAccess({ config, authenticator, recovery, metrics, log });
+  const files = adminTlsFilesOf(config(), baseFolder);
+  let server: AdminServer;
+  try {
+    server = await startAdminServer({
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
+      tls: files === undefined ? undefined : readTls(files), guard: access.guard,
+      routes: adminRoutes({ config, baseFolder, access, recovery, reload, log, metrics }),
+    });
+  } catch (error) {
+    const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;
+  }
+  if (files === undefined) return server;
+  const endTls = await followTls(files, {
+    changed: (tls) => server.renew(tls),
+    rejected(problem) {
+      metrics.tlsReloadsRefused.inc();
+      log.error({ problem }, 'the changed files of TLS are not taken');
+    },
+  });
+  return {
+    ...server,
+    async close() {
+      await endTls();
+      await server.close();
+    },
+  };
+}

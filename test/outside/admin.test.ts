@@ -1,0 +1,193 @@
+/** Who may do what at the admin port: by the ways that callers are known, with roles; by the sealing key where nobody is left; and by being on the machine where nothing is said. */
+import { Agent, request as secureRequest } from 'node:https';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { digestOf, formatUsers } from '@omnibus/authorization';
+import { Authority } from '@omnibus/bus/testing';
+import { formatKeys, newKey } from '@omnibus/identity';
+import { Balancer } from '../support/balancer.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { root, sealing, startProcess } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
+import { Upstream } from '../support/upstream.ts';
+
+const main = join(root, 'services/gateway/bin/omnibus.js');
+const password = 'correct horse battery staple';
+
+let folder: string;
+let keysFile: string;
+let upstream: Upstream;
+let front: Balancer;
+let gateway: GatewayUnderTest;
+let config: Readonly<Record<string, unknown>>;
+/** By role: the key of somebody who has it. */
+let keys: Readonly<Record<'viewer' | 'operator' | 'auditor' | 'admin' | 'nobody', string>>;
+/** Of the edge, the session worker and the backend worker. */
+let ports: readonly [edge: string, session: string, backend: string];
+
+async function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}, input = ''): Promise<{ readonly status: number; readonly output: string }> {
+  const running = startProcess('node', [main, ...args], environment, 'pipe');
+  running.child.stdin?.end(input);
+  const status = await new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  return { status, output: running.output() };
+}
+
+interface Said {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+async function ask(admin: string, path: string, token?: string, method = 'GET', body?: object): Promise<Said> {
+  const response = await fetch(`http://${admin}${path}`, { method, body: body === undefined ? null : JSON.stringify(body), headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+const adminsOf = (roles: object): object => ({ ...config, auth: { ...(config['auth'] as object), admin: { roles, metrics: 'viewer' } } });
+const roles = { viewer: ['group:people', 'key:viewer'], operator: ['key:operator'], auditor: ['key:auditor'], admin: ['key:admin'] };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-admin-'));
+  keysFile = join(folder, 'keys.yaml');
+  const usersFile = join(folder, 'users.yaml');
+  const made = ['viewer', 'operator', 'auditor', 'admin', 'nobody'].map((subject) => ({ subject, ...newKey({ subject, groups: [], endpoints: undefined, expires: undefined, note: undefined }) }));
+  keys = Object.fromEntries(made.map(({ subject, key }) => [subject, key])) as typeof keys;
+  await writeFile(keysFile, formatKeys(made.map(({ record }) => record)));
+  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: ['people'] }]));
+  upstream = await Upstream.start();
+  front = await Balancer.start();
+  config = { publicUrl: front.url, auth: { keys: { file: keysFile }, server: { users: { file: usersFile } } }, mcpServers: { up: { url: upstream.url } } };
+  gateway = await startGateway('nats', adminsOf(roles));
+  front.edges = [gateway.url];
+  const [backend, session] = gateway.processes;
+  ports = await Promise.all([gateway.admin(gateway.edge), gateway.admin(session as typeof gateway.edge), gateway.admin(backend as typeof gateway.edge)]);
+});
+
+afterAll(async () => {
+  for (const each of [gateway, front, upstream]) await each[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+it('every process asks who it is, and each role may do what it is for; health is for everybody', async () => {
+  for (const port of ports) {
+    for (const path of ['/healthz', '/readyz']) expect((await ask(port, path)).status).toBe(200);
+    for (const path of ['/status', '/metrics', '/whoami', '/keys']) expect((await ask(port, path)).status).toBe(401);
+    expect((await ask(port, '/status', 'omk_nobody_x')).status).toBe(401);
+    expect(await ask(port, '/status', keys.nobody)).toMatchObject({ status: 403, text: expect.stringContaining('no role') as string });
+    for (const path of ['/status', '/metrics', '/whoami']) expect((await ask(port, path, keys.viewer)).status).toBe(200);
+  }
+  const [edge] = ports;
+  const table = { 'GET /keys': ['auditor', 'admin'], 'GET /users': ['auditor', 'admin'], 'POST /reload': ['operator', 'admin'], 'POST /keys': ['admin'], 'DELETE /keys/x': ['admin'], 'POST /users': ['admin'], 'DELETE /users/x': ['admin'] };
+  for (const [line, permitted] of Object.entries(table)) {
+    const [method = '', path = ''] = line.split(' ');
+    for (const role of ['viewer', 'operator', 'auditor', 'admin', 'nobody'] as const) {
+      const { status } = await ask(edge, path, keys[role], method, method === 'POST' ? {} : undefined);
+      if (permitted.includes(role)) expect(status, `${line} by ${role}`).not.toBe(403);
+      else expect(status, `${line} by ${role}`).toBe(403);
+    }
+  }
+  const { text: words, headers } = await ask(edge, '/status');
+  expect(words).toMatch(/auth\.admin\.roles.*Authorization: Bearer.*omnibus recover/);
+  expect(headers.get('www-authenticate')).toContain(`resource_metadata="${front.url}/.well-known/oauth-protected-resource/mcp"`);
+  expect((await ask(edge, '/keys', keys.admin)).text).not.toMatch(/hash|omk_/);
+  expect((await ask(edge, '/users', keys.admin)).text).not.toContain('scrypt');
+});
+
+it('a user who is signed in has a role by a group, with a token that was asked for that alone: one that a client has is none', async () => {
+  const client = await OAuthClient.register(front.url);
+  const plain = await client.signIn(new Browser(), 'ann', password);
+  const more = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
+  const scopeOf = ({ access_token: token }: Tokens): unknown => (JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as { readonly scope?: unknown }).scope;
+  expect([scopeOf(plain), scopeOf(more)]).toEqual(['mcp', 'mcp mcp:admin']);
+  const browser = new Browser();
+  const consent = await browser.submit(await browser.open((await OAuthClient.register(front.url)).authorizeUrl({ scope: 'mcp:admin' })), '/login', { name: 'ann', password });
+  expect(consent.text).toContain('administer the gateway');
+  for (const port of ports) {
+    expect(await ask(port, '/status', plain.access_token)).toMatchObject({ status: 403, text: expect.stringContaining('--scope mcp:admin') as string });
+    expect(JSON.parse((await ask(port, '/whoami', more.access_token)).text)).toMatchObject({ name: `${front.url}|ann`, roles: ['viewer'], groups: ['people'] });
+    expect((await ask(port, '/reload', more.access_token, 'POST')).status).toBe(403);
+  }
+  expect(JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json())).not.toContain('mcp:admin');
+  expect((await run(['status', '--admin', ...ports], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
+  expect((await run(['status', '--admin', ...ports])).output).toContain('wants to know who asks');
+});
+
+it('an admin makes and revokes keys and users of a running gateway, and the log says who did it', async () => {
+  const [edge] = ports;
+  const made = await ask(edge, '/keys', keys.admin, 'POST', { subject: 'new', groups: ['people'], expires: '1d', note: 'for the test' });
+  expect(made.status).toBe(201);
+  const { id, key } = JSON.parse(made.text) as { readonly id: string; readonly key: string };
+  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
+  expect((await ask(edge, '/status', key)).status).toBe(200);
+  expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
+  await expect.poll(async () => (await ask(edge, '/status', key)).status, { timeout: 10_000 }).toBe(401);
+  expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
+  await expect.poll(async () => (await OAuthClient.register(front.url)).signIn(new Browser(), 'bob', password).then(() => 'signed in', () => 'not yet'), { timeout: 15_000, interval: 500 }).toBe('signed in');
+  expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
+  for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
+    expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
+  }
+  await gateway.edge.line(new RegExp(`"act":"keys.create","by":"omnibus:keys\\|admin".*"key":"${id}"`));
+  for (const secret of [key, password, keys.admin]) expect(gateway.edge.output()).not.toContain(secret);
+  expect((await fetch(`http://${edge}/keys`, { method: 'POST', body: '{"subject":"x"}', headers: { authorization: `Bearer ${keys.admin}`, origin: 'https://evil.example' } })).status).toBe(403);
+});
+
+it('when the last admin is lost, whoever has the sealing key is let in, and the roles that are written then count at once', async () => {
+  const [edge, session, backend] = ports;
+  await gateway.configure(adminsOf({}));
+  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(403);
+  expect(await run(['recover', '--admin', edge, '--config', gateway.configFile], { OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') })).toMatchObject({ status: 1, output: expect.stringContaining('not the sealing key') as string });
+  expect((await run(['recover', '--admin', backend, '--config', gateway.configFile], sealing)).output).toContain('no sealing key');
+  const { status, output } = await run(['recover', '--admin', edge, '--config', gateway.configFile], sealing);
+  expect(status).toBe(0);
+  const token = /^oma_\S+$/m.exec(output)?.[0] ?? '';
+  expect((await ask(edge, '/keys', token)).status).toBe(200);
+  // It was given for one process.
+  expect((await ask(session, '/status', token)).status).toBe(401);
+  expect(gateway.edge.output()).toContain('somebody with the sealing key has become admin');
+  expect(gateway.edge.output()).not.toContain(token);
+  await gateway.configure(adminsOf(roles));
+  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(200);
+});
+
+it('an operator has the configuration read again, and is told what is wrong with it', async () => {
+  const [edge] = ports;
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use') as string });
+  await gateway.configure({ mcpServers: { up: { command: 5 } } });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 1, output: expect.stringContaining('mcpServers.up.command') as string });
+  await gateway.configure(adminsOf(roles));
+});
+
+it('where nothing is said, whoever is on the machine may look and reload, over TLS where that is asked for, and makes no key', async () => {
+  await using authority = await Authority.create();
+  const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }, { type: 'ip', value: '127.0.0.1' }]);
+  await using plain = await startGateway('embedded', { tls: { certFile, keyFile, admin: true }, auth: { keys: { file: keysFile }, clientCertificates: { caFile: authority.caFile, required: true } }, mcpServers: {} });
+  const admin = await plain.admin(plain.edge);
+  const ca = await readFile(authority.caFile);
+  const agent = new Agent({ ca });
+  const over = async (path: string, method = 'GET', headers: Readonly<Record<string, string>> = {}): Promise<readonly [number | undefined, string]> => {
+    const [response] = (await once(secureRequest(`https://${admin}${path}`, { method, agent, headers }).end(), 'response')) as [IncomingMessage];
+    return [response.statusCode, await text(response)];
+  };
+  expect((await over('/healthz'))[0]).toBe(200);
+  expect((await over('/status'))[1]).toContain('"role": "all"');
+  expect((await over('/reload', 'POST'))[0]).toBe(200);
+  expect(await over('/keys', 'POST')).toEqual([403, expect.stringContaining('auth.admin.roles')]);
+  expect(await over('/keys')).toEqual([403, expect.stringContaining('auditor or admin')]);
+  // A proxy of this machine brings somebody from elsewhere.
+  for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) expect(await over('/status', 'GET', { [header]: '203.0.113.9' })).toEqual([403, expect.stringContaining('from another machine')]);
+  expect((await over('/metrics', 'GET', { 'x-forwarded-for': '203.0.113.9' }))[0]).toBe(200);
+  await expect(fetch(`http://${admin}/status`)).rejects.toThrow();
+  expect((await run(['recover', '--admin', `https://${admin}`, '--config', plain.configFile], { NODE_EXTRA_CA_CERTS: authority.caFile })).output).toContain('auth.admin.roles');
+  expect((await run(['status', '--admin', `https://${admin}`], { NODE_EXTRA_CA_CERTS: authority.caFile })).output).toMatch(/all .*ready/);
+  expect((await run(['status', '--admin', admin])).output).toContain('https://');
+  agent.destroy();
+});
