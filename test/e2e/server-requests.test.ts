@@ -58,6 +58,24 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     for (const client of clients) await client.close();
   });
 
+  it.each(['stdio', 'http'])('is answered, once, though the call in which it was asked has ended before: %s', async (server) => {
+    const client = new Client({ name: 'late', version: '1' }, { capabilities: { elicitation: {} } });
+    const over = Promise.withResolvers<void>();
+    const questions: unknown[] = [];
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      questions.push(params);
+      await over.promise;
+      return { action: 'accept', content: { answer: 'late' } };
+    });
+    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
+    expect(await ask(client, `${server}__ask`)).toContain('asked');
+    await expect.poll(() => questions.length).toBe(1);
+    over.resolve();
+    expect(await ask(client, `${server}__told`)).toContain('late');
+    expect(questions).toHaveLength(1);
+    await client.close();
+  });
+
   it('is refused, with the setting that helps, when a shared server does not say whose call it is about', async () => {
     const [one, two] = [await openClient(gateway.url, 'one'), await openClient(gateway.url, 'two')];
     let waiting: Promise<unknown> = Promise.resolve();

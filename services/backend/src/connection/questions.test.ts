@@ -48,12 +48,14 @@ class OneStream implements Transport {
   listen = (): void => undefined;
 }
 
-async function connect() {
+/** @param owner the session that has the connection alone. */
+async function connect(owner?: SessionKey) {
   const transports: OneStream[] = [];
   const ready = Promise.withResolvers<void>();
   const logged: (SessionKey | undefined)[] = [];
+  const asked: string[] = [];
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: owner === undefined ? undefined : { session: owner, task: undefined, ask: () => asked.push('session'), adopt: () => asked.push('session adopts'), withdraw: () => asked.push('session hears no more') }, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
     createTransport: (observer) => {
       const transport = new OneStream(observer);
       transports.push(transport);
@@ -70,7 +72,6 @@ async function connect() {
   connection.start();
   await ready.promise;
   const transport = transports[0] as OneStream;
-  const asked: string[] = [];
   const settled: ExchangeOutcome[] = [];
   const begin = (session: SessionKey, name: string): number => {
     const waiter: PendingReply = {
@@ -151,6 +152,42 @@ describe('what no revision knows, from a server of one stream', () => {
     for (const message of [ask, news, { id: 'd', method: 'tools/call', params: { name: 'x' } }]) transport.say(message);
     expect(asked).toEqual([]);
     expect(transport.sent.slice(2)).toMatchObject([{ id: 'c', error: { code: -32_601 } }, { id: 'd', error: { code: -32_601 } }]);
+  });
+});
+
+describe('what a server of one stream asks while a call is in flight that is answered before its question is', () => {
+  const answer = { result: { action: 'decline' } };
+
+  it('is asked of the session that has the connection alone, and its answer reaches the server', async () => {
+    const session = newRequestKey();
+    const { connection, transport, asked, begin } = await connect(session);
+    const id = begin(session, 'call');
+    transport.say(question);
+    transport.say({ id, result: {} });
+    expect(asked).toEqual(['call', 'session adopts']);
+    connection.respond('q', answer);
+    expect(transport.sent.at(-1)).toEqual({ jsonrpc: '2.0', id: 'q', ...answer });
+  });
+
+  it('is asked of the next-latest call first', async () => {
+    const session = newRequestKey();
+    const { transport, asked, begin } = await connect(session);
+    begin(session, 'first');
+    const latest = begin(session, 'latest');
+    transport.say(question);
+    transport.say({ id: latest, result: {} });
+    expect(asked).toEqual(['latest', 'first adopts']);
+  });
+
+  it.each([['nobody has the connection alone', undefined, 'answered'], ['its client took the call back', newRequestKey(), 'cancelled']] as const)('is answered that nobody will, where %s', async (_where, owner, how) => {
+    const session = owner ?? newRequestKey();
+    const { connection, transport, asked, begin } = await connect(owner);
+    const id = begin(session, 'call');
+    transport.say(question);
+    if (how === 'cancelled') connection.cancel(id, 'enough');
+    else transport.say({ id, result: {} });
+    expect(asked).toEqual(['call']);
+    expect(transport.sent).toContainEqual({ jsonrpc: '2.0', id: 'q', error: expect.objectContaining({ data: expect.objectContaining({ reason: 'input.unattributed' }) }) });
   });
 });
 

@@ -6,9 +6,10 @@
  *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one
  *      in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent
  *      before may have caused it, and is refused.
- *  Q2  A question attributed by session only outlives the answer to its request: another request of the session has it then, or the session itself
- *      where it has the connection alone. Elsewhere, and where the request was cancelled, the server is told that nobody will answer.
- *  Q3  The server hears exactly one answer, or none when it withdrew the question or the call on whose stream it asked ended.
+ *  Q2  A question outlives the answer to its request: another request of the session has it then, if the session alone told whose it was, or the
+ *      session itself where it has the connection alone. Elsewhere the server is told that nobody will answer, and also where the request was
+ *      cancelled.
+ *  Q3  The server hears exactly one answer, or none when it withdrew the question or the call on whose stream it asked was cancelled.
  */
 import {
   fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
@@ -142,8 +143,8 @@ export class Questions {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
       if (asked !== ended) continue;
-      const heir = isCertain ? undefined : this.#concerned(question.method) ?? (how === 'settled' ? this.#options.owner : undefined);
-      if (isCertain) {
+      const heir = (isCertain ? undefined : this.#concerned(question.method)) ?? (how === 'settled' ? this.#options.owner : undefined);
+      if (isCertain && how === 'cancelled') {
         this.#close(question.id);
       } else if (heir === undefined || heir.session !== ended.session) {
         this.respond(question.id, { error: toErrorObject(fault('input.unattributed', `the call that was to answer ${question.method} has ended`)) });

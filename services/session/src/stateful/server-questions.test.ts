@@ -87,6 +87,19 @@ describe('what servers ask the client of a session', () => {
     expect([first.sent.length, next.sent.length, first.answers, next.answers.length]).toEqual([1, 0, [], 1]);
   });
 
+  it('goes on under its id as one of no call where the call it was asked in was answered before, and is recorded', async () => {
+    const { questions, pushed } = session();
+    const { asker, stream, sent, answers } = call();
+    questions.ofCall(asker, stream, asked(3));
+    const id = sent[0]?.['id'] as QuestionId;
+    questions.outsideCalls({ ...standing(3), movedFrom: 'exchange' as ExchangeId });
+    questions.withdrawAll(asker, 'the call has ended');
+    expect([sent.length, pushed, questions.standing]).toEqual([1, [], [[id, server, 3]]]);
+    expect(questions.takeAnswer({ jsonrpc: '2.0', id, result: {} })).toBe(true);
+    await delivered();
+    expect([answers, controls]).toEqual([[], [expect.objectContaining({ kind: 'answer', asker: key, input: 3 })]]);
+  });
+
   it('outside calls goes to a standing stream, is recorded, and its answer reaches the server once', async () => {
     const { questions, pushed, changes } = session();
     questions.outsideCalls(standing(4));
