@@ -103,6 +103,22 @@ export const alerts: readonly Alert[] = [
     summary: 'Callers do not get a program or connection of their own', description: '{{ $value | humanize }} requests were refused in ten minutes: as many are in use as there may be.',
   },
   {
+    name: 'OmnibusCallersRefused', severity: 'warning', for: '5m', expr: 'sum by (way) (rate(omnibus_auth_requests_total{outcome!="verified"}[5m])) > 0.5 and sum by (way) (rate(omnibus_auth_requests_total{outcome!="verified"}[5m])) / ignoring (way) group_left sum(rate(omnibus_auth_requests_total[5m])) > 0.2',
+    summary: 'Many requests prove nobody', description: '{{ $value | humanize }} requests a second with the way "{{ $labels.way }}" are refused, more than a fifth of all.',
+  },
+  {
+    name: 'OmnibusIssuerUnavailable', severity: 'critical', for: '0m', expr: 'sum by (way) (increase(omnibus_auth_requests_total{outcome="auth.unavailable"}[5m])) > 5',
+    summary: 'An issuer of tokens does not answer', description: '{{ $value | humanize }} requests were refused in five minutes because nobody could be asked who they are of.',
+  },
+  {
+    name: 'OmnibusSignInsRefused', severity: 'warning', for: '0m', expr: 'sum by (way) (increase(omnibus_sign_ins_total{outcome=~"refused|throttled"}[10m])) > 20',
+    summary: 'Many sign-ins fail', description: '{{ $value | humanize }} in ten minutes, by {{ $labels.way }}.',
+  },
+  {
+    name: 'OmnibusTlsReloadRefused', severity: 'critical', for: '0m', expr: 'sum by (instance) (increase(omnibus_tls_reloads_refused_total[1h])) > 0',
+    summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'It shows the one from before, which may be about to expire.',
+  },
+  {
     name: 'OmnibusEventLoopBlocked', severity: 'warning', for: '5m', expr: 'nodejs_eventloop_lag_p99_seconds{job=~".*omnibus.*"} > 0.25',
     summary: '{{ $labels.instance }} is overloaded', description: 'Work waits {{ $value | humanizeDuration }} for the processor.',
   },

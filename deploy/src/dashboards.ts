@@ -125,6 +125,24 @@ export const dashboards: readonly Dashboard[] = [
       graph('Let go before its time', 'ops', [['{{bound}}', `sum by (bound) (${rate('omnibus_kept_streams_dropped_total')}) or vector(0)`]], 'Streams that clients cannot come back to any more, by whose bound was reached: of a session, or of the process.'),
     ],
   },
+  {
+    uid: 'omnibus-callers', title: 'Omnibus / Who asks', hasServer: false, description: 'How callers are known, who is refused and why, and what the authorization server of the gateway does. Nobody is named.',
+    panels: [
+      stat('Known callers', 'reqps', `sum(${rate('omnibus_auth_requests_total', 'outcome="verified"')})`, 'Requests a second whose caller was verified.'),
+      stat('Refused', 'percentunit', `(sum(${rate('omnibus_auth_requests_total', 'outcome!="verified"')}) / sum(${rate('omnibus_auth_requests_total')})) >= 0 or vector(0)`, 'Part of the requests whose caller was not.'),
+      stat('Sign-ins, in an hour', 'short', 'sum(increase(omnibus_sign_ins_total{outcome="good"}[1h]))', 'At the authorization server of the gateway.'),
+      stat('Tokens, in an hour', 'short', 'sum(increase(omnibus_oauth_tokens_issued_total[1h]))', 'Times that a client was given some.'),
+      stat('Taken back, in an hour', 'short', 'sum(increase(omnibus_oauth_grants_revoked_total[1h]))', 'What users had allowed clients.'),
+      stat('Acts at the admin port, in an hour', 'short', 'sum(increase(omnibus_admin_acts_total[1h]))', 'Besides metrics and status.'),
+      graph('Known by', 'reqps', [['{{way}}', `sum by (way) (${rate('omnibus_auth_requests_total', 'outcome="verified"')})`]], 'Requests by the way their caller was verified.'),
+      graph('Refused by', 'reqps', [['{{way}}, {{outcome}}', `sum by (way, outcome) (${rate('omnibus_auth_requests_total', 'outcome!="verified"')})`]], 'Way none with auth.required: a client that begins to sign in asks so once. auth.unavailable: an issuer does not answer.'),
+      graph('Sign-ins', 'ops', [['{{way}}, {{outcome}}', `sum by (way, outcome) (${rate('omnibus_sign_ins_total')})`]], 'By where the user is known. throttled: too many attempts, of a name or an address.'),
+      graph('Tokens', 'ops', [['{{grant}}', `sum by (grant) (${rate('omnibus_oauth_tokens_issued_total')})`], ['refused', `sum(${rate('omnibus_oauth_tokens_refused_total')})`]], 'What clients were given tokens for.'),
+      graph('Clients and grants', 'ops', [['registered', `sum(${rate('omnibus_oauth_clients_registered_total')})`], ['taken back', `sum(${rate('omnibus_oauth_grants_revoked_total')})`]], 'Clients that register themselves, and what users take back.'),
+      graph('Admin port', 'ops', [['{{act}}', `sum by (act) (${rate('omnibus_admin_acts_total')})`], ['refused, {{why}}', `sum by (why) (${rate('omnibus_admin_refusals_total')})`]], 'What was done, and what was refused: unknown, nobody is known by what the request brings; role, it is not for whoever asks.'),
+      graph('TLS', 'ops', [['handshakes failed', `sum(${rate('omnibus_tls_handshakes_failed_total')})`], ['changed files refused', `sum(${rate('omnibus_tls_reloads_refused_total')})`]], 'Connections that ended before there was TLS, and files of TLS that could not be used when they changed.'),
+    ],
+  },
 ];
 
 const height: Record<Panel['kind'], number> = { stat: 4, timeseries: 8, table: 9 };

@@ -12,7 +12,7 @@ export const work = join(root, 'test/direct/.work');
 /** Something to be made once. */
 export interface Making {
   /** Toolchain it needs. */
-  readonly toolchain: 'python3' | 'go' | 'cargo';
+  readonly toolchain: 'python3' | 'go' | 'cargo' | 'npm';
   /** Whether it is compiled for minutes: then it is only made when everything is asked for, and used wherever it is there. */
   readonly isLong: boolean;
   /** Is there when it has been made; its name says of which versions. */
@@ -20,7 +20,7 @@ export interface Making {
   make(): Promise<void>;
 }
 
-const checks = { python3: ['-m', 'venv', '--help'], go: ['version'], cargo: ['--version'] } as const;
+const checks = { python3: ['-m', 'venv', '--help'], go: ['version'], cargo: ['--version'], npm: ['--version'] } as const;
 const present = new Map<Making['toolchain'], boolean>();
 
 function isThere(toolchain: Making['toolchain']): boolean {
@@ -110,20 +110,38 @@ export const pythonServers = pythonEnvironment('servers', ['mcp-server-git==2026
 export const goServers = goPrograms('github.com/modelcontextprotocol/go-sdk', 'v1.8.0', ['conformance/everything-server', 'examples/server/everything']);
 
 /** The module of `go/`, on the published SDK. */
-function goModule(): Making & { readonly program: string } {
+function goModule(): Making & { readonly program: string; readonly signIn: string } {
   const sources = join(root, 'test/direct/go');
   const folder = join(work, 'go', 'module');
   const marker = join(folder, `made-of-${digestOf(sources)}`);
   return {
-    toolchain: 'go', isLong: false, marker, program: join(folder, 'client'),
+    toolchain: 'go', isLong: false, marker, program: join(folder, 'client'), signIn: join(folder, 'sign-in'),
     async make() {
       await cp(sources, folder, { recursive: true });
       build('go', ['mod', 'tidy'], folder);
       build('go', ['build', '-o', 'client', '.'], folder);
+      build('go', ['build', '-o', 'sign-in', './signin'], folder);
       await writeFile(marker, '');
     },
   };
 }
+
+/** A program of npm that nothing else here needs. */
+function npmProgram(name: string, version: string, program: string): Making & { readonly program: string } {
+  const folder = join(work, `${name}-${version}`);
+  const marker = join(folder, 'made');
+  return {
+    toolchain: 'npm', isLong: false, marker, program: join(folder, 'node_modules', name, program),
+    async make() {
+      await mkdir(folder, { recursive: true });
+      build('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', '--prefix', folder, `${name}@${version}`]);
+      await writeFile(marker, '');
+    },
+  };
+}
+
+/** What desktop clients that start programs are joined to a gateway with, where they have no OAuth of their own. */
+export const mcpRemote = npmProgram('mcp-remote', '0.15.1', 'dist/proxy.js');
 
 /** Digest of the files of a folder of sources: what was made of others is made again. */
 function digestOf(folder: string): string {

@@ -51,6 +51,13 @@ const cases: Readonly<Record<string, Case>> = {
   },
   OmnibusKeptTooMuch: { fires: { 'omnibus_kept_streams_dropped_total{bound="process"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_kept_streams_dropped_total{bound="session"}': '0+9x30' } },
   OmnibusProgramsRefused: { fires: { 'omnibus_refusals_total{reason="upstream.connections"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_refusals_total{reason="upstream.busy"}': '0+9x30' } },
+  OmnibusCallersRefused: {
+    fires: { 'omnibus_auth_requests_total{way="token",outcome="auth.invalid"}': '0+60x30', 'omnibus_auth_requests_total{way="token",outcome="verified"}': '0+100x30' }, labels: { way: 'token' },
+    silent: { 'omnibus_auth_requests_total{way="token",outcome="auth.invalid"}': '0+60x30', 'omnibus_auth_requests_total{way="key",outcome="auth.invalid"}': '0+10x30', 'omnibus_auth_requests_total{way="token",outcome="verified"}': '0+900x30' },
+  },
+  OmnibusIssuerUnavailable: { fires: { 'omnibus_auth_requests_total{way="token",outcome="auth.unavailable"}': '0+3x30' }, labels: { way: 'token' }, silent: { 'omnibus_auth_requests_total{way="token",outcome="auth.invalid"}': '0+3x30' } },
+  OmnibusSignInsRefused: { fires: { 'omnibus_sign_ins_total{way="password",outcome="refused"}': '0+3x30' }, labels: { way: 'password' }, silent: { 'omnibus_sign_ins_total{way="password",outcome="refused"}': '0+1x30', 'omnibus_sign_ins_total{way="password",outcome="good"}': '0+90x30' } },
+  OmnibusTlsReloadRefused: { fires: { 'omnibus_tls_reloads_refused_total{instance="a"}': '0x15 1x15' }, labels: { instance: 'a' }, silent: { 'omnibus_tls_reloads_refused_total{instance="a"}': '1x30' } },
   OmnibusEventLoopBlocked: {
     fires: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.5x30' }, labels: { job: 'omnibus', instance: 'a' }, silent: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.02x30', 'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.5x30' },
   },

@@ -103,6 +103,31 @@ describe.each(shapes)('%s', (shape) => {
     expect((await client.refresh(tokens.refresh_token)).body).toMatchObject({ error: 'invalid_grant' });
   });
 
+  it('a program that shows a code is given tokens when its user has typed it, once, whichever edge is asked', async () => {
+    const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+    const client = await OAuthClient.register(issuer, { redirect_uris: undefined, grant_types: [grant] });
+    const begin = async (more: Readonly<Record<string, string>> = {}): Promise<Readonly<Record<string, string>>> => (await fetch(`${issuer}/device_authorization`, { method: 'POST', body: new URLSearchParams({ client_id: client.id, ...more }) })).json() as Promise<Readonly<Record<string, string>>>;
+    const { device_code: device = '', user_code: code = '', verification_uri: page = '' } = await begin();
+    const poll = (): ReturnType<OAuthClient['token']> => client.token({ grant_type: grant, device_code: device });
+    expect((await poll()).body).toMatchObject({ error: 'authorization_pending' });
+    const browser = new Browser();
+    let at = await browser.submit(await browser.open(page), '/device', { user_code: code });
+    at = await browser.submit(at, '/device');
+    if (at.text.includes('type="password"')) at = await browser.submit(at, '/login', { name: 'bob', password });
+    expect((await poll()).body).toMatchObject({ error: 'authorization_pending' });
+    await browser.submit(at, '/consent');
+    const answers = await Promise.all([poll(), poll()]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
+    expect(claimsOf(answers.find(({ status }) => status === 200)?.body as unknown as Tokens)).toMatchObject({ sub: 'bob', scope: 'mcp', aud: `${issuer}/mcp` });
+    // Whoever has seen the code of the device, and redeems it too, ends what came of it.
+    expect((await poll()).body).toMatchObject({ error: 'invalid_grant' });
+    expect(await begin({ resource: 'https://elsewhere.example/mcp' })).toMatchObject({ error: 'invalid_target' });
+    expect((await register(issuer, { client_name: 'x', grant_types: ['authorization_code'] })).body).toMatchObject({ error: 'invalid_redirect_uri' });
+    const metrics = (await Promise.all([...gateway.processes].map(async (each) => (await fetch(`http://${await gateway.admin(each)}/metrics`)).text()))).join('\n');
+    for (const line of [/omnibus_oauth_tokens_issued_total\{grant="device_code"\} [1-9]/, /omnibus_sign_ins_total\{way="password",outcome="good"\} [1-9]/, /omnibus_oauth_clients_registered_total [1-9]/, /omnibus_oauth_grants_revoked_total [1-9]/, /omnibus_auth_requests_total\{way="token",outcome="verified"\} [1-9]/]) expect(metrics).toMatch(line);
+    expect(metrics).not.toMatch(/"(?:bob|ann)"/);
+  });
+
   it('a user sees what he has allowed, takes it back, and it ends at once at every edge; signing out ends the session', async () => {
     const client = await OAuthClient.register(issuer, { client_name: 'Taken back' });
     const browser = new Browser();

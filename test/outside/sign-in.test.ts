@@ -225,6 +225,33 @@ it('a program of a desktop client signs its user in by itself; the tokens are fo
   expect(JSON.parse(await readFile(tokens, 'utf8'))).toEqual({ gateways: {} });
 });
 
+it('where no browser shows its pages, a user signs in by a code that is typed on another device, after being asked whether the program is his own', async () => {
+  const url = `${own.front.url}/mcp`;
+  const start = (): ReturnType<typeof startProcess> => startProcess('node', [main, 'login', url, '--tokens', join(folder, 'device.json')], { DISPLAY: '', WAYLAND_DISPLAY: '', BROWSER: '' });
+  const said = /open (\S+) anywhere and type ([A-Z]{4}-[A-Z]{4}), or open (\S+)/;
+  await using running = start();
+  const [, page = '', code = '', complete = ''] = await running.line(said);
+  const browser = new Browser();
+  expect((await browser.submit(await browser.open(page), '/device', { user_code: 'BBBB-BBBB' })).text).toContain('There is no such code');
+  const typed = await browser.submit(await browser.open(page), '/device', { user_code: code.toLowerCase() });
+  expect(typed.text).toContain(code);
+  expect(typed.text).toContain('Omnibus command line');
+  const consent = await browser.submit(await browser.submit(typed, '/device'), '/login', { ...ann });
+  expect(consent.text).toContain('another device');
+  expect((await browser.submit(consent, '/consent')).text).toContain('You have signed in');
+  expect((await running.line(/signed in to .*/))[0]).toContain('as ann');
+  expect((await browser.submit(await browser.open(page), '/device', { user_code: code })).text).toContain('used already');
+  // Whoever is sent somebody's code says that it is not his.
+  await using other = start();
+  const [, , , theirs = ''] = await other.line(said);
+  expect(complete).not.toBe(theirs);
+  const filled = await browser.open(theirs);
+  expect(filled.text).not.toContain('<script');
+  const asked = await browser.submit(filled, '/device', { user_code: new URL(theirs).searchParams.get('user_code') ?? '' });
+  expect((await browser.submit(asked, '/device', { abort: 'yes' })).text).toContain('It was refused');
+  await other.line(/access_denied/);
+});
+
 it('a user signs in at the command line where the tokens are of another authorization server', async () => {
   const url = `${resource.front.url}/mcp`;
   const running = startProcess('node', [main, 'login', url, '--no-browser', '--tokens', join(folder, 'foreign.json')]);

@@ -60,7 +60,8 @@ export async function openWalker(): Promise<Walker> {
   return program === undefined ? fetchWalker() : chromiumWalker(program);
 }
 
-function fetchWalker(): Walker {
+/** One that needs no program. */
+export function fetchWalker(): Walker {
   return {
     kind: 'fetch', complaints: [],
     async visit(address, user) {

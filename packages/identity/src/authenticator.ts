@@ -10,6 +10,7 @@ import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
 import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
 import { isKey } from './key-file.ts';
 import { KnownTokens } from './known-tokens.ts';
+import { Tally } from './tally.ts';
 import { OwnTokens, type OwnServer } from './own-tokens.ts';
 import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
 
@@ -67,6 +68,8 @@ export class Authenticator {
   readonly #certificates: ClientCertificates | undefined;
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
+  /** What has become of requests so far. */
+  readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
   /** By endpoint; there are as many as the configuration has. */
   readonly #audiences = new Map<EndpointName, ReadonlySet<string>>();
@@ -104,15 +107,19 @@ export class Authenticator {
   /** A promise only for a token that was not looked at yet; it never rejects. */
   authenticate(request: Request, { url, endpoint, peer, secure, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
-    if (problem !== undefined) return { fault: problem };
+    if (problem !== undefined) return this.tally.count('none', { fault: problem });
     const vouched = this.#proxy?.verify(request, peer);
-    if (vouched !== undefined) return vouched;
+    if (vouched !== undefined) return this.tally.count('proxy', vouched);
     const credential = credentialOf(request);
     // A certificate may be that of a whole workload: who sends it something of its own means that.
-    if (credential === undefined) return (secure === undefined ? undefined : this.#certificates?.verify(secure)) ?? nothing;
-    if (typeof credential !== 'string') return credential;
-    if (isKey(credential)) return this.#keys?.verify(credential, endpoint) ?? unknown;
-    return this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
+    if (credential === undefined) {
+      const shown = secure === undefined ? undefined : this.#certificates?.verify(secure);
+      return shown === undefined ? this.tally.count('none', nothing) : this.tally.count('certificate', shown);
+    }
+    if (typeof credential !== 'string') return this.tally.count('none', credential);
+    if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, endpoint) ?? unknown);
+    const verdict = this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
+    return verdict instanceof Promise ? verdict.then((found) => this.tally.count('token', found)) : this.tally.count('token', verdict);
   }
 
   /** Whether what was proven is proven still: asked for streams that are open, when something was revoked. */

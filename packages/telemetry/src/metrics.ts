@@ -26,6 +26,13 @@ const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', '
 export type FaultPart = (typeof faultParts)[number];
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
+const callerWays = ['key', 'token', 'certificate', 'proxy', 'none'] as const;
+const signInWays = ['password', 'provider'] as const;
+const signInOutcomes = ['good', 'refused', 'throttled'] as const;
+const tokenGrants = ['authorization_code', 'refresh_token', 'device_code'] as const;
+export type SignInWay = (typeof signInWays)[number];
+export type SignInOutcome = (typeof signInOutcomes)[number];
+
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
 export interface CallMeter {
   /**
@@ -106,12 +113,24 @@ export class Metrics {
   readonly readingWaits = this.#counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
   readonly tlsHandshakesFailed = this.#counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended before TLS was there: no TLS was spoken, or no certificate shown that is required.', []);
   readonly tlsReloadsRefused = this.#counter('omnibus_tls_reloads_refused_total', 'Times that the changed files of TLS could not be used, and those from before stayed.', []);
+  readonly #callers = this.#counter('omnibus_auth_requests_total', 'Requests whose caller was asked for, at the edge and at the admin port, by the way it is known (key, token, certificate, proxy, or none) and what came of it: verified, or the reason of the refusal.', ['way', 'outcome']);
+  readonly #signIns = this.#counter('omnibus_sign_ins_total', 'Sign-ins at the authorization server of the gateway, by where the user is known (its file of users, or the OpenID provider) and what came of it.', ['way', 'outcome']);
+  readonly #tokens = this.#counter('omnibus_oauth_tokens_issued_total', 'Times that the authorization server has given tokens to a client, by what for: a code, a refresh token, or a code that was typed on another device.', ['grant']);
+  readonly oauthRefused = this.#counter('omnibus_oauth_tokens_refused_total', 'Times that the authorization server has given a client no tokens; a program that waits for its code to be typed is not counted.', []);
+  readonly oauthRevoked = this.#counter('omnibus_oauth_grants_revoked_total', 'What users had allowed and is taken back: by them, because somebody is no user any more, or because a code or refresh token was used twice.', []);
+  readonly oauthRegistered = this.#counter('omnibus_oauth_clients_registered_total', 'Clients that registered themselves.', []);
   readonly #adminActs = this.#counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
   readonly #adminRefusals = this.#counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and why: nobody is known by what they bring, or whoever it is has no role for that.', ['act', 'why']);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
   constructor(options: { readonly processMetrics: boolean }) {
     for (const bound of ['all', 'address']) this.#connectionsRefused.inc({ bound }, 0);
+    for (const way of callerWays) {
+      this.#callers.inc({ way, outcome: 'verified' }, 0);
+      this.#callers.inc({ way, outcome: way === 'none' ? 'auth.required' : 'auth.invalid' }, 0);
+    }
+    for (const way of signInWays) for (const outcome of signInOutcomes) this.#signIns.inc({ way, outcome }, 0);
+    for (const grant of tokenGrants) this.#tokens.inc({ grant }, 0);
     for (const act of adminActs) {
       this.#adminActs.inc({ act }, 0);
       for (const why of ['unknown', 'role']) this.#adminRefusals.inc({ act, why }, 0);
@@ -178,6 +197,21 @@ export class Metrics {
   /** @param method one of the protocol's; give "other" for anything else. */
   requestCounter(method: string): { inc(): void } {
     return this.#requests.labels({ method });
+  }
+
+  /** @param way and outcome of the closed sets of `identity/tally.ts`. */
+  callersAsked(way: string, outcome: string, count: number): void {
+    this.#callers.inc({ way, outcome }, count);
+  }
+
+  signedIn(way: SignInWay, outcome: SignInOutcome): void {
+    this.#signIns.inc({ way, outcome });
+  }
+
+  /** @param grant what a client has asked with; what is none of those that give tokens is not counted. */
+  tokensIssued(grant: unknown): void {
+    const name = String(grant).replace(/^urn:ietf:params:oauth:grant-type:/, '');
+    if ((tokenGrants as readonly string[]).includes(name)) this.#tokens.inc({ grant: name });
   }
 
   adminActed(act: AdminAct): void {

@@ -34,7 +34,7 @@ interface Stored {
 
 const longLived = new Set(['Session', 'Grant', 'RefreshToken']);
 /** What is gone when the user has taken back what was allowed. */
-const ofGrant = new Set(['AuthorizationCode', 'RefreshToken', 'AccessToken', 'Grant']);
+const ofGrant = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken', 'AccessToken', 'Grant']);
 /** Clients that are used are written again, so that the age of their bucket counts from then. */
 const touchMs = 24 * 3_600_000;
 
@@ -61,6 +61,7 @@ class StoreAdapter implements Adapter {
     const now = this.#now();
     const stored: Stored = { payload, writtenAt: now, until: expiresIn === undefined ? undefined : now + expiresIn * 1_000 };
     await this.#store.put(this.#model, id, stored);
+    if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
     if (this.#model === 'Session' && payload.uid !== undefined) await this.#store.put('SessionUid', payload.uid, { id });
   }
 
@@ -80,9 +81,9 @@ class StoreAdapter implements Adapter {
     return found === undefined ? undefined : this.find(found.value.id);
   }
 
-  /** Nobody types codes here. */
-  findByUserCode(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
+    const found = await this.#store.get<{ readonly id: string }>('UserCode', code);
+    return found === undefined ? undefined : this.find(found.value.id);
   }
 
   /** @throws {Error} of `usedBefore` for all but one. */

@@ -2,7 +2,7 @@
 import type Provider from 'oidc-provider';
 import { readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
-import { isLoopback, redirectHost } from './registration.ts';
+import { answerPlace, isLoopback } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
 import { Throttle } from './throttle.ts';
 import { SignInProblem } from './upstream.ts';
@@ -67,7 +67,8 @@ export class Interactions {
   async #show(exchange: Exchange, details: Details): Promise<void> {
     if (details.prompt.name === 'consent') return this.#showConsent(exchange, details);
     if (details.prompt.name !== 'login') throw new Unwanted(400, 'there is no such page');
-    if (this.#options.users() === undefined) return this.#leave(exchange, details);
+    // The answer to the form with a code may lead nowhere else than here, so whoever typed one is shown a link.
+    if (this.#options.users() === undefined && details.params['redirect_uri'] !== undefined) return this.#leave(exchange, details);
     return this.#showSignIn(exchange, details, 200, '', undefined);
   }
 
@@ -76,7 +77,7 @@ export class Interactions {
     const client = await provider().Client.find(String(params['client_id']));
     sendPage(response, status, signInPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName ?? String(params['client_id']),
-      hasUsers: true, upstreamHost: upstream?.host, formTargets: targetsOf(String(params['redirect_uri'])), name, problem,
+      hasUsers: this.#options.users() !== undefined, upstreamHost: upstream?.host, formTargets: targetsOf(String(params['redirect_uri'])), name, problem,
     }));
   }
 
@@ -97,6 +98,7 @@ export class Interactions {
     try {
       const person = await upstream.finish(query);
       await people.signedIn(person);
+      this.#options.metrics.signedIn('provider', 'good');
       await provider().interactionFinished(request, response, { login: { accountId: person.subject, remember: true } }, { mergeWithLastSubmission: false });
     } catch (error) {
       this.#refuse(response, error);
@@ -106,28 +108,33 @@ export class Interactions {
   /** @throws what is no fault of the provider. */
   #refuse(response: Exchange['response'], error: unknown): void {
     if (!(error instanceof SignInProblem)) throw error;
+    this.#options.metrics.signedIn('provider', 'refused');
     this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-in at the OpenID provider has failed');
     sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
   }
 
   async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
     const { request, response, address } = exchange;
-    const { provider, users, log } = this.#options;
+    const { provider, users, log, metrics } = this.#options;
     const known = users();
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
     const password = form.get('password') ?? '';
     const wait = Math.max(this.#byAddress.take(address), this.#byUser.take(name));
     if (wait > 0) {
+      metrics.signedIn('password', 'throttled');
       response.setHeader('retry-after', wait);
       return this.#showSignIn(exchange, details, 429, name, `Too many attempts. Try again in ${wait} seconds.`);
     }
     const user = password.length > maxPasswordCharacters ? undefined : await known.verify(name, password);
+    if (user === 'busy') metrics.signedIn('password', 'throttled');
     if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people sign in at this moment. Try again.');
     if (user === undefined) {
+      metrics.signedIn('password', 'refused');
       log.warn({ user: name, address }, 'somebody could not sign in');
       return this.#showSignIn(exchange, details, 403, name, 'There is no such user, or this is not the password.');
     }
+    metrics.signedIn('password', 'good');
     this.#byAddress.giveBack(address);
     this.#byUser.giveBack(name);
     await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });
@@ -137,7 +144,8 @@ export class Interactions {
     const { secrets, people, users, provider, serversAt, scopes, moreScopes } = this.#options;
     const subject = session?.accountId ?? '';
     const clientId = String(params['client_id']);
-    const redirectUri = String(params['redirect_uri']);
+    const { redirect_uri: asked } = params;
+    const redirectUri = typeof asked === 'string' ? asked : '';
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
     const missing = prompt.details['missingResourceScopes'] as Readonly<Record<string, readonly string[]>> | undefined;
@@ -145,8 +153,9 @@ export class Interactions {
     const resources = missing === undefined ? [params['resource'] ?? []].flat().map(String) : Object.keys(missing);
     sendPage(response, 200, consentPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
-      redirectHost: redirectHost(redirectUri), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
-      person: person?.name ?? subject, scopes: wanted, administers: wanted.some((scope) => moreScopes.includes(scope)), resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
+      redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
+      person: person?.name ?? subject, scopes: wanted, administers: wanted.some((scope) => moreScopes.includes(scope)),
+      resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
     }));
   }
 
@@ -164,7 +173,7 @@ export class Interactions {
     const saved = await grant.save();
     const client = await Client.find(clientId);
     await people.allow(subject, {
-      grantId: saved, clientId, clientName: client?.clientName, redirectHosts: [redirectHost(String(params['redirect_uri']))],
+      grantId: saved, clientId, clientName: client?.clientName, redirectHosts: [answerPlace(params)],
       scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources), at: Date.now(),
     });
     log.info({ client: clientId, user: subject }, 'a user has allowed a client to act for him');

@@ -31,10 +31,16 @@ export interface Page {
   readonly formTargets?: readonly string[];
 }
 
-export function sendPage(response: ServerResponse, status: number, { title, body, formTargets = [] }: Page): void {
-  const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
-  for (const [name, value] of Object.entries(pageHeaders(formTargets))) response.setHeader(name, value);
+export function sendPage(response: ServerResponse, status: number, page: Page): void {
+  const { text, headers } = rendered(page);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.writeHead(status, { 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+/** A page as it is sent, by whomever. */
+export function rendered({ title, body, formTargets = [] }: Page): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
+  const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
+  return { text, headers: pageHeaders(formTargets) };
 }
 
 function pageHeaders(formTargets: readonly string[]): Readonly<Record<string, string>> {
@@ -107,6 +113,27 @@ ${administers ? '<p class="note">It asks to administer the gateway itself in you
 <h2>It gets access to</h2><ul>${where}</ul>
 <div class="actions"><form method="post" action="${escaped(action)}/consent">${hidden('token', formToken)}<button class="main" type="submit">Allow</button></form>
 <form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<button type="submit">Refuse</button></form></div>`,
+  };
+}
+
+export function deviceInputPage({ action, secret, code, problem }: { readonly action: string; readonly secret: string; readonly code: string; readonly problem: string | undefined }): Page {
+  return {
+    title: 'Sign in a program',
+    body: `${problemOf(problem)}<form method="post" action="${escaped(action)}">${hidden('xsrf', secret)}
+<label for="user_code">Code that the program shows</label><input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus value="${escaped(code)}">
+<div class="actions"><button class="main" type="submit">Continue</button></div></form>`,
+  };
+}
+
+/** @param address of the program, as this gateway sees it. */
+export function deviceConfirmPage({ action, secret, code, clientName, address }: { readonly action: string; readonly secret: string; readonly code: string; readonly clientName: string; readonly address: string }): Page {
+  const fields = `${hidden('xsrf', secret)}${hidden('user_code', code)}${hidden('confirm', 'yes')}`;
+  return {
+    title: 'Is this your program?',
+    body: `<p class="where">${escaped(code)}</p><p class="note">Go on only if you have just started <strong>${escaped(clientName)}</strong> yourself and it shows this code. Whoever sent you the code would be signed in as you.</p>
+${address === '' ? '' : `<dl><dt>Asked from</dt><dd>${escaped(address)}</dd></dl>`}
+<div class="actions"><form method="post" action="${escaped(action)}">${fields}<button class="main" type="submit">It is mine</button></form>
+<form method="post" action="${escaped(action)}">${fields}${hidden('abort', 'yes')}<button type="submit">It is not</button></form></div>`,
   };
 }
 

@@ -3,6 +3,7 @@
  * dropped. What kind of client it is follows from where it wants users sent back, since that is what protects them.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
+import { anotherDevice, deviceGrant } from './device.ts';
 
 const maxRedirectUris = 10;
 const maxUriCharacters = 2_000;
@@ -19,6 +20,11 @@ export function isLoopback(uri: string): boolean {
   return URL.canParse(uri) && new URL(uri).protocol === 'http:' && loopback.test(new URL(uri).hostname);
 }
 
+/** Where the answer to a request of a client goes, for people. */
+export function answerPlace({ redirect_uri: uri }: Readonly<Record<string, unknown>>): string {
+  return typeof uri === 'string' ? redirectHost(uri) : anotherDevice;
+}
+
 /** Whose page or program it is, for people. */
 export function redirectHost(uri: string): string {
   if (!URL.canParse(uri)) return uri;
@@ -29,8 +35,12 @@ export function redirectHost(uri: string): string {
 
 export function describeClient(said: unknown): Described {
   if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
-  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: method, client_uri: home } = said;
-  if (!Array.isArray(uris) || uris.length === 0 || uris.length > maxRedirectUris) return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
+  const { redirect_uris: given, client_name: name, token_endpoint_auth_method: method, client_uri: home, grant_types: grants } = said;
+  const usesDevice = Array.isArray(grants) && grants.includes(deviceGrant);
+  // A program that is signed in elsewhere need not be sent anything.
+  const hasNone = usesDevice && (given === undefined || (Array.isArray(given) && given.length === 0));
+  const uris = hasNone ? [] : given;
+  if (!Array.isArray(uris) || (uris.length === 0 && !hasNone) || uris.length > maxRedirectUris) return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
   const kinds = new Set<string>();
   for (const uri of uris as readonly unknown[]) {
     const kind = kindOf(uri);
@@ -41,8 +51,8 @@ export function describeClient(said: unknown): Described {
   return {
     metadata: {
       // Of a program as soon as one is: some editors have a page of theirs beside it.
-      redirect_uris: uris, application_type: kinds.has('native') ? 'native' : 'web',
-      grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
+      redirect_uris: uris, application_type: kinds.has('native') || hasNone ? 'native' : 'web',
+      grant_types: [...(hasNone ? [] : ['authorization_code']), 'refresh_token', ...(usesDevice ? [deviceGrant] : [])], response_types: hasNone ? [] : ['code'],
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
       ...(typeof name === 'string' && name !== '' ? { client_name: name.slice(0, maxNameCharacters) } : {}),
       ...(typeof home === 'string' && home.length <= maxUriCharacters && URL.canParse(home) && new URL(home).protocol === 'https:' ? { client_uri: home } : {}),

@@ -8,21 +8,26 @@ import type { KeyValue, Watch } from '@omnibus/bus';
 export class Revocations {
   readonly #bucket: KeyValue<string>;
   readonly #tokenMs: number;
+  readonly #counted: () => void;
   /** By grant, until when a token of it may live; the one that came first is first. Bounded by the bytes of the bucket. */
   readonly #revoked = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   #watch: Watch | undefined;
 
-  /** @param tokenMs how long an access token lives, with what clocks may differ. */
-  static async open(bucket: KeyValue<string>, tokenMs: number): Promise<Revocations> {
-    const revocations = new Revocations(bucket, tokenMs);
+  /**
+   * @param tokenMs how long an access token lives, with what clocks may differ.
+   * @param counted is called for what is revoked here, and not for what others have revoked.
+   */
+  static async open(bucket: KeyValue<string>, tokenMs: number, counted: () => void = () => undefined): Promise<Revocations> {
+    const revocations = new Revocations(bucket, tokenMs, counted);
     revocations.#watch = await bucket.watch((change) => {
       if (change.kind === 'put') revocations.#add(change.key, Number(change.value));
     });
     return revocations;
   }
 
-  private constructor(bucket: KeyValue<string>, tokenMs: number) {
+  private constructor(bucket: KeyValue<string>, tokenMs: number, counted: () => void) {
+    this.#counted = counted;
     this.#bucket = bucket;
     this.#tokenMs = tokenMs;
   }
@@ -46,6 +51,7 @@ export class Revocations {
   async revoke(grantId: string): Promise<void> {
     const now = Date.now();
     await this.#bucket.put(Revocations.nameOf(grantId), String(now));
+    this.#counted();
     this.#add(Revocations.nameOf(grantId), now);
   }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
@@ -19,6 +19,7 @@ import { Users } from './users.ts';
 export interface AuthorizationServerOptions extends Rules {
   readonly bus: Bus;
   readonly log: Logger;
+  readonly metrics: Metrics;
   /** The sealing keys of the gateway; undefined where it is one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
@@ -50,12 +51,12 @@ export class AuthorizationServer {
 
   /** @throws {Error} in words for the operator. */
   static async open(options: AuthorizationServerOptions): Promise<AuthorizationServer> {
-    const { bus, sealingKeys, accessTokenMs } = options;
+    const { bus, metrics, sealingKeys, accessTokenMs } = options;
     const library = await import('oidc-provider');
     const secrets = new Secrets(sealingKeys);
     const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
     const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
-    const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs);
+    const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs, () => metrics.oauthRevoked.inc());
     const server = new AuthorizationServer(options, { library, secrets, revocations, stores: { short, long, clients } });
     await server.#open(options);
     return server;
@@ -67,7 +68,7 @@ export class AuthorizationServer {
     readonly revocations: Revocations;
     readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
   }) {
-    const { publicUrl, signIn, log, refreshGraceMs, serversAt } = options;
+    const { publicUrl, signIn, log, metrics, refreshGraceMs, serversAt } = options;
     this.#options = options;
     this.#secrets = secrets;
     this.#revocations = revocations;
@@ -87,6 +88,11 @@ export class AuthorizationServer {
       }));
       // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
       provider.proxy = true;
+      provider.on('grant.success', ({ oidc: { params } }) => metrics.tokensIssued(params?.['grant_type']));
+      provider.on('grant.error', (_ctx, { error }) => {
+        if (error !== 'authorization_pending' && error !== 'slow_down') metrics.oauthRefused.inc();
+      });
+      provider.on('registration_create.success', () => metrics.oauthRegistered.inc());
       provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request'));
       return provider;
     };

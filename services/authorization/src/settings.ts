@@ -1,7 +1,8 @@
 /** How oidc-provider is set up here. Each line that looks like a detail is there because without it some client, or some rule, failed. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
 import type { JsonObject } from '@omnibus/protocol';
-import { describeClient, redirectHost } from './registration.ts';
+import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
+import { answerPlace, describeClient } from './registration.ts';
 import { fetchPublic } from './public-address.ts';
 import type { People, Person } from './people.ts';
 import { sendPage, wordsPage } from './pages.ts';
@@ -68,6 +69,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       // What a token is bound to would have to be checked with each request, and is not.
       dPoP: { enabled: false },
       registration: { enabled: rules.registration !== 'off', issueRegistrationAccessToken: false, ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}) },
+      deviceFlow: deviceFeature(),
       revocation: { enabled: true },
       // A newer draft would break with a minor version of the library.
       clientIdMetadataDocument: {
@@ -87,9 +89,9 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
         },
       },
     } as NonNullable<Configuration['features']>,
-    routes: { authorization: '/authorize', token: '/token', registration: '/register', revocation: '/revoke', jwks: '/.well-known/jwks.json' },
+    routes: { authorization: '/authorize', token: '/token', registration: '/register', revocation: '/revoke', device_authorization: devicePaths.authorization, code_verification: devicePaths.page, jwks: '/.well-known/jwks.json' },
     ttl: {
-      AuthorizationCode: codeSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
+      AuthorizationCode: codeSeconds, DeviceCode: deviceSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
       Session: seconds(signInMs), Grant: seconds(signInMs), RefreshToken: seconds(signInMs),
       AccessToken: (ctx, token) => {
         const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
@@ -172,7 +174,9 @@ function consentPolicy({ base, Check }: typeof policies, people: People): Return
     const { client, account, grant, params, result } = ctx.oidc as typeof ctx.oidc & { readonly grant?: { readonly jti: string } };
     if (client?.clientId === accountClient || result?.['consent'] !== undefined || account === undefined) return false;
     const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
-    return known?.redirectHosts.includes(redirectHost(String(params?.['redirect_uri']))) !== true;
+    const place = answerPlace(params ?? {});
+    // A code may have come from anybody, so whoever types it is asked each time.
+    return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
   }));
   return prompts;
 }

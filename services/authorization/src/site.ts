@@ -1,9 +1,10 @@
 /** Which of the addresses of the authorization server does what: those of the protocol are the library's, those with pages are ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Logger } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
 import { Account } from './account.ts';
+import { devicePaths, takeCode } from './device.ts';
 import { readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
@@ -20,6 +21,7 @@ export interface SiteOptions {
   readonly scopes: readonly string[];
   readonly moreScopes: readonly string[];
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly secrets: Secrets;
   readonly people: People;
   readonly upstream: Upstream | undefined;
@@ -38,8 +40,8 @@ export interface Exchange {
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-const protocol = new Set(['/authorize', '/token', '/register', '/revoke', '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json']);
-const ours = /^\/(?:authorize|interaction|federation|account)(?:\/|$)/;
+const protocol = new Set(['/authorize', '/token', '/register', '/revoke', devicePaths.authorization, '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json']);
+const ours = /^\/(?:authorize|interaction|federation|account|device)(?:\/|$)/;
 
 export class Site {
   readonly #options: SiteOptions;
@@ -47,6 +49,8 @@ export class Site {
   readonly #account: Account;
   /** Each begun sign-in is kept for ten minutes, and each client for months, whoever asked for it. */
   readonly #begun = new Throttle({ burst: 60, everyMs: 1_000 });
+  /** Codes are guessed where they are typed: of 25 thousand million, nobody finds one that is good for ten minutes. */
+  readonly #typed = new Throttle({ burst: 30, everyMs: 5_000 });
   readonly #registered = new Throttle({ burst: 30, everyMs: 10_000 });
   readonly #registeredByAll = new Throttle({ burst: 300, everyMs: 1_000 });
 
@@ -79,6 +83,7 @@ export class Site {
     if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);
     if (url.pathname === '/federation/logout') return this.#interactions.loggedOut(exchange);
     if (first === 'account') return this.#account.serve(exchange, second, url.searchParams);
+    if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
     if (url.pathname === '/authorize' && request.method === 'GET') {
       const wait = this.#begun.take(address);
@@ -88,17 +93,32 @@ export class Site {
     await library(request, response);
   }
 
+  async #device({ request, response, address }: Exchange, url: URL, library: Handle): Promise<void> {
+    if (request.method !== 'POST') {
+      if (url.pathname === devicePaths.page) takeCode(request, url.searchParams);
+      return library(request, response);
+    }
+    const wait = (url.pathname === devicePaths.page ? this.#typed : this.#begun).take(address);
+    if (wait > 0) throw new TooMany(wait);
+    if (url.pathname !== devicePaths.authorization) return library(request, response);
+    const form = new URLSearchParams(await readText(request));
+    form.set('scope', this.#scopesFor(form.get('scope')));
+    return library(withBody(request, form.toString()), response);
+  }
+
   /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
   #withScopes(url: URL): string {
-    if (url.searchParams.get('client_id') !== accountClient) {
-      const asked = (url.searchParams.get('scope') ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.includes(scope));
-      url.searchParams.set('scope', [...new Set([...this.#options.scopes, ...asked])].join(' '));
-    }
+    if (url.searchParams.get('client_id') !== accountClient) url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
     return `${url.pathname}${url.search}`;
   }
 
+  #scopesFor(wanted: string | null): string {
+    const asked = (wanted ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.includes(scope));
+    return [...new Set([...this.#options.scopes, ...asked])].join(' ');
+  }
+
   async #register({ request, response, address }: Exchange, library: Handle): Promise<void> {
-    const { method, headers } = request;
+    const { method } = request;
     // A page may register itself: what it gets is worth nothing without a user.
     response.setHeader('access-control-allow-origin', '*');
     if (method === 'OPTIONS') {
@@ -118,13 +138,7 @@ export class Site {
       sendJson(response, 400, { error: described.error, error_description: described.problem });
       return;
     }
-    const body = Buffer.from(JSON.stringify(described.metadata));
-    const { authorization } = headers;
-    const copy = Object.assign(Readable.from([body]), {
-      method, url: '/register', socket: request.socket, httpVersion: request.httpVersion,
-      headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length), 'transfer-encoding': undefined, ...(authorization === undefined ? {} : { authorization }) },
-    });
-    await library(copy as unknown as IncomingMessage, response);
+    await library(withBody(request, JSON.stringify(described.metadata), 'application/json'), response);
   }
 
   #failed({ request, response }: Exchange, error: unknown): void {
@@ -149,6 +163,15 @@ class TooMany extends Unwanted {
     super(429, `too many at once; try again in ${seconds} seconds`);
     this.seconds = seconds;
   }
+}
+
+/** The same request with another body, since its own has been read. */
+function withBody({ method, url = '/', headers, socket, httpVersion }: IncomingMessage, text: string, type = 'application/x-www-form-urlencoded'): IncomingMessage {
+  const body = Buffer.from(text);
+  return Object.assign(Readable.from([body]), {
+    method, url: plainOf(url), socket, httpVersion,
+    headers: { ...headers, 'content-type': type, 'content-length': String(body.length), 'transfer-encoding': undefined },
+  }) as unknown as IncomingMessage;
 }
 
 function plainOf(path: string): string {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
-import type { Logger } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from './sealing-key.ts';
 
 interface AuthorizationOptions {
@@ -12,6 +12,7 @@ interface AuthorizationOptions {
   readonly baseFolder: string;
   readonly bus: Bus;
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly sealingKeys: SealingKeys | undefined;
 }
 
@@ -24,13 +25,13 @@ const fronts = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?\/?$/;
  * @returns undefined where there is none.
  * @throws {Error} in words for the operator.
  */
-export async function openAuthorization({ config, baseFolder, bus, log, sealingKeys }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
+export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
   const { server, scopes } = auth;
   const library = await import('@omnibus/authorization');
   return library.AuthorizationServer.open({
-    publicUrl, bus, log, sealingKeys,
+    publicUrl, bus, log, metrics, sealingKeys,
     scopes: scopes.length === 0 ? [useScope] : scopes,
     moreScopes: auth.admin === undefined || auth.admin.scope === false ? [] : [auth.admin.scope],
     accessTokenMs: server.accessTokenLife, signInMs: server.signInLife, refreshGraceMs: server.refreshGrace,

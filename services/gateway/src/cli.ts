@@ -168,7 +168,7 @@ function addLogin(program: Command): void {
     .option('--client-id <id>', 'a client that was registered by hand')
     .option('--client-secret <secret>', 'its secret, where it has one')
     .option('--scope <scope...>', 'scopes to ask for besides those that the gateway names, such as mcp:admin')
-    .option('--device', 'by a code that you type on another device, where the sign-in has that')
+    .option('--device', 'by a code that you type on another device, where the sign-in has that (default: where this machine shows no pages)')
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (url: string, options: LoginOptions) => {
       const { login } = await import('./commands/login.ts');

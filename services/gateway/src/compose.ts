@@ -157,12 +157,14 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (has('edge') && isServing) {
       const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts')]);
       const edgeLog = log.child({ role: 'edge' });
-      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, log: edgeLog });
+      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) authenticator = await (await import('./identity.ts')).openAdminAuthenticator({ config, baseFolder, log, own: undefined });
+    const { tally } = authenticator ?? {};
+    metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callersAsked(way, outcome, count)));
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();

@@ -21,10 +21,10 @@ export interface LoginOptions extends TokenOptions {
 /** BSD `sysexits.h`: permission denied, and service unavailable. */
 const [exitDenied, exitUnavailable] = [77, 69];
 
-export async function login(url: string, { tokens: path, clientId, clientSecret, scope, device = false, browser = true }: LoginOptions): Promise<void> {
+export async function login(url: string, { tokens: path, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
   await told(async () => {
     const tokens = new KeptTokens(path);
-    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device, opensBrowser: browser, say: (text) => process.stderr.write(`omnibus: ${text}\n`) });
+    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => process.stderr.write(`omnibus: ${text}\n`) });
     if (kept === undefined) {
       process.stderr.write(`omnibus: ${url} asks nobody who he is\n`);
       return;

@@ -19,7 +19,8 @@ export interface SignInOptions {
   readonly clientSecret?: string | undefined;
   /** Asked for besides what the gateway names. */
   readonly scopes?: readonly string[] | undefined;
-  readonly usesDevice: boolean;
+  /** `auto`: by a code where this machine shows no pages, and the sign-in has that. */
+  readonly usesDevice: boolean | 'auto';
   readonly opensBrowser: boolean;
   /** What the user is to do. */
   readonly say: (text: string) => void;
@@ -69,7 +70,7 @@ export async function signIn(options: SignInOptions): Promise<Kept | undefined> 
   if (guarded === undefined) return undefined;
   const { scopes = [] } = options;
   const wanted = scopes.length === 0 ? guarded : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
-  return inWords(async () => (options.usesDevice ? byDevice(options, wanted) : byBrowser(options, wanted)));
+  return inWords(async () => (await prefersDevice(options, wanted) ? byDevice(options, wanted) : byBrowser(options, wanted)));
 }
 
 /** Fresh tokens for those that are kept. @throws {SignInProblem} when the user has to sign in again. */
@@ -128,19 +129,34 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
   }
 }
 
+/** Whether a code is typed elsewhere. */
+async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded): Promise<boolean> {
+  if (usesDevice !== 'auto') return usesDevice;
+  if (showsPages()) return false;
+  const configuration = await discovered(issuer, 'unregistered', undefined);
+  return configuration.serverMetadata().device_authorization_endpoint !== undefined;
+}
+
+/** Whether a browser of this machine would show its pages to whoever typed the command. */
+function showsPages(): boolean {
+  const { DISPLAY: x, WAYLAND_DISPLAY: wayland, SSH_CONNECTION: remote, BROWSER: browser } = process.env;
+  if (browser !== undefined && browser !== '') return true;
+  return process.platform === 'linux' ? (x ?? wayland ?? '') !== '' : remote === undefined;
+}
+
 async function byDevice(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
   const client = await import('openid-client');
-  const configuration = await registered(options, issuer, 'http://127.0.0.1/callback');
+  const configuration = await registered(options, issuer, 'http://127.0.0.1/callback', ['urn:ietf:params:oauth:grant-type:device_code']);
   if (configuration.serverMetadata().device_authorization_endpoint === undefined) throw new SignInProblem(`${issuer} has no sign-in by a code that is typed elsewhere; sign in with a browser, without --device`);
   const device = await client.initiateDeviceAuthorization(configuration, { resource, ...(scope === undefined ? {} : { scope }) });
-  options.say(`open ${device.verification_uri} anywhere and type ${device.user_code}`);
+  options.say(`open ${device.verification_uri} anywhere and type ${device.user_code}${device.verification_uri_complete === undefined ? '' : `, or open ${device.verification_uri_complete}`}`);
   return keptOf(await client.pollDeviceAuthorizationGrant(configuration, device, { resource }), keptClient(configuration, issuer));
 }
 
-async function registered({ clientId, clientSecret }: SignInOptions, issuer: string, redirectUri: string): Promise<Configuration> {
+async function registered({ clientId, clientSecret }: SignInOptions, issuer: string, redirectUri: string, moreGrants: readonly string[] = []): Promise<Configuration> {
   if (clientId !== undefined) return discovered(issuer, clientId, clientSecret);
   const client = await import('openid-client');
-  const metadata = { client_name: 'Omnibus command line', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
+  const metadata = { client_name: 'Omnibus command line', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token', ...moreGrants], response_types: ['code'] };
   try {
     return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), discoveryOptions(client, issuer));
   } catch (error) {

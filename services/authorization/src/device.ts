@@ -1,0 +1,63 @@
+/**
+ * Signing in on another device (RFC 8628): a program without a browser shows a code, its user types it at a page of ours and allows there what the
+ * program asked for. What the program asks for is put right as for any other client; the page asks for the code, and whether it is his own program.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
+import { deviceConfirmPage, deviceInputPage, rendered, wordsPage, type Page } from './pages.ts';
+
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+export const devicePaths = { authorization: '/device_authorization', page: '/device' } as const;
+/** What stands for the place that an answer goes to, where that is a program somewhere. */
+export const anotherDevice = 'another device';
+/** Time in which a code can be typed. */
+export const deviceSeconds = 10 * 60;
+/** What a program says of the code; no more is shown of what an address brings. */
+const codeShape = /^[A-Za-z]{4}-?[A-Za-z]{4}$/;
+
+/** The code that an address of the page brings, so that it need not be typed. The library would send it on by a script. */
+const brought = new WeakMap<IncomingMessage, string>();
+
+/** Takes the code from the address of the page. */
+export function takeCode(request: IncomingMessage, query: URLSearchParams): void {
+  const code = query.get('user_code');
+  if (code !== null && codeShape.test(code)) brought.set(request, code.toUpperCase());
+  request.url = devicePaths.page;
+}
+
+/** By the library, which adds its cookies when the page is made. */
+function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
+  const { text, headers } = rendered(page);
+  ctx.status = status;
+  ctx.set({ ...headers });
+  ctx.body = text;
+}
+
+/** The pages of the library, as ours. */
+export function deviceFeature(): NonNullable<NonNullable<Configuration['features']>['deviceFlow']> {
+  const secretOf = (ctx: KoaContextWithOIDC): string => String((ctx.oidc.session?.['state'] as { readonly secret?: string } | undefined)?.secret);
+  return {
+    enabled: true, charset: 'base-20', mask: '****-****',
+    userCodeInputSource(ctx, _form, _out, error) {
+      const problem = error === undefined || error === null ? undefined : problemOf(error as Error);
+      show(ctx, problem === undefined ? 200 : 400, deviceInputPage({ action: devicePaths.page, secret: secretOf(ctx), code: brought.get(ctx.req) ?? '', problem }));
+    },
+    userCodeConfirmSource(ctx, _form, client, device, code) {
+      show(ctx, 200, deviceConfirmPage({ action: devicePaths.page, secret: secretOf(ctx), code, clientName: client.clientName ?? client.clientId, address: typeof device['ip'] === 'string' ? device['ip'] : '' }));
+    },
+    successSource(ctx) {
+      show(ctx, 200, wordsPage('You have signed in', 'You may close this page and go back to the program.'));
+    },
+  };
+}
+
+function problemOf({ name }: Error): string {
+  switch (name) {
+    case 'NoCodeError': return 'Type the code that the program shows.';
+    case 'NotFoundError': return 'There is no such code. Look at the program again.';
+    case 'ExpiredError': return 'This code has expired. Begin again at the program.';
+    case 'AlreadyUsedError': return 'This code was used already. Begin again at the program.';
+    case 'AbortedError': return 'It was refused.';
+    default: return 'This did not work. Begin again at the program.';
+  }
+}

@@ -1,0 +1,72 @@
+/** Clients that bring an OAuth of their own walk the whole way at a gateway with an authorization server: discovery, registration, PKCE, a call. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { digestOf, formatUsers } from '@omnibus/authorization';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Balancer } from '../support/balancer.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { root, startProcess, type RunningProcess } from '../support/processes.ts';
+import { Upstream } from '../support/upstream.ts';
+import { fetchWalker, type User } from '../support/walker.ts';
+import { goClient, make, makingLimitMs, mcpRemote, pythonSdks, usable, type Making } from './toolchains.ts';
+
+const ann: User = { name: 'ann', password: 'correct horse battery staple' };
+const call = [
+  { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } },
+  { jsonrpc: '2.0', method: 'notifications/initialized' },
+  { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } },
+];
+
+let folder: string;
+let upstream: Upstream;
+let front: Balancer;
+let gateway: GatewayUnderTest;
+
+interface OAuthProgram {
+  readonly name: string;
+  readonly needs: readonly Making[];
+  readonly start: (url: string) => RunningProcess;
+  /** What it prints of the address that its user is to open, and of the answer to its call. */
+  readonly address: RegExp;
+  readonly said: RegExp;
+}
+
+const programs = usable<OAuthProgram>([
+  { name: 'the Python SDK', needs: [pythonSdks], start: (url) => startProcess(pythonSdks.python, [join(root, 'test/direct/python/sign_in.py'), url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
+  { name: 'the Go SDK', needs: [goClient], start: (url) => startProcess(goClient.signIn, [url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
+  {
+    name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/,
+    start(url) {
+      // No browser of this machine is opened: none of its programs is found.
+      const running = startProcess(process.execPath, [mcpRemote.program, url], { MCP_REMOTE_CONFIG_DIR: join(folder, 'mcp-remote'), PATH: join(folder, 'nothing') }, 'pipe');
+      for (const message of call) running.child.stdin?.write(`${JSON.stringify(message)}\n`);
+      return running;
+    },
+  },
+]);
+
+beforeAll(() => make(programs.flatMap(({ needs }) => needs)), makingLimitMs);
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-oauth-clients-'));
+  const file = join(folder, 'users.yaml');
+  await writeFile(file, formatUsers([{ name: ann.name, password: await digestOf(ann.password), groups: [] }]));
+  upstream = await Upstream.start();
+  front = await Balancer.start();
+  gateway = await startGateway('embedded', { publicUrl: front.url, auth: { server: { users: { file } } }, mcpServers: { up: { url: upstream.url } } });
+  front.edges = [gateway.url];
+});
+
+afterAll(async () => {
+  for (const each of [gateway, front, upstream]) await each[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+it.each(programs)('$name signs in by itself, and calls a tool', { timeout: 120_000 }, async ({ start, address, said }) => {
+  await using walker = fetchWalker();
+  await using running = start(`${front.url}/mcp`);
+  const [, found = ''] = await running.line(address);
+  await walker.visit(new URL(found), ann);
+  expect((await running.line(said))[1]).toBeTruthy();
+  expect(running.output()).not.toContain('Traceback');
+});
