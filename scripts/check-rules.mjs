@@ -14,13 +14,16 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 const withDialects = ['backend', 'edge', 'session'];
 const outsideDialects = new RegExp(`^services/(${withDialects.join('|')})/src/(?!dialect/|.*\\.test\\.ts$)`);
 
+const dialects = new RegExp(`^services/(${withDialects.join('|')})/src/dialect/`);
+
 /** `only`: files the rule looks at; `except`: where the thing belongs. */
 const rules = [
   { pattern: /\bcreateActor\(/, except: /^packages\/lifecycle\/src\/actor\.ts$/, message: 'actors are started by startActor() only, which observes their errors' },
   { pattern: /@nats-io\//, except: /^packages\/bus\//, message: 'only packages/bus knows NATS' },
   { pattern: /'omnibus\.v1/, except: /^packages\/bus\/src\/(subject|nats\/bus)\.ts$/, message: 'subjects stand in packages/bus/src/subjects.ts' },
   { pattern: /['"](2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)['"]/, except: /(^|\/)(dialect|test)\/|revisions\.ts$|\.test\.ts$/, message: 'revisions are named in revisions.ts and dialect/ only: ask for a feature' },
-  { pattern: /\bis(Modern|Legacy)(Revision)?\b|\bera\b[^'"]*[!=]==|[!=]== '(modern|legacy)'/, only: outsideDialects, message: 'an era is asked only inside dialect/: ask the dialect for a feature' },
+  { pattern: /\b(is|speaks)(Modern|Legacy)\w*|\bera\b[^'"]*[!=]==|[!=]== '(modern|legacy)'/, only: outsideDialects, message: 'an era is asked only inside dialect/: ask the dialect for a feature' },
+  { pattern: /\bexport (async )?(function|const) (is|are|has|speaks|knows)\w*(Modern|Legacy|Older|Newer|Era)\w*/, only: dialects, message: 'a dialect tells what it does: a feature with a name, not its era' },
   { pattern: /\b(describe|it|test)\.(only|skip|todo)\b/, only: /\.test\.ts$/, message: 'no test is skipped or singled out' },
   { pattern: /\bvi\.mock\(/, only: /\.test\.ts$/, message: 'fakes speak the real protocol from outside; nothing is mocked' },
   { pattern: /setTimeout\(\s*(resolve|r|done)\b/, only: /\.test\.ts$/, message: 'tests wait for events, they do not sleep' },

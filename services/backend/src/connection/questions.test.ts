@@ -10,7 +10,7 @@ import { Questions } from './questions.ts';
 
 /** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
 class OneStream implements Transport {
-  readonly isLegacyOnly = true;
+  readonly hasSessionsOnly = true;
   readonly closesToCancel = false;
   takesNamelessErrors = true;
   readonly hasState = true;

@@ -33,7 +33,7 @@ export const assumedDialect = legacyDialect;
 /** 2026-07-28 basic/versioning, Compatibility: `server/discover` first, `initialize` for those that do not know it. */
 export async function shakeHands(options: HandshakeOptions): Promise<Handshake> {
   const { era, transport, isCurrent } = options;
-  if (transport.isLegacyOnly || era.current === 'legacy') return initialize(options);
+  if (transport.hasSessionsOnly || era.current === 'legacy') return initialize(options);
   const first = await discover(options);
   const verdict = first.kind === 'again' ? await discover(options) : first;
   switch (verdict.kind) {
@@ -104,7 +104,7 @@ async function initialize(options: HandshakeOptions, revision: LegacyRevision = 
 async function discoverAfterAll(options: HandshakeOptions): Promise<Handshake | undefined> {
   const { era, transport } = options;
   era.forget();
-  if (era.current !== undefined || transport.isLegacyOnly) return undefined;
+  if (era.current !== undefined || transport.hasSessionsOnly) return undefined;
   const verdict = await discover(options);
   if (verdict.kind !== 'modern') return undefined;
   era.learn('modern');

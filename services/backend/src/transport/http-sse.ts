@@ -11,7 +11,7 @@ import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export class HttpSseTransport implements Transport {
-  readonly isLegacyOnly = true;
+  readonly hasSessionsOnly = true;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = false;
   readonly hasState = true;

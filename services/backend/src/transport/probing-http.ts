@@ -32,8 +32,8 @@ export class ProbingHttpTransport implements Transport {
     this.#current = verdict.isEventSource ? createEventSource(observer) : createStreamable(this.#probing());
   }
 
-  get isLegacyOnly(): boolean {
-    return this.#current.isLegacyOnly;
+  get hasSessionsOnly(): boolean {
+    return this.#current.hasSessionsOnly;
   }
 
   get closesToCancel(): boolean {

@@ -12,7 +12,7 @@ export interface StdioOptions extends ChildOptions {
 const newline = 10;
 
 export class StdioTransport implements Transport {
-  readonly isLegacyOnly = false;
+  readonly hasSessionsOnly = false;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = true;
   readonly hasState = true;

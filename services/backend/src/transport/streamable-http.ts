@@ -30,7 +30,7 @@ const deleteTimeoutMs = 2_000;
 const maxQuestions = 100;
 
 export class StreamableHttpTransport implements Transport {
-  readonly isLegacyOnly = false;
+  readonly hasSessionsOnly = false;
   readonly closesToCancel = true;
   readonly takesNamelessErrors = false;
   readonly #options: StreamableHttpOptions;

@@ -66,8 +66,8 @@ export interface Transport {
   send(message: JsonRpcMessage, settled?: () => void): void;
   /** Stops waiting for the answer to a request that was cancelled. */
   abandon(id: JsonRpcId): void;
-  /** Its servers can be of older revisions only. */
-  readonly isLegacyOnly: boolean;
+  /** It carries the revisions with sessions only: no server of 2026-07-28 is reached over it. */
+  readonly hasSessionsOnly: boolean;
   /** A server of 2026-07-28 is told that a request is cancelled by closing the response to it. */
   readonly closesToCancel: boolean;
   /** An error that names no request can be said to the server: over HTTP nothing tells what it would be about. */

@@ -20,7 +20,7 @@ const subprotocol = 'mcp';
 const closeTimeoutMs = 2_000;
 
 export class WebSocketTransport implements Transport {
-  readonly isLegacyOnly = false;
+  readonly hasSessionsOnly = false;
   readonly closesToCancel = false;
   readonly takesNamelessErrors = true;
   readonly hasState = true;

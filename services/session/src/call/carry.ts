@@ -78,7 +78,7 @@ export class Carrier<Stream extends CallStream> {
       lost: (outcome) => metrics.lost(server, outcome),
       affinity: (worker) => this.#kept.noteAffinity(server, worker),
       log: (entry) => {
-        const text = this.#port.logText(this.#words.mention(server, entry, task), view, server);
+        const text = this.#words.log(view, server, this.#words.mention(server, entry, task));
         if (text !== undefined) stream.send(text);
       },
       notification: (said, about) => stream.send(this.#words.notification(server, said, about, task)),
@@ -88,8 +88,6 @@ export class Carrier<Stream extends CallStream> {
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
         this.#kept.noteSubscription(method, server, params, outcome, running.sentTo);
-        // The adapter that took it may be another one than the one that listens.
-        if (method === 'resources/unsubscribe' && outcome.kind === 'result') this.#endSubscription(server, String(params['uri']));
         if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.timedOut(server);
         span?.end(errorOf(outcome));
         settled(outcome);
@@ -118,15 +116,10 @@ export class Carrier<Stream extends CallStream> {
       const exchange = this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] }, ({ kind }) => {
         if (kind !== 'result') return;
         // The client unsubscribed meanwhile, and the server may have heard of that first.
-        if (!this.#kept.isSubscribed(server, uri)) this.#endSubscription(server, uri);
+        if (!this.#kept.isSubscribed(server, uri)) this.#kept.endSubscription(server, uri);
         else if (this.#kept.noteTaker(server, uri, exchange.sentTo) || hasGap) missed(uri);
       });
     }
-  }
-
-  /** No adapter listens to it for this client any more. */
-  #endSubscription(server: ServerName, uri: string): void {
-    this.#host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: this.#port.key, uri });
   }
 
   /** Tells every server that was reached. */

@@ -1,7 +1,7 @@
 /** What carries requests to servers knows of the client they come from: a session, or one request that stands alone. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, ExchangeEvent, ExchangeMethod, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
-import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect/dialect.ts';
+import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Sink for one request: messages, then at most one answer. */
@@ -30,17 +30,15 @@ export interface ClientPort<Stream extends CallStream> {
   taskMode(): TaskMode;
   /** Says something that outlives the request it belongs to. */
   push(text: string): void;
-  /** Undefined when the client is not to hear of it. */
-  progressText(token: JsonRpcId, event: ProgressEvent): string | undefined;
-  /** Undefined when the client does not want that message. */
-  logText(params: JsonObject, view: View, server: ServerName): string | undefined;
+  /** The token under which the client is told of this progress now; undefined when it is not to hear of it. @param token of the request that began the call. */
+  progressToken(token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined;
+  /** Whether a log message is severe enough for it. */
+  wantsLog(params: JsonObject): boolean;
   /** The server asks something of the client; the answer goes to `asker`. */
   ask(asker: Exchange, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
   inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void;
   /** Nobody waits for answers to what this exchange asked. */
   askerEnded(asker: Exchange, reason: string): void;
-  /** What a server answered as this client has it. @param wrapsOutput older clients see the tool's output inside an object. */
-  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
 }
 
 /** A request of the client on its way, whichever servers it goes to. */

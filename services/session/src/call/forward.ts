@@ -1,4 +1,5 @@
 /** Requests of one client that are for servers: checked, routed (`route.ts`), and carried out as the plan says. */
+import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
@@ -36,7 +37,7 @@ export class Forwarding<Stream extends CallStream> {
     const tasks = new TaskIds(host.sealer, port.caller.principal, { owner: port.key, place: undefined });
     this.#host = host;
     this.#client = { tasks, linkedResources, port };
-    this.kept = new KeptAtServers(hooks.keptChanged);
+    this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
     this.words = new PublicWords(host.metrics, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
     this.#inTurn = new InTurn(host.timeLimits, this.carrier, this.words, tasks, port);

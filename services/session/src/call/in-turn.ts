@@ -24,9 +24,9 @@ export class InTurn<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
   readonly #words: PublicWords<Stream>;
   readonly #tasks: TaskIds;
-  readonly #port: Pick<ClientPort<Stream>, 'answerOf'>;
+  readonly #port: Pick<ClientPort<Stream>, 'dialect'>;
 
-  constructor(timeLimits: CallHost['timeLimits'], carrier: Carrier<Stream>, words: PublicWords<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'answerOf'>) {
+  constructor(timeLimits: CallHost['timeLimits'], carrier: Carrier<Stream>, words: PublicWords<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'dialect'>) {
     this.#timeLimits = timeLimits;
     this.#carrier = carrier;
     this.#words = words;
@@ -59,7 +59,7 @@ export class InTurn<Stream extends CallStream> {
     const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
     const index = page === undefined ? -1 : servers.indexOf(page.server);
     if (sealed === undefined && first === undefined) {
-      this.#words.write(stream, id, this.#port.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false));
+      this.#words.write(stream, id, this.#port.dialect.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false));
       return;
     }
     if (page === undefined || index === -1) {

@@ -15,10 +15,13 @@ export class KeptAtServers {
   readonly #takers = new Map<string, WorkerId>();
   readonly #affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
+  /** Tells all adapters of the server that the client is not told of the resource any more: the one that took the request may not be the one that listens. */
+  readonly endSubscription: (server: ServerName, uri: string) => void;
 
   /** @param changed hears that there is something that was not there before, or is not there any more. */
-  constructor(changed: () => void) {
+  constructor(changed: () => void, endSubscription: (server: ServerName, uri: string) => void) {
     this.#changed = changed;
+    this.endSubscription = endSubscription;
   }
 
   /** A server is reached. */
@@ -57,6 +60,7 @@ export class KeptAtServers {
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
       this.#takers.delete(keyOf(server, uri));
+      this.endSubscription(server, uri);
     } else if (method === 'resources/subscribe') {
       const kept = this.#without(server, uri);
       for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.#takers.delete(keyOf(of, oldest));

@@ -1,6 +1,8 @@
 /** What servers say to one client, with the ids and URIs in it as the client may see them, and what it says with the servers' own. */
+import type { View } from '@omnibus/catalog';
 import { fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
+import type { ServerAnswer } from '../dialect/dialect.ts';
 import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
 import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
@@ -26,8 +28,13 @@ export class PublicWords<Stream extends CallStream> {
   }
 
   tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
-    const text = this.#port.progressText(token, event);
-    if (text !== undefined) to.send(text);
+    const told = this.#port.progressToken(token, event);
+    if (told !== undefined) to.send(this.#port.dialect.progressText(told, event));
+  }
+
+  /** @param params of the log message, as the client may see them. @returns undefined when the client does not want it. */
+  log(view: View, server: ServerName, params: JsonObject): string | undefined {
+    return this.#port.wantsLog(params) ? this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined) : undefined;
   }
 
   notification(server: ServerName, method: string, params: JsonObject | undefined, about?: Partial<TaskAddress>): string {
@@ -71,13 +78,13 @@ export class PublicWords<Stream extends CallStream> {
     if (outcome.kind === 'result') {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
       const published = this.#tasks.of(task ?? outcome).publicResult(method, server, outcome.result);
-      this.write(stream, id, this.#port.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
+      this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
     } else {
-      this.write(stream, id, this.#port.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
+      this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
     }
   }
 
-  write(stream: Stream, id: JsonRpcId, answer: ReturnType<ClientPort<Stream>['answerOf']>, more?: JsonObject): void {
+  write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): void {
     if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
     else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
   }

@@ -29,7 +29,7 @@ export function hearNotice({ host, client, streams, forwarding, questions }: Ses
       return;
     case 'log': {
       // It belongs to no call, and can concern this session alone.
-      const text = client.logText(notice.params, view, notice.server);
+      const text = words.log(view, notice.server, notice.params);
       if (text !== undefined) streams.push(text);
       return;
     }

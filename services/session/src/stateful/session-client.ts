@@ -1,16 +1,14 @@
 /** The client of one session, as those know it who carry its requests: what it declared, what it was offered, and where it is asked. */
-import type { View } from '@omnibus/catalog';
 import {
   declaredBy, sessionExtensions,
-  type Caller, type Declared, type ExchangeEvent, type ExchangeMethod, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+  type Caller, type Declared, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
 import type { Exchange } from '../call/exchange.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
-import type { ServerAnswer, TaskMode } from '../dialect/dialect.ts';
+import type { TaskMode } from '../dialect/dialect.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
 import type { ClientLogLevel } from '../dialect/legacy/log-level.ts';
-import { logText, progressText } from '../dialect/messages.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { ServerQuestions } from './server-questions.ts';
@@ -73,14 +71,14 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options.streams.push(text);
   }
 
-  progressText(token: JsonRpcId, event: ProgressEvent): string {
-    return progressText(token, event);
+  /** It hears of everything. */
+  progressToken(token: JsonRpcId): JsonRpcId {
+    return token;
   }
 
   /** A client that set no level wants the messages of its own calls. */
-  logText(params: JsonObject, view: View, server: ServerName): string | undefined {
-    if (!this.level.wants(params)) return undefined;
-    return logText(params, view.definition.servers.length > 1 ? server : undefined);
+  wantsLog(params: JsonObject): boolean {
+    return this.level.wants(params);
   }
 
   ask(asker: Exchange, { stream }: ForwardedCall<PostStream>, _server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void {
@@ -93,9 +91,5 @@ export class SessionClient implements ClientPort<PostStream> {
 
   askerEnded(asker: Exchange, reason: string): void {
     this.#options.questions().withdrawAll(asker, reason);
-  }
-
-  answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
-    return this.dialect.answerOf(method, answer, wrapsOutput);
   }
 }

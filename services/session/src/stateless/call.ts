@@ -107,7 +107,7 @@ export class StatelessCall implements CallStream, Kept {
   }
 
   answerMember(_id: JsonRpcId, member: string): void {
-    this.#settle({ member, httpStatus: this.#client.httpStatus });
+    this.#settle({ member, httpStatus: this.#client.dialect.httpStatus });
   }
 
   refuse(_id: JsonRpcId, gatewayFault: GatewayFault): void {

@@ -11,8 +11,8 @@ import { customRoute } from '../call/routes/custom-route.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
 import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
-import { isModernServer } from '../dialect/modern/servers.ts';
 import { areVisited, urlVisits } from '../dialect/modern/url-visits.ts';
+import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
 import { StatelessCall } from './call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
@@ -192,10 +192,10 @@ export class StatelessCalls {
     return typeof taskId === 'string' ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined }).open(taskId) : undefined;
   }
 
-  /** A server of this revision keeps its own state: it comes and goes through us, bound to its caller where that one is known. */
+  /** The server has its own state brought back: that passes through the gateway, bound to its caller where that one is known. */
   #keepsOwnState(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
     const server = this.#serverOf(method, params, view, command);
-    return server !== undefined && isModernServer(view, server);
+    return server !== undefined && serverFeatures(view, server).hasRounds;
   }
 
   #serverOf(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): ServerName | undefined {

@@ -8,7 +8,7 @@ import {
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { discovery, modernList } from '../dialect/modern/encode.ts';
-import { isModernServer } from '../dialect/modern/servers.ts';
+import { serverFeatures } from '../dialect/servers.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
@@ -206,7 +206,7 @@ export class StatelessRequests {
     const { caller } = waiter.command;
     const task = this.#calls.taskOf(waiter.command, params);
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
-    else if (isModernServer(view, task.server)) this.#calls.start(waiter, view, method);
+    else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
       const full = this.#running.take(caller);
       if (full === undefined) this.#tasks.serve(waiter, method, task, () => this.#running.leave(caller));

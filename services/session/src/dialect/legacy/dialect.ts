@@ -1,10 +1,11 @@
 /** The words of revisions with sessions, which differ by feature (`featuresOf`). */
 import { featuresOf, type ExchangeMethod, type InputMethod, type JsonObject, type Revision } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
+import { CommonMessages } from '../messages.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './down-level.ts';
 import { plainModernError, plainResult } from './from-modern.ts';
 
-export class LegacyDialect implements ClientDialect {
+export class LegacyDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.unknown';
   /** Several messages may come in one POST (2025-03-26). */
   readonly hasBatches: boolean;
@@ -12,6 +13,7 @@ export class LegacyDialect implements ClientDialect {
   readonly #revision: Revision;
 
   constructor(revision: Revision) {
+    super();
     const { batching, tasks } = featuresOf(revision);
     this.#revision = revision;
     this.hasBatches = batching;

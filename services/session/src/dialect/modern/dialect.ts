@@ -1,10 +1,11 @@
 /** The words of 2026-07-28, where every request stands alone. */
 import { createdTask, declaresExtension, tasksExtension, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
+import { CommonMessages } from '../messages.ts';
 import { modernError, modernResult } from './encode.ts';
 import { extensionTask } from './tasks.ts';
 
-class ModernDialect implements ClientDialect {
+export class ModernDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.removed';
 
   /** @param declared the capabilities of one request. */
