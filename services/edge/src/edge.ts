@@ -28,6 +28,9 @@ import { Unread } from './bounds/unread.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
+/** Between two looks at who still waits for an answer of an edge that leaves. */
+const lookMs = 50;
+
 export interface EdgeOptions {
   readonly config: Config;
   readonly bus: Bus;
@@ -144,12 +147,17 @@ export class Edge {
 
   /**
    * Serves on, but sends clients away: whoever asked something opens the next connection elsewhere, and no request meets a
-   * connection that was just closed. Resolves after `timeouts.leave`.
+   * connection that was just closed. Resolves after `timeouts.leave`, when nobody waits for an answer any more, and after `timeouts.drain` more in
+   * any case.
    */
-  leave(): Promise<void> {
+  async leave(): Promise<void> {
     this.#isLeaving = true;
-    const { wheel, config } = this.#options;
-    return new Promise((resolve) => void wheel.schedule(config.timeouts.leave, resolve));
+    const { wheel, config: { timeouts } } = this.#options;
+    const pause = (ms: number): Promise<void> => new Promise((resolve) => void wheel.schedule(ms, resolve));
+    await pause(timeouts.leave);
+    // Looked at once more after the last answer was given, so that it is on its way to the client.
+    const endsAt = performance.now() + timeouts.drain;
+    for (let quiet = 0; quiet < 2 && performance.now() < endsAt; quiet = this.#delivery.asked === 0 ? quiet + 1 : 0) await pause(lookMs);
   }
 
   /** Refuses new sessions and connections; what runs goes on. */

@@ -197,7 +197,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     },
     async stop() {
       isStopping = true;
-      if (config.timeouts.leave > 0) await edge?.leave();
+      // Where sessions are in the same process, it is they that wait for what runs.
+      if (config.timeouts.leave > 0 || role === 'edge') await edge?.leave();
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();

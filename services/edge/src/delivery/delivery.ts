@@ -72,6 +72,11 @@ export class Delivery {
     return this.sessions.waiting + this.stateless.waiting;
   }
 
+  /** The same without streams: clients wait for an end of these. */
+  get asked(): number {
+    return this.sessions.asked + this.stateless.asked;
+  }
+
   /** Opens a session at any worker. */
   open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
     openSession({ ...this.#options, workers: this.#workers }, command, answer);

@@ -62,6 +62,11 @@ export class SessionDelivery {
     return this.#open.size;
   }
 
+  /** Requests of clients among them: streams stay open by their nature. */
+  get asked(): number {
+    return this.#open.toArray().filter(({ command: { kind } }) => kind === 'post' || kind === 'batch').length;
+  }
+
   /** The streams that are read here. */
   get streams(): ReadonlySet<StreamId> {
     return new Set(this.#open.toArray().flatMap(({ command }) => ('stream' in command ? [command.stream] : [])));

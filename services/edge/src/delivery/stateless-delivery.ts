@@ -70,6 +70,11 @@ export class StatelessDelivery {
     return this.#open.size;
   }
 
+  /** The same, but for subscriptions, which stay open by their nature. */
+  get asked(): number {
+    return this.#open.toArray().filter(({ command: { request } }) => request.method !== 'subscriptions/listen').length;
+  }
+
   /**
    * Sends a request that needs no session to any worker.
    * @throws {BusError} when the bus cannot carry it.

@@ -21,6 +21,8 @@ import type { StatelessHost } from './stateless-host.ts';
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
 /** A request was told of nothing before: it stands alone. */
+/** Between two looks at calls of a worker that leaves. */
+const lookMs = 50;
 const nothing: ReadonlySet<string> = new Set();
 
 export class StatelessRequests {
@@ -67,12 +69,21 @@ export class StatelessRequests {
     ];
   }
 
-  /** Ends subscriptions in order and waits for running calls, up to the limit. */
+  /** Ends subscriptions in order and waits for running calls, and for clients that were asked something, up to the limit. */
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
-    await Promise.all(this.#subscriptions.slice(0, 2).map((subscription) => subscription.drain()));
+    const [anybodys, ours] = this.#subscriptions;
+    await anybodys?.drain();
     this.#listeners.endAll();
-    await this.#running.idle(this.#host.wheel, limitMs);
+    const { bus, wheel } = this.#host;
+    const endsAt = performance.now() + limitMs;
+    await this.#running.idle(wheel, limitMs);
+    // Edges that lead clients back here are in other processes, and serve on.
+    while (bus.isShared && this.parked + this.#running.size > 0 && performance.now() < endsAt) {
+      await new Promise<void>((resolve) => void wheel.schedule(lookMs, resolve));
+    }
+    await ours?.drain();
+    await this.#running.idle(wheel, Math.max(0, endsAt - performance.now()));
     this.#calls.abandonAll('the gateway stops');
     this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();
