@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
-const alone = ['test/chaos/**/*.test.ts', 'test/fuzz/**/*.test.ts', 'test/e2e/backpressure.test.ts', 'test/outside/edge-bounds.test.ts', 'test/outside/sessions-memory.test.ts'];
+const alone = ['test/chaos/**/*.test.ts', 'test/fuzz/**/*.test.ts', 'test/upgrade/upgrade.test.ts', 'test/e2e/backpressure.test.ts', 'test/outside/edge-bounds.test.ts', 'test/outside/sessions-memory.test.ts'];
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 60_000, hookTimeout: 120_000 };
 

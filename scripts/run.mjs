@@ -17,7 +17,7 @@ const [task, ...rest] = process.argv.slice(2);
 const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
 
 /** What `npm test -- NAME` runs of one area, where the name alone would mean other files too. */
-const areas = { package: ['test/package/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
+const areas = { package: ['test/package/'], upgrade: ['test/upgrade/'], nats: ['packages/bus/src/nats/', 'test/nats/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
 
 /** What `npm test -- quick` runs: every unit test, the documents, and what shows most of a fault in a call within the shortest time. */
 const quickTests = ['packages/', 'services/', 'test/docs/', 'test/e2e/calls.', 'test/e2e/catalog.', 'test/e2e/json-rpc.', 'test/e2e/listen.', 'test/e2e/exact-numbers.', 'test/outside/edge-http.'];

@@ -26,6 +26,16 @@ export interface FleetConfig {
   readonly [option: string]: unknown;
 }
 
+/** What its processes are, and what they talk over. */
+export interface FleetParts {
+  /** A program that takes the arguments of `omnibus`; default: `builtHere`. */
+  readonly program?: string;
+  /** Default: a cluster of three nodes. */
+  readonly nats?: Promise<NatsCluster>;
+}
+
+/** The gateway of this checkout. */
+export const builtHere = join(root, 'services/gateway/dist/main.js');
 const maxStoreMegabytes = 256;
 /** A process that is not ready by then is ended, and the run with it. */
 const startMs = 60_000;
@@ -34,20 +44,23 @@ export class Fleet {
   readonly cluster: NatsCluster;
   readonly #configFile: string;
   readonly #parts: Record<Role, Part[]> = { edge: [], session: [], backend: [] };
+  /** What new processes are. */
+  program: string;
   #config: FleetConfig;
   #reloads = 1;
   #balancer: Link | undefined;
   #connections = 0;
   readonly #started: [role: Role, process: RunningProcess][] = [];
 
-  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string) {
+  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, program: string) {
+    this.program = program;
     this.#config = config;
     this.cluster = cluster;
     this.#configFile = configFile;
   }
 
-  static async start(config: FleetConfig): Promise<Fleet> {
-    const fleet = new Fleet(config, await startNatsCluster(maxStoreMegabytes), await writeConfig(config));
+  static async start(config: FleetConfig, { program = builtHere, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
+    const fleet = new Fleet(config, await nats, await writeConfig(config), program);
     for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
     fleet.#balancer = await Link.open(() => {
       const edges = fleet.#parts.edge;
@@ -128,7 +141,7 @@ export class Fleet {
       return up[attempts % up.length]?.port;
     });
     const process = startProcess('node', [
-      '--import', fixturePath('jumping-clock'), join(root, 'services/gateway/dist/main.js'), 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+      '--import', fixturePath('jumping-clock'), this.program, 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
     ], role === 'session' ? sealing : {});
     this.#started.push([role, process]);

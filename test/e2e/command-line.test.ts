@@ -43,6 +43,17 @@ it('an unknown option is an error with the nearest match', async () => {
   expect(output).toContain('Did you mean --listen?');
 });
 
+it('migrate shows what a configuration would be, and writes it where it is told to', async () => {
+  const file = await configFile('servers: # mine\n  a: { serverUrl: "http://127.0.0.1:1/mcp" }\n');
+  expect((await omnibus('check', file)).status).toBe(78);
+  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: expect.stringContaining('mcpServers: # mine') as string });
+  expect((await omnibus('check', file)).status).toBe(78);
+  expect((await omnibus('migrate', file, '--write')).status).toBe(0);
+  expect((await omnibus('check', file)).status).toBe(0);
+  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: `${file} says everything as this version does` });
+  expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
+});
+
 it('check says what is good and everything that is wrong', async () => {
   const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
   expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 servers (a), 0 profiles` });

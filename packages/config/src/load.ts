@@ -2,6 +2,7 @@
 import { distance } from 'fastest-levenshtein';
 import { isNode, LineCounter, parseDocument, type Document } from 'yaml';
 import type { z } from 'zod';
+import { migrateConfig } from './migrate.ts';
 import { resolveReferences, type ReferenceSource } from './references.ts';
 import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
 
@@ -29,12 +30,14 @@ type Path = readonly (string | number)[];
 
 export function loadConfig(source: ConfigSource): LoadResult {
   const lines = new LineCounter();
-  const document = parseDocument(source.text, { lineCounter: lines, prettyErrors: false });
+  const { text, outdated } = migrateConfig(source.text);
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const problems: ConfigProblem[] = document.errors.map((error) => ({
     file: source.file, line: lines.linePos(error.pos[0]).line, path: '', message: `not YAML or JSON: ${error.message}`,
   }));
   if (problems.length > 0) return { problems };
 
+  for (const { line, path, instead } of outdated) problems.push({ file: source.file, line, path: formatPath(path), message: `write ${instead}; \`omnibus migrate ${source.file} --write\` does it` });
   const report = (path: Path, message: string): void => {
     problems.push({ file: source.file, line: lineOf(document, lines, path), path: formatPath(path), message });
   };

@@ -72,6 +72,15 @@ export function createProgram(): Command {
       await check(file);
     });
 
+  program.command('migrate')
+    .description('bring a configuration that an earlier version or another program used to what options are called now')
+    .argument('<file>', 'the configuration')
+    .option('--write', 'change the file, instead of showing what it would be')
+    .action(async (file: string, options: { readonly write?: boolean }) => {
+      const { migrate } = await import('./commands/migrate.ts');
+      migrate(file, options);
+    });
+
   addKeys(program);
   addUsers(program);
   addLogin(program);
