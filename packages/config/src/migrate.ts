@@ -28,7 +28,7 @@ const rows: readonly Row[] = [
 ];
 
 /** One place of a file that is written as it was before. */
-export interface Outdated {
+interface Outdated {
   readonly line: number;
   readonly path: readonly string[];
   /** What to write there instead, for people. */
