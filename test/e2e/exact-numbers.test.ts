@@ -1,11 +1,11 @@
 /**
  * Numbers a double cannot hold go through the gateway as they were written, wherever they stand and whichever way they take: every client
- * over every transport, of either era, at servers of either era over either transport. Servers read and write text (`text-server.ts`).
+ * over every transport, of either era, at servers of either era over every transport they speak. Servers read and write text (`text-server.ts`).
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseJson, type JsonObject } from '@omnibus/protocol';
-import { overEvents, overHttp, overWebSocket, type Front } from '../support/fronts.ts';
+import { overEvents, overHttp, overStdio, overWebSocket, type Front } from '../support/fronts.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, startFixture } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -35,8 +35,8 @@ function alone(url: string): Ask {
 }
 
 /** A client with a session, introduced already. */
-async function over(front: Front): Promise<Ask> {
-  front.say('{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"exact","version":"1"}}}');
+async function over(front: Front, capabilities = '{}'): Promise<Ask> {
+  front.say(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":${capabilities},"clientInfo":{"name":"exact","version":"1"}}}`);
   await front.heard.until(1);
   front.say('{"jsonrpc":"2.0","method":"notifications/initialized"}');
   return async (method, params, id) => {
@@ -48,8 +48,8 @@ async function over(front: Front): Promise<Ask> {
   };
 }
 
-const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio'] as const;
-const clients = ['HTTP', 'HTTP+SSE', 'WebSocket', '2026-07-28'] as const;
+const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio', 'old-sse', 'old-ws'] as const;
+const clients = ['HTTP', 'HTTP+SSE', 'WebSocket', 'omnibus stdio', '2026-07-28'] as const;
 const ways = clients.flatMap((client) => servers.map((server) => [client, server] as const));
 /** An id is a number as it was written, or a string. */
 const asWritten = (id: string): string => (id.startsWith('"') ? textOf(JSON.parse(id)) : id);
@@ -62,12 +62,13 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    const addresses = await Promise.all(['old', 'new'].map(async (era) => (await stack.use(startFixture('text-server', [era, 'http'])).line(/^listening (\S+)$/))[1] as string));
+    const addressOf = async (era: string, wire: string): Promise<string> => (await stack.use(startFixture('text-server', [era, wire])).line(/^listening (\S+)$/))[1] as string;
+    const [oldHttp, newHttp, oldEvents, oldWebSocket] = await Promise.all([addressOf('old', 'http'), addressOf('new', 'http'), addressOf('old', 'sse'), addressOf('old', 'ws')]);
     const program = (era: string): object => ({ command: 'node', args: [fixturePath('text-server'), era] });
-    gateway = stack.use(await startGateway(shape, { mcpServers: { 'old-http': { url: addresses[0] }, 'new-http': { url: addresses[1] }, 'old-stdio': program('old'), 'new-stdio': program('new') } }));
+    gateway = stack.use(await startGateway(shape, { mcpServers: { 'old-http': { url: oldHttp }, 'new-http': { url: newHttp }, 'old-stdio': program('old'), 'new-stdio': program('new'), 'old-sse': { url: oldEvents, type: 'sse' }, 'old-ws': { url: oldWebSocket } } }));
     using waiting = await RawClient.open(gateway.url);
-    await waiting.untilTools((names) => names.length === 8);
-    const fronts = [await overHttp(gateway.url), await overEvents(gateway.url), await overWebSocket(gateway.url)];
+    await waiting.untilTools((names) => names.length === 3 * servers.length);
+    const fronts = [await overHttp(gateway.url), await overEvents(gateway.url), await overWebSocket(gateway.url), await overStdio('--connect', gateway.url)];
     for (const [index, front] of fronts.entries()) asks.set(clients[index] as string, await over(stack.use(front)));
     asks.set('2026-07-28', alone(gateway.url));
   });
@@ -107,6 +108,23 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
     }), { numRuns: 4 });
     const [listed] = (await ask('tools/list', '{}', '"list"')).slice(-1);
     expect(textOf(listed)).toContain('"maximum":9007199254740993,"default":1.0');
+  });
+
+  it.each(['old-stdio', 'old-ws'])('questions of the server %s and the answers to them keep them', async (server) => {
+    const front = stack.use(await overWebSocket(gateway.url));
+    const ask = await over(front, '{"sampling":{}}');
+    await fc.assert(fc.asyncProperty(numbers, async (list) => {
+      const params = `{"messages":[],"maxTokens":10,"temperature":1.0,"metadata":{"numbers":${list}},"_meta":{"example.com/n":${list}}}`;
+      const answered = ask('tools/call', `{"name":"${server}__ask","arguments":{"last":${JSON.stringify(params)}}}`, '7');
+      const before = front.heard.values.length;
+      const question = await front.heard.untilSome((message) => front.heard.values.indexOf(message) >= before && message.method === 'sampling/createMessage');
+      expect(['temperature', 'metadata'].map((member) => textOf(question.params?.[member]))).toEqual(['1.0', `{"numbers":${list}}`]);
+      expect(textOf((question.params?.['_meta'] as JsonObject)['example.com/n'])).toBe(list);
+      front.say(`{"jsonrpc":"2.0","id":${JSON.stringify(question.id)},"result":{"role":"assistant","model":"none","content":{"type":"text","text":"","_meta":{"n":${list}}},"_meta":{"example.com/n":${list}}}}`);
+      const [answer] = (await answered).slice(-1);
+      const reached = parseJson((answer?.result as { content: [{ text: string }] }).content[0].text) as { result: { content: { _meta: JsonObject }; _meta: JsonObject } };
+      expect([reached.result.content._meta['n'], reached.result._meta['example.com/n']].map(textOf)).toEqual([list, list]);
+    }), { numRuns: 6 });
   });
 
   it('ids that a double takes for the same are two', async () => {
