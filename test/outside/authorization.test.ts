@@ -269,6 +269,26 @@ describe.each(shapes)('%s', (shape) => {
     expect((await browser.open(second.authorizeUrl({ redirect_uri: 'https://tool.example/callback' }), 'https://tool.example/')).url).toContain('code=');
   });
 
+  it('a user who is removed while the gateway runs is nobody from then on: tokens, streams, refreshing and signing in end at every edge, and others notice nothing', async () => {
+    const client = await OAuthClient.register(issuer);
+    const browser = new Browser();
+    const tokens = await client.signIn(browser, 'carol', password);
+    const others = await (await OAuthClient.register(issuer)).signIn(new Browser(), 'ann', password);
+    using mcp = await RawClient.open(`${issuer}/mcp`, '2025-11-25', bearer(tokens));
+    const stream = await fetch(`${issuer}/mcp`, { headers: { accept: 'text/event-stream', 'mcp-session-id': mcp.session as string, ...bearer(tokens) } });
+    expect(stream.status).toBe(200);
+    expect(await users('remove', 'carol')).toBe(0);
+    await stream.text();
+    for (const url of front.edges) await expect.poll(async () => (await new RawClient(url, bearer(tokens)).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(401);
+    expect((await client.refresh(tokens.refresh_token)).body).toMatchObject({ error: 'invalid_grant' });
+    for (const one of [browser, new Browser()]) {
+      const page = await one.open(client.authorizeUrl(), callback);
+      expect(page.text).toContain('type="password"');
+      expect((await one.submit(page, '/login', { name: 'carol', password }, callback)).url).not.toContain('code=');
+    }
+    expect(await statusWith(others)).toBe(200);
+  });
+
   it('a refresh token is for its client alone', async () => {
     const [client, other] = [await OAuthClient.register(issuer), await OAuthClient.register(issuer)];
     const tokens = await client.signIn(new Browser(), 'ann', password);

@@ -9,6 +9,14 @@ export interface ReadEvent {
   readonly message: Message | undefined;
 }
 
+interface ReadOptions {
+  readonly body?: object;
+  readonly lastEventId?: string;
+  readonly limitMs?: number;
+  /** Headers that say who reads. */
+  readonly credentials?: Readonly<Record<string, string>>;
+}
+
 export class EventReader {
   readonly events = new Heard<ReadEvent>();
   readonly status: number;
@@ -23,11 +31,12 @@ export class EventReader {
   }
 
   /** A GET, or a POST of `body`; with `lastEventId` it comes back to a stream. */
-  static async open(url: string, session: string, { body, lastEventId, limitMs }: { readonly body?: object; readonly lastEventId?: string; readonly limitMs?: number } = {}): Promise<EventReader> {
+  static async open(url: string, session: string, { body, lastEventId, limitMs, credentials }: ReadOptions = {}): Promise<EventReader> {
     const connection = new AbortController();
     const response = await fetch(url, {
       signal: limitMs === undefined ? connection.signal : AbortSignal.any([connection.signal, AbortSignal.timeout(limitMs)]),
       headers: {
+        ...credentials,
         'accept': 'application/json, text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25',
         ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -55,7 +55,7 @@ const authorizationServer = z.strictObject({
   }).optional().describe('A few users of its own, for a start.'),
   signIn: signIn.optional().describe('Users come from an OpenID provider.'),
   registration: z.enum(['open', 'token', 'off']).default('open').describe('Who may register a client (RFC 7591). open: whoever asks, within rates, for what the consent page shows; token: who has `registrationToken`; off: nobody, and clients need a document of their own (client id metadata documents) or are listed in `clients`.'),
-  registrationToken: z.string().min(16).optional().describe('Secret. Sent as `Authorization: Bearer` to register a client.'),
+  registrationToken: z.string().min(16).regex(/^[A-Za-z0-9._~+/-]+=*$/, { error: 'expected letters, digits and "-._~+/", which can stand in a header' }).optional().describe('Secret. Sent as `Authorization: Bearer` to register a client.'),
   clientDocuments: z.boolean().default(true).describe('Whether a client may be named by the https:// address of a document that describes it.'),
   documentHosts: z.array(z.string().min(1)).default([]).describe('Hosts of such documents that may be fetched although they are, or resolve to, addresses that are not of the public Internet.'),
   clients: z.array(z.strictObject({

@@ -145,6 +145,33 @@ it('keys that rotate are fetched when a token names a new one, once for many tha
   expect(issuer.asked.filter((path) => path === '/keys')).toHaveLength(1);
 });
 
+it.each([
+  ['speak for another issuer', () => ({ issuer: other.issuer })],
+  ['speak for it with a slash more', () => ({ issuer: `${issuer.issuer}/` })],
+  ['name keys in the clear, at an address of a cloud', () => ({ jwks_uri: 'http://169.254.169.254/latest/meta-data' })],
+  ['name keys in a file', () => ({ jwks_uri: 'file:///etc/passwd' })],
+  ['name no keys', () => ({ jwks_uri: undefined })],
+])('metadata of an issuer that %s are not followed: no token of it is believed, and none is refused for good', async (_what, says) => {
+  issuer.saysInstead = says();
+  expect(await ask(await signed())).toMatchObject({ fault: { reason: 'auth.unavailable' } });
+  expect(issuer.asked).not.toContain('/keys');
+  expect(other.asked).toEqual([]);
+});
+
+it('an issuer that leads elsewhere is not followed there', async () => {
+  issuer.redirectsTo = `${other.issuer}/.well-known/oauth-authorization-server`;
+  expect(await ask(await signed())).toMatchObject({ fault: { reason: 'auth.unavailable' } });
+  expect(other.asked).toEqual([]);
+});
+
+it('the same name in two tenants is two callers, and who does not say his tenant is nobody', async () => {
+  await open({ issuers: [{ issuer: issuer.issuer, subject: 'sub', groups: 'groups', tenant: 'tid', algorithms, tokenType: 'auto' }] });
+  const [one, two] = [await ask(await signed({ tid: 'one' })), await ask(await signed({ tid: 'two' }))] as [Facts, Facts];
+  expect([one.tenant, two.tenant]).toEqual(['one', 'two']);
+  expect(one.principal).not.toBe(two.principal);
+  for (const tid of [undefined, '', 7, ['one']]) expect(await problemOf(await signed({ tid })), String(tid)).toMatch(/^auth\.invalid.*"tid"/);
+});
+
 it('an issuer that does not answer is no fault of the token: it may be sent again', async () => {
   issuer.isBroken = true;
   expect(await ask(await signed())).toMatchObject({ fault: { reason: 'auth.unavailable' } });

@@ -19,6 +19,10 @@ export class StandInIssuer {
   readonly opaque = new Map<string, object>();
   /** Paths that were asked for. */
   readonly asked: string[] = [];
+  /** What its metadata say instead of what they should. */
+  saysInstead: object = {};
+  /** Metadata are asked for elsewhere. */
+  redirectsTo: string | undefined;
   /** It answers nothing but 500. */
   isBroken = false;
 
@@ -40,6 +44,10 @@ export class StandInIssuer {
         body += chunk.toString();
       });
       request.on('end', () => {
+        if (this.redirectsTo !== undefined) {
+          response.writeHead(302, { location: this.redirectsTo }).end();
+          return;
+        }
         const answer = this.isBroken ? undefined : this.#answer(url, body);
         response.writeHead(this.isBroken ? 500 : answer === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? {}));
       });
@@ -81,7 +89,7 @@ export class StandInIssuer {
   #answer(url: string, body: string): object | undefined {
     switch (url) {
       case '/.well-known/oauth-authorization-server':
-        return { issuer: this.issuer, jwks_uri: `${this.issuer}/keys`, authorization_endpoint: `${this.issuer}/authorize`, token_endpoint: `${this.issuer}/token`, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'] };
+        return { issuer: this.issuer, jwks_uri: `${this.issuer}/keys`, authorization_endpoint: `${this.issuer}/authorize`, token_endpoint: `${this.issuer}/token`, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'], ...this.saysInstead };
       case '/keys': return { keys: this.#published };
       case '/introspect': return this.opaque.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false };
       default: return undefined;

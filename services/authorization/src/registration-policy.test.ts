@@ -1,0 +1,73 @@
+/** Who may register a client: whoever asks, who has the token, or nobody. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { MemoryBus } from '@omnibus/bus';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationServer } from './server.ts';
+import type { Rules } from './settings.ts';
+
+const registrationToken = 'token-of-the-operator';
+
+/** @returns its address. */
+async function serve(registration: Rules['registration']): Promise<string> {
+  const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, '198.51.100.1') : response.writeHead(404).end()));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const publicUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const authorization: AuthorizationServer = await AuthorizationServer.open({
+    publicUrl, bus, registration, registrationToken: registration === 'token' ? registrationToken : undefined,
+    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
+    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: ['http://127.0.0.1/callback'] }], clientDocuments: false, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
+  });
+  onTestFinished(async () => {
+    http.closeAllConnections();
+    http.close();
+    await authorization.close();
+    await bus.drain();
+  });
+  return publicUrl;
+}
+
+async function register(url: string, authorization?: string): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
+  const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) };
+  const answer = await fetch(`${url}/register`, { method: 'POST', headers, body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'] }) });
+  const text = await answer.text();
+  return { status: answer.status, body: (text.startsWith('{') ? JSON.parse(text) : {}) as Readonly<Record<string, unknown>> };
+}
+
+const metadataOf = async (url: string): Promise<Readonly<Record<string, unknown>>> => (await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()) as Readonly<Record<string, unknown>>;
+
+/** Where a client that is not known is sent with its user: nowhere, but to a page that says so. */
+async function statusOfUnknown(url: string): Promise<number> {
+  return (await fetch(`${url}/authorize?client_id=unknown&response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcallback`, { redirect: 'manual' })).status;
+}
+
+it('open: whoever asks', async () => {
+  const url = await serve('open');
+  expect(await register(url)).toMatchObject({ status: 201, body: { redirect_uris: ['http://127.0.0.1/callback'] } });
+  expect(await metadataOf(url)).toMatchObject({ registration_endpoint: `${url}/register` });
+});
+
+it('token: who has it, and nobody without or with another', async () => {
+  const url = await serve('token');
+  for (const wrong of [undefined, 'Bearer ', 'Bearer token-of-somebody-else', `Bearer ${registrationToken}x`, `Basic ${registrationToken}`, registrationToken]) {
+    const { status, body } = await register(url, wrong);
+    expect([wrong, status >= 400 && status < 500, body['client_id']]).toEqual([wrong, true, undefined]);
+  }
+  expect(await register(url, `Bearer ${registrationToken}`)).toMatchObject({ status: 201, body: { redirect_uris: ['http://127.0.0.1/callback'] } });
+  expect(await metadataOf(url)).toMatchObject({ registration_endpoint: `${url}/register` });
+});
+
+it('off: nobody, which the metadata say; clients that are listed are served', async () => {
+  const url = await serve('off');
+  for (const given of [undefined, `Bearer ${registrationToken}`]) expect((await register(url, given)).status).toBe(404);
+  expect(await metadataOf(url)).not.toHaveProperty('registration_endpoint');
+  expect(await statusOfUnknown(url)).toBe(400);
+  const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+  const listed = await fetch(`${url}/authorize?client_id=listed&response_type=code&code_challenge=${challenge}&code_challenge_method=S256&redirect_uri=${encodeURIComponent('http://127.0.0.1:7/callback')}`, { redirect: 'manual' });
+  expect([listed.status, listed.headers.get('location')]).toEqual([303, expect.stringContaining('/interaction/')]);
+});
