@@ -130,8 +130,18 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
   await expect.poll(async () => (await ask(edge, '/status', key)).status, { timeout: 10_000 }).toBe(401);
   expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
-  await expect.poll(async () => (await OAuthClient.register(front.url)).signIn(new Browser(), 'bob', password).then(() => 'signed in', () => 'not yet'), { timeout: 15_000, interval: 500 }).toBe('signed in');
+  const client = await OAuthClient.register(front.url);
+  let tokens: Tokens | undefined;
+  await expect.poll(async () => {
+    tokens = await client.signIn(new Browser(), 'bob', password).catch(() => undefined);
+    return tokens;
+  }, { timeout: 15_000, interval: 500 }).toBeDefined();
+  const { access_token: given, refresh_token: fresh } = tokens as unknown as Tokens;
+  expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(200);
   expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
+  // What a user that is gone has allowed ends at once.
+  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(401);
+  expect((await client.refresh(fresh)).body).toMatchObject({ error: 'invalid_grant' });
   for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
     expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
   }

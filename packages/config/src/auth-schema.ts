@@ -12,13 +12,17 @@ const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected
 const trusted = (text: string): boolean => URL.canParse(text) && (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
 const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'expected an https:// address, or one of this machine' });
 
+const required = z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat())).default({})
+  .describe('Claims that have to say one of these, or have one of these in their list: `{ hd: example.com }`. Whoever is let in by an issuer that serves others too is said here. A dot leads into a claim, as in `realm_access.roles`.');
+
 const issuer = z.strictObject({
   issuer: trustedUrl.max(512).describe('The issuer exactly as its tokens say it, such as "https://login.example.com". Its keys are found by its metadata.'),
   jwksUri: trustedUrl.optional().describe('Where its keys are, for an issuer without metadata.'),
   algorithms: z.array(z.enum(algorithms)).min(1).default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).describe('Signatures that are taken. There is none that needs a shared secret.'),
   tokenType: z.enum(['auto', 'at+jwt']).default('auto').describe('at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.'),
   subject: claim('sub').describe('The claim that names the caller for ever. Entra ID: `oid`. Never an e-mail address, which changes hands.'),
-  groups: claim('groups').describe('The claim that names its groups.'),
+  groups: claim('groups').describe('The claim that names its groups. A dot leads into a claim: Keycloak has `realm_access.roles`.'),
+  require: required,
   tenant: z.string().min(1).optional().describe('The claim that names its tenant; a token without it is refused then.'),
   introspection: z.strictObject({
     url: trustedUrl.describe('Where opaque tokens are asked about.'),
@@ -45,7 +49,17 @@ const signIn = z.strictObject({
   clientSecret: z.string().min(1).optional().describe('Secret.'),
   scopes: z.array(scope).max(50).default(['openid', 'profile']).describe('What is asked for there. With `offline_access`, where the provider has it, a sign-in lasts as long as the provider says, and is asked about with each refresh; without, as long as the token it gives.'),
   subject: claim('sub').describe('The claim that names a user for ever. Entra ID: `oid`.'),
-  groups: claim('groups').describe('The claim that names groups; they stand in our tokens.'),
+  groups: claim('groups').describe('The claim that names groups; they stand in our tokens. A dot leads into a claim.'),
+  require: required,
+  parameters: z.record(z.string().regex(/^(?!(client_id|redirect_uri|response_type|scope|state|nonce|code_challenge|code_challenge_method|request|request_uri)$)[a-z_]+$/, { error: 'expected a parameter that the gateway does not set itself' }), z.string()).default({})
+    .describe('More of what users are sent to the provider with: Google gives a refresh token only with `{ access_type: offline, prompt: consent }`.'),
+  oauth: z.strictObject({
+    authorizationUrl: trustedUrl.describe('Where users sign in.'),
+    tokenUrl: trustedUrl.describe('Where codes are redeemed.'),
+    userUrl: trustedUrl.describe('What says who a token is of, as a JSON object: its members are taken as claims. It is asked again with each of our refreshes.'),
+    groupsUrl: trustedUrl.optional().describe('What lists the groups of the user, as a JSON array of objects.'),
+    groupName: claim('login').describe('The member of those objects that is the name of the group.'),
+  }).optional().describe('For a provider without OpenID Connect, such as GitHub: its addresses, and where it says who a user is. `issuer` is then only its name.'),
   tenant: z.string().min(1).optional().describe('The claim that names the tenant; who has none is not let in then.'),
 });
 

@@ -151,7 +151,7 @@ export class Authenticator {
     const cluster = this.#cluster;
     if (cluster !== undefined && name === cluster.issuer) return this.#looked(this.#tokens.look(digest, address(), true, () => cluster.verify(token)), endpoint);
     const issuer = name !== undefined ? this.#issuers.get(name) : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
-    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer is none of ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(', ')}`) } : unknown;
+    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer ${name === undefined || name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`) } : unknown;
     return this.#looked(this.#tokens.look(digest, address(), !isSigned, () => (isSigned ? issuer.verify(token) : issuer.introspect(token))), endpoint);
   }
 

@@ -5,6 +5,8 @@ import type { Revocations } from './revocations.ts';
 /** A sign-in at an OpenID provider, which ours lasts no longer than. */
 export interface UpstreamSession {
   readonly refreshToken: string | undefined;
+  /** Of a provider that is asked with it who its user is. */
+  readonly accessToken?: string | undefined;
   /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
   readonly endsAt: number | undefined;
   /** When the provider last said that it lasts. */

@@ -4,6 +4,9 @@
  */
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
+import { areElsewhere, claimAt, fewerGroups, requireProblem } from '@omnibus/identity';
+import type { JsonObject } from '@omnibus/protocol';
+import { NotSignedIn, userOf, type OAuthProvider } from './oauth-user.ts';
 import type { People, Person, UpstreamSession } from './people.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -15,6 +18,11 @@ export interface SignInOptions {
   readonly subject: string;
   readonly groups: string;
   readonly tenant?: string | undefined;
+  readonly require: Readonly<Record<string, readonly string[]>>;
+  /** More of what users are sent to the provider with. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Of a provider without OpenID Connect. */
+  readonly oauth?: OAuthProvider | undefined;
 }
 
 interface Begun {
@@ -63,10 +71,12 @@ export class Upstream {
   async begin(uid: string): Promise<string> {
     const client = await import('openid-client');
     const configuration = await this.#discovered();
+    const { oauth, parameters, scopes } = this.#options;
     const begun: Begun = { uid, nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
     return client.buildAuthorizationUrl(configuration, {
-      redirect_uri: this.#redirectUri, scope: this.#options.scopes.join(' '), response_type: 'code',
-      state: this.#secrets.seal(statePlace, JSON.stringify(begun)), nonce: begun.nonce,
+      ...parameters,
+      redirect_uri: this.#redirectUri, scope: scopes.join(' '), response_type: 'code',
+      state: this.#secrets.seal(statePlace, JSON.stringify(begun)), ...(oauth === undefined ? { nonce: begun.nonce } : {}),
       code_challenge: await client.calculatePKCECodeChallenge(begun.verifier), code_challenge_method: 'S256',
     }).href;
   }
@@ -87,14 +97,21 @@ export class Upstream {
     const state = query.get('state') ?? '';
     const begun = this.#opened(state);
     if (begun === undefined) throw new SignInProblem('the sign-in was not begun here');
+    const { oauth } = this.#options;
     let tokens: Awaited<ReturnType<typeof client.authorizationCodeGrant>>;
     try {
-      tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedNonce: begun.nonce, expectedState: state, idTokenExpected: true });
+      tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
     } catch (error) {
       throw new SignInProblem(`${this.host} did not let the sign-in go through`, { cause: error });
     }
-    const claims = tokens.claims() as Readonly<Record<string, unknown>>;
     const now = Date.now();
+    if (oauth !== undefined) {
+      const user = await userOf(oauth, tokens.access_token, this.#options.groups).catch((error: unknown) => {
+        throw new SignInProblem(`${this.host} does not say who you are`, { cause: error });
+      });
+      return this.#personOf(user, { refreshToken: tokens.refresh_token, accessToken: tokens.access_token, endsAt: undefined, checkedAt: now, askingUntil: 0, sid: undefined });
+    }
+    const claims = tokens.claims() as JsonObject;
     return this.#personOf(claims, {
       refreshToken: tokens.refresh_token,
       endsAt: tokens.refresh_token === undefined ? endOf(claims, tokens.expiresIn(), now) : undefined,
@@ -108,7 +125,7 @@ export class Upstream {
     if (upstream === undefined) return true;
     const now = Date.now();
     if (upstream.endsAt !== undefined) return now < upstream.endsAt;
-    if (upstream.refreshToken === undefined) return false;
+    if (upstream.refreshToken === undefined && upstream.accessToken === undefined) return false;
     if (now - upstream.checkedAt < askEveryMs || now < upstream.askingUntil) return true;
     let asks = false;
     await this.#people.change(subject, (person) => {
@@ -118,18 +135,23 @@ export class Upstream {
     return asks ? this.#ask(subject, upstream) : true;
   }
 
-  async #ask(subject: string, { refreshToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
+  async #ask(subject: string, { refreshToken, accessToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
     const client = await import('openid-client');
+    const { oauth, groups: groupsClaim, require } = this.#options;
     try {
-      const tokens = await client.refreshTokenGrant(await this.#discovered(), refreshToken);
-      const groups = groupsOf(tokens.claims()?.[this.#options.groups]);
+      const tokens = refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
+      const fresh = tokens?.access_token ?? accessToken;
+      // Many providers give no new ID token with a refresh: then everything is as it was.
+      const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
+      if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
+      const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
       await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
         ...person, ...(groups === undefined ? {} : { groups }),
-        upstream: { ...person.upstream, refreshToken: tokens.refresh_token ?? refreshToken, checkedAt: Date.now(), askingUntil: 0 },
+        upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), checkedAt: Date.now(), askingUntil: 0 },
       }));
       return true;
     } catch (error) {
-      if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant') return false;
+      if (error instanceof NotSignedIn || (error instanceof client.ResponseBodyError && error.error === 'invalid_grant')) return false;
       return Date.now() - checkedAt < unansweredMs;
     }
   }
@@ -169,7 +191,14 @@ export class Upstream {
 
   async #discover(): Promise<Configuration> {
     const client = await import('openid-client');
-    const { issuer, clientId, clientSecret } = this.#options;
+    const { issuer, clientId, clientSecret, oauth } = this.#options;
+    if (oauth !== undefined) {
+      const known = new client.Configuration({ issuer, authorization_endpoint: oauth.authorizationUrl, token_endpoint: oauth.tokenUrl }, clientId, clientSecret, clientSecret === undefined ? client.None() : undefined);
+      known.timeout = answerSeconds;
+      // Which the configuration allows on this machine alone.
+      if (oauth.tokenUrl.startsWith('http:')) client.allowInsecureRequests(known);
+      return known;
+    }
     const configuration = await client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, {
       timeout: answerSeconds,
       // Which the configuration allows on this machine alone.
@@ -179,19 +208,22 @@ export class Upstream {
   }
 
   /** @throws {SignInProblem} */
-  #personOf(claims: Readonly<Record<string, unknown>>, upstream: UpstreamSession): Person {
-    const { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim } = this.#options;
-    const subject = claims[subjectClaim];
+  #personOf(claims: JsonObject, upstream: UpstreamSession): Person {
+    const { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require } = this.#options;
+    const said = claims[subjectClaim];
+    // GitHub's name of a user that does not change hands is a number.
+    const subject = typeof said === 'number' && Number.isSafeInteger(said) ? String(said) : said;
     if (typeof subject !== 'string' || subject === '') throw new SignInProblem(`${this.host} does not say who you are`);
     const name = `${issuer}|${subject}`;
     if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
-    const elsewhere = claims['_claim_names'] as Readonly<Record<string, unknown>> | undefined;
-    const groups = groupsOf(claims[groupsClaim]);
+    const groups = groupsOf(claimAt(claims, groupsClaim));
     // Where there are too many, a provider leaves them out and says so: that is not "no groups".
-    if (groups === undefined && (claims[groupsClaim] !== undefined || elsewhere?.[groupsClaim] !== undefined || claims['hasgroups'] === true)) throw new SignInProblem(`${this.host} does not say your groups because they are too many`);
+    if (groups === undefined && (claimAt(claims, groupsClaim) !== undefined || areElsewhere(claims, groupsClaim))) throw new SignInProblem(`${this.host} does not say your groups because they are too many: ${fewerGroups}`);
+    const unfit = requireProblem(claims, require);
+    if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but are none of those who may come in here: ${unfit}`);
     const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
     if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not say whose user you are`);
-    const shown = [claims['name'], claims['preferred_username'], claims['email']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
+    const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
     return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
   }
 }

@@ -40,6 +40,6 @@ export async function openAdminAuthenticator(options: IdentityOptions): Promise<
   const { config } = options;
   const { auth, publicUrl } = config;
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return openAuthenticator(options);
-  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], tokenType: 'at+jwt' as const, subject: 'sub', groups: 'groups' };
+  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], tokenType: 'at+jwt' as const, subject: 'sub', groups: 'groups', require: {} };
   return openAuthenticator({ ...options, config: { ...config, auth: { ...auth, issuers: [own, ...auth.issuers] } } });
 }

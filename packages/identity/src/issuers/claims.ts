@@ -1,5 +1,5 @@
 /** What a token says of its caller, within bounds; what is more or other than that is refused, never cut. */
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
 
 export interface ClaimNames {
@@ -7,6 +7,8 @@ export interface ClaimNames {
   readonly subject: string;
   readonly groups: string;
   readonly tenant?: string | undefined;
+  /** What claims have to say: one of these, or a list with one of these in it. */
+  readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /** What an issuer has said, and nobody can have changed. */
@@ -28,13 +30,16 @@ export const toleranceSeconds = 30;
 
 /** @returns what is wrong with it in words, when something is. */
 export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): Proof | string {
-  const client = textOf(claims['client_id']) ?? textOf(claims['azp']);
+  // RFC 9068 and OpenID Connect; Okta; version 1 of Entra.
+  const client = textOf(claims['client_id']) ?? textOf(claims['azp']) ?? textOf(claims['cid']) ?? textOf(claims['appid']);
   // One that a program was given for itself (client credentials) may name no subject.
   const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined ? `client:${client}` : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
   if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
   const groups = groupsOf(claims, names.groups);
   if (typeof groups === 'string') return groups;
+  const unfit = requireProblem(claims, names.require);
+  if (unfit !== undefined) return `the token is not accepted: ${unfit}`;
   const scopes = scopesOf(claims);
   if (scopes.length > maxScopes) return `the token has more than ${maxScopes} scopes`;
   const actors = actorsOf(claims['act'], issuer);
@@ -59,15 +64,39 @@ export function canonical(audience: string): string {
   return URL.canParse(audience) && /^https?:/i.test(audience) ? new URL(audience).href.replace(/\/$/, '') : audience;
 }
 
+/** What helps where groups are too many to stand in a token. */
+export const fewerGroups = 'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/sign-in.md)';
+
+/** Whether an issuer has left a claim out and says where else it could be had (OpenID Connect Core, 5.6.2; `hasgroups` of Entra). */
+export function areElsewhere(claims: JsonObject, name: string): boolean {
+  const elsewhere = claims['_claim_names'];
+  return (name === 'groups' && claims['hasgroups'] === true) || (isObject(elsewhere) && Object.hasOwn(elsewhere, name));
+}
+
+/** A claim by its name, or by the names on the way to it: `realm_access.roles`. A name may have dots in it, as those that are addresses. */
+export function claimAt(claims: JsonObject, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let at: unknown = claims;
+  for (const part of name.split('.')) at = isObject(at) && Object.hasOwn(at, part) ? at[part] : undefined;
+  return at;
+}
+
+/** Which claim does not say what it has to, in words. */
+export function requireProblem(claims: JsonObject, require: ClaimNames['require']): string | undefined {
+  for (const [name, expected] of Object.entries(require ?? {})) {
+    const said = claimAt(claims, name);
+    const isRight = [said].flat().some((one) => (typeof one === 'string' || typeof one === 'boolean' || typeof one === 'number') && expected.includes(String(one)));
+    if (!isRight) return `its claim "${name}" ${said === undefined ? 'is not there' : `is ${printable(JSON.stringify(said)).slice(0, 100)}`}, and has to be ${expected.join(' or ')}`;
+  }
+  return undefined;
+}
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Where there are too many to stand in a token, an issuer leaves them all out and says so: that is not "no groups". */
 function groupsOf(claims: JsonObject, name: string): readonly string[] | string {
-  const said = claims[name];
-  if (said === undefined) {
-    const elsewhere = claims['_claim_names'];
-    return claims['hasgroups'] === true || (isObject(elsewhere) && elsewhere[name] !== undefined) ? 'the token does not name the groups of its caller because they are too many; let the issuer send only those that matter' : [];
-  }
+  const said = claimAt(claims, name);
+  if (said === undefined) return areElsewhere(claims, name) ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}` : [];
   const groups = typeof said === 'string' ? [said] : said;
   if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;
   return groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes) ? `the token names more than ${maxGroups} groups, or a name is too long` : groups;

@@ -24,6 +24,8 @@ export type Outcome = Proof | { readonly fault: GatewayFault };
 
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
 /** What only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
+/** As Keycloak says in a claim what a token is. */
+const idTokenTypes = new Set<unknown>(['ID', 'Refresh', 'Offline', 'Logout']);
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
 
 export class Issuer {
@@ -97,7 +99,9 @@ function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'a
   if (tokenType === 'at+jwt') return 'its header does not say that it is an access token (typ: at+jwt)';
   if (typ !== undefined && typ !== 'jwt') return 'its header says that it is of another kind than an access token';
   const client = payload['azp'] ?? payload['client_id'];
-  return idTokenClaims.some((claim) => payload[claim] !== undefined) || (client !== undefined && payload.aud === client) ? 'it is an ID token, not an access token' : undefined;
+  // Of one that is for the client itself, only that it permits something tells it from an ID token.
+  const permits = payload['scope'] !== undefined || payload['scp'] !== undefined;
+  return idTokenClaims.some((claim) => payload[claim] !== undefined) || idTokenTypes.has(payload['typ']) || (!permits && client !== undefined && payload.aud === client) ? 'it is an ID token, not an access token' : undefined;
 }
 
 function inWords(error: errors.JOSEError, issuer: string): string {

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { claimAt, proofOf, requireProblem } from './claims.ts';
+
+const names = { subject: 'sub', groups: 'groups' };
+const groupsOf = (claims: Readonly<Record<string, unknown>>, groups = 'groups'): unknown => {
+  const proof = proofOf({ sub: 'ann', ...claims }, 'https://login.example', { ...names, groups });
+  return typeof proof === 'string' ? proof : proof.facts.groups;
+};
+
+it('groups are found under their name, under one that is an address, and inside a claim; what objects have of themselves is no claim', () => {
+  expect(groupsOf({ groups: ['a'] })).toEqual(['a']);
+  expect(groupsOf({ 'https://acme.example/groups': ['b'] }, 'https://acme.example/groups')).toEqual(['b']);
+  expect(groupsOf({ realm_access: { roles: ['c'] } }, 'realm_access.roles')).toEqual(['c']);
+  expect(groupsOf({ 'realm_access.roles': ['d'], 'realm_access': { roles: ['c'] } }, 'realm_access.roles')).toEqual(['d']);
+  for (const [claims, name] of [[{ realm_access: 'x' }, 'realm_access.roles'], [{}, 'constructor.name'], [{ a: {} }, 'a.__proto__'], [{ a: [] }, 'a.length']] as const) expect(claimAt(claims, name)).toBeUndefined();
+});
+
+it('groups that an issuer has left out are not "no groups", where it is they that are asked for', () => {
+  for (const claims of [{ _claim_names: { groups: 'src1' } }, { hasgroups: true }]) {
+    expect(groupsOf(claims)).toMatch(/too many.*docs\/sign-in\.md/);
+    expect(groupsOf(claims, 'roles')).toEqual([]);
+  }
+  expect(groupsOf({ _claim_names: 'groups' })).toEqual([]);
+});
+
+it('a claim has to say one of what is expected, or have one of it in its list', () => {
+  const require = { hd: ['example.com'], email_verified: ['true'] };
+  expect(requireProblem({ hd: 'example.com', email_verified: true }, require)).toBeUndefined();
+  expect(requireProblem({ hd: ['x', 'example.com'], email_verified: 'true' }, require)).toBeUndefined();
+  expect(requireProblem({ hd: 'evil.example', email_verified: true }, require)).toBe('its claim "hd" is "evil.example", and has to be example.com');
+  expect(requireProblem({ email_verified: true }, require)).toBe('its claim "hd" is not there, and has to be example.com');
+  for (const hd of [{ 'example.com': true }, null, [], [['example.com']], 'EXAMPLE.com']) expect(requireProblem({ hd, email_verified: true }, require)).toContain('hd');
+});
