@@ -14,6 +14,8 @@ interface MethodRow {
   readonly isRepeatable?: true;
   /** The parameter that says what it is about, which has to be a string. */
   readonly names?: 'name' | 'uri' | 'taskId';
+  /** What it is served by: methods about one thing take the same way. */
+  readonly about?: 'resource' | 'task';
   /** `Mcp-Name` repeats that parameter (2026-07-28 basic/transports, Standard Request Headers). */
   readonly isNamedInHeader?: true;
   /** The client can be asked something while it is answered (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
@@ -38,17 +40,17 @@ export const methodTable = {
   'prompts/get': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'name', isNamedInHeader: true, mayAsk: true, needs: 'prompts' },
   'resources/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
   'resources/templates/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
-  'resources/read': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'uri', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
-  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', needs: 'resources.subscribe' },
-  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', needs: 'resources.subscribe' },
+  'resources/read': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
+  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
+  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
   'completion/complete': { by: 'client', eras: both, isCarried: true, isRepeatable: true, needs: 'completions' },
   'logging/setLevel': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, needs: 'logging' },
   // 2025-11-25 basic/utilities/tasks; the extension of tasks has no result and no list of them.
-  'tasks/get': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'taskId', isNamedInHeader: true },
-  'tasks/result': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'taskId' },
-  'tasks/list': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true },
-  'tasks/cancel': { by: 'client', eras: both, isCarried: true, names: 'taskId', isNamedInHeader: true },
-  'tasks/update': { by: 'client', eras: modern, isCarried: true, names: 'taskId', isNamedInHeader: true },
+  'tasks/get': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'tasks/result': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'taskId', about: 'task' },
+  'tasks/list': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, about: 'task' },
+  'tasks/cancel': { by: 'client', eras: both, isCarried: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'tasks/update': { by: 'client', eras: modern, isCarried: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
   'skills/list': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, needs: skills },
   'skills/get': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, names: 'uri', needs: skills },
   'resources/directory/read': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, names: 'uri', needs: skills },
@@ -65,6 +67,10 @@ type Where<Row> = { [Method in Named]: Table[Method] extends Row ? Method : neve
 export type InputMethod = Where<{ readonly by: 'server' }>;
 /** What is carried to one upstream server. */
 export type CarriedMethod = Where<{ readonly isCarried: true }>;
+
+/** Methods of the tasks of 2025-11-25 (basic/utilities/tasks), and of those of the extension `io.modelcontextprotocol/tasks`. */
+export type SessionTaskMethod = Where<{ readonly about: 'task'; readonly eras: typeof both | typeof legacy }>;
+export type ExtensionTaskMethod = Where<{ readonly about: 'task'; readonly eras: typeof both | typeof modern }>;
 
 const rows = new Map<string, MethodRow>(Object.entries(methodTable));
 const methodsWhere = (fits: (row: MethodRow) => boolean): ReadonlySet<string> => new Set([...rows].filter(([, row]) => fits(row)).map(([method]) => method));
@@ -90,4 +96,19 @@ export const inputCapabilities = { 'sampling/createMessage': methodTable['sampli
 
 export function isInputMethod(method: unknown): method is InputMethod {
   return typeof method === 'string' && rows.get(method)?.by === 'server';
+}
+
+/** Whether it is carried to one upstream server as it is, in any revision. */
+export function isCarriedMethod(method: string): method is CarriedMethod {
+  return rows.get(method)?.isCarried === true;
+}
+
+export function isSessionTaskMethod(method: string): method is SessionTaskMethod {
+  const row = rows.get(method);
+  return row?.about === 'task' && row.eras.includes('legacy');
+}
+
+export function isExtensionTaskMethod(method: string): method is ExtensionTaskMethod {
+  const row = rows.get(method);
+  return row?.about === 'task' && row.eras.includes('modern');
 }

@@ -3,7 +3,7 @@
  * is to be done. `forward.ts` does it.
  */
 import type { View } from '@omnibus/catalog';
-import { fault, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { fault, methodRow, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
@@ -75,26 +75,8 @@ export function route({ method, view }: { readonly method: ExchangeMethod; reado
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
       return { kind: 'send', server: found.server, params: { ...params, name: found.original }, subject: ['prompt', name] };
     }
-    case 'resources/read':
-    case 'resources/subscribe':
-    case 'resources/unsubscribe': {
-      const uri = params['uri'] as string;
-      const found = resourceRoute(view, client.linkedResources, uri);
-      if (found === undefined) return { kind: 'search', servers: view.serversWith('resources'), uri, params };
-      if ('rivals' in found) return refuse(ambiguous(uri, found.rivals));
-      return { kind: 'send', server: found.server, params: { ...params, uri: found.original }, subject: ['resource', uri] };
-    }
     case 'completion/complete':
       return completionPlan(view, params, client);
-    case 'tasks/get':
-    case 'tasks/result':
-    case 'tasks/cancel':
-    case 'tasks/update': {
-      const id = params['taskId'] as string;
-      const task = client.tasks.open(id);
-      if (task === undefined || !view.definition.servers.includes(task.server)) return refuse(fault('task.unknown'));
-      return { kind: 'send', server: task.server, params: { ...params, taskId: task.id }, subject: ['task', id], task };
-    }
     case 'tasks/list':
       return { kind: 'list', servers: view.taskServers(), entries: 'tasks', params };
     case 'skills/list':
@@ -108,10 +90,28 @@ export function route({ method, view }: { readonly method: ExchangeMethod; reado
       return { kind: 'search', servers: owner === undefined ? servers : [owner], uri, params };
     }
     default: {
+      const about = methodRow(method)?.about;
+      if (about === 'resource') return resourcePlan(view, params, client);
+      if (about === 'task') return taskPlan(view, params, client);
       const found = customRoute(view, method, given, client.port.dialect.unknownMethod);
       return 'refused' in found ? refuse(found.refused) : { kind: 'send', server: found.server, params, subject: ['request', method] };
     }
   }
+}
+
+function resourcePlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
+  const uri = params['uri'] as string;
+  const found = resourceRoute(view, linkedResources, uri);
+  if (found === undefined) return { kind: 'search', servers: view.serversWith('resources'), uri, params };
+  if ('rivals' in found) return refuse(ambiguous(uri, found.rivals));
+  return { kind: 'send', server: found.server, params: { ...params, uri: found.original }, subject: ['resource', uri] };
+}
+
+function taskPlan(view: View, params: JsonObject, { tasks }: RoutedClient): Plan {
+  const id = params['taskId'] as string;
+  const task = tasks.open(id);
+  if (task === undefined || !view.definition.servers.includes(task.server)) return refuse(fault('task.unknown'));
+  return { kind: 'send', server: task.server, params: { ...params, taskId: task.id }, subject: ['task', id], task };
 }
 
 function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan {

@@ -1,5 +1,9 @@
 /** Answers the requests of a session that are for the gateway itself, and gives those to `call/forward.ts` that are for servers. */
-import { fault, isCustomMethod, listKindOf, resultText, type ErrorReason, type JsonRpcId, type JsonRpcRequest } from '@omnibus/protocol';
+import type { View } from '@omnibus/catalog';
+import {
+  fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, isSessionTaskMethod, listKindOf, resultText,
+  type ErrorReason, type JsonRpcId, type JsonRpcRequest, type SessionTaskMethod,
+} from '@omnibus/protocol';
 import { listPage } from '../call/routes/list-page.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import type { PostStream } from '../streams/post-stream.ts';
@@ -39,23 +43,9 @@ export class Serving {
         else this.#refuse(stream, id, 'params.invalid', `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
         return;
       case 'tools/call':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'resources/unsubscribe':
-      case 'completion/complete':
-      case 'skills/list':
-      case 'skills/get':
-      case 'resources/directory/read':
-        // Of a client that has kept a list, and asks for none.
-        if (method === 'tools/call' && typeof params?.['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#isHeld(request, stream)) return;
+        // A client that has kept a list, and asks for none, may name a tool that is found only now.
+        if (typeof params?.['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#isHeld(request, stream)) return;
         forwarding.forward(stream, id, method, params, view);
-        return;
-      case 'tasks/get':
-      case 'tasks/result':
-      case 'tasks/cancel':
-      case 'tasks/list':
-        if (client.taskMode() === 'requested' && view.taskServers().length > 0) forwarding.forward(stream, id, method, params, view);
-        else this.#refuse(stream, id, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
         return;
       case 'ping':
         stream.answer(resultText(id, '{}'));
@@ -70,9 +60,16 @@ export class Serving {
         this.#refuse(stream, id, 'session.initialized');
         return;
       default:
-        if (isCustomMethod(method)) forwarding.forward(stream, id, method, params, view);
+        if (isSessionTaskMethod(method)) this.#serveTask(request, method, stream, view);
+        else if ((isCarriedMethod(method) && !isExtensionTaskMethod(method)) || isCustomMethod(method)) forwarding.forward(stream, id, method, params, view);
         else this.#refuse(stream, id, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
+  }
+
+  #serveTask({ id, params }: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {
+    const { client, forwarding } = this.#parts;
+    if (client.taskMode() === 'requested' && view.taskServers().length > 0) forwarding.forward(stream, id, method, params, view);
+    else this.#refuse(stream, id, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
   /** Bytes kept of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */

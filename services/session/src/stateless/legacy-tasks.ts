@@ -9,7 +9,7 @@
  */
 import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
-  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type SessionKey, type WorkerId,
+  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
@@ -22,7 +22,6 @@ import type { Kept, Shelf } from './shelf.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
-type Method = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
 
 /** A request that waits for what a server says of a task. */
 interface TaskRequest {
@@ -85,7 +84,7 @@ export class LegacyTasks {
   }
 
   /** @param over the request has been answered, or its client has gone. */
-  serve(given: PendingReply, method: Method, task: TaskAddress, over: () => void): void {
+  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, over: () => void): void {
     const { key } = given.command;
     const waiter: PendingReply = {
       command: given.command,

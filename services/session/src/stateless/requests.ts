@@ -2,8 +2,8 @@
 import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  carriedExtensions, declaredBy, declaresExtension, fault, isCustomMethod, listKindOf, tasksExtension,
-  type ChangeKind, type Declared, type EndpointName, type ErrorReason, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
+  carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
+  type ChangeKind, type Declared, type EndpointName, type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -177,22 +177,11 @@ export class StatelessRequests {
         if (typeof params['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#receiveLater(waiter)) return;
         this.#calls.call(waiter, view, method, params);
         return;
-      case 'prompts/get':
-      case 'resources/read':
-      case 'completion/complete':
-      case 'skills/list':
-      case 'skills/get':
-      case 'resources/directory/read':
-        this.#calls.call(waiter, view, method, params);
-        return;
-      case 'tasks/get':
-      case 'tasks/update':
-      case 'tasks/cancel':
-        if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
-        else refuse(waiter, tasksMissing(`${method} needs`));
-        return;
       default:
-        if (isCustomMethod(method)) this.#calls.call(waiter, view, method, params);
+        if (isExtensionTaskMethod(method)) {
+          if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
+          else refuse(waiter, tasksMissing(`${method} needs`));
+        } else if ((isCarriedMethod(method) && modernMethods.has(method)) || isCustomMethod(method)) this.#calls.call(waiter, view, method, params);
         else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
   }
@@ -213,7 +202,7 @@ export class StatelessRequests {
     return true;
   }
 
-  #serveTask(waiter: PendingReply, view: View, method: 'tasks/get' | 'tasks/update' | 'tasks/cancel', params: JsonObject): void {
+  #serveTask(waiter: PendingReply, view: View, method: ExtensionTaskMethod, params: JsonObject): void {
     const { caller } = waiter.command;
     const task = this.#calls.taskOf(waiter.command, params);
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');

@@ -1,0 +1,42 @@
+/**
+ * A rule for oxlint: lists of MCP methods stand in `packages/protocol/src/method-table.ts` only. A list is an array, a record, a union of types, a chain
+ * of comparisons or one branch of a `switch` with three methods or more: who asks for such a set asks for something that the table should tell.
+ * A `switch` that does something of its own for each method is the place where these methods are served, and no list.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const table = readFileSync(join(import.meta.dirname, '../../packages/protocol/src/method-table.ts'), 'utf8');
+const methods = new Set([...table.matchAll(/^ {2}'([\w/]+)': \{ by:/gm)].map(([, method]) => method));
+if (methods.size < 20) throw new Error('scripts/lint/method-lists.mjs finds no methods in method-table.ts');
+
+const maxListed = 2;
+const isMethod = (node) => node?.type === 'Literal' && methods.has(node.value);
+const report = (context, node, count) => {
+  if (count > maxListed) context.report({ node, message: `a list of ${count} methods: make it a column of packages/protocol/src/method-table.ts` });
+};
+/** The methods that a chain of comparisons joined by `||` or `&&` names. */
+const compared = (node) => (node.type === 'LogicalExpression' ? compared(node.left) + compared(node.right)
+  : node.type === 'BinaryExpression' && /^[!=]==$/.test(node.operator) && (isMethod(node.right) || isMethod(node.left)) ? 1 : 0);
+
+const rule = {
+  create: (context) => ({
+    ArrayExpression: (node) => report(context, node, node.elements.filter(isMethod).length),
+    ObjectExpression: (node) => report(context, node, node.properties.filter(({ key }) => isMethod(key)).length),
+    TSUnionType: (node) => report(context, node, node.types.filter(({ type, literal }) => type === 'TSLiteralType' && isMethod(literal)).length),
+    LogicalExpression: (node) => {
+      if (node.parent.type !== 'LogicalExpression') report(context, node, compared(node));
+    },
+    SwitchStatement: (node) => {
+      let together = 0;
+      for (const { test, consequent } of node.cases) {
+        together += isMethod(test) ? 1 : 0;
+        if (consequent.length === 0) continue;
+        report(context, node, together);
+        together = 0;
+      }
+    },
+  }),
+};
+
+export default { meta: { name: 'omnibus' }, rules: { 'one-list-of-methods': rule } };
