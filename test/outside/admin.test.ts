@@ -176,6 +176,15 @@ it('an operator has the configuration read again, and is told what is wrong with
   await gateway.configure(adminsOf(roles));
 });
 
+it('a process that lacks what it would know callers by serves on, and lets nobody in at its admin port', async () => {
+  await gateway.configure({ ...config, auth: { keys: { file: join(folder, 'nowhere.yaml') }, admin: { roles } } });
+  const part = await gateway.startPart('backend');
+  const admin = await gateway.admin(part);
+  expect([(await ask(admin, '/readyz')).status, (await ask(admin, '/status', keys.admin)).status]).toEqual([200, 503]);
+  expect(part.output()).toMatch(/nowhere\.yaml.*nobody can be known at the admin port/);
+  await gateway.configure(adminsOf(roles));
+});
+
 it('where nothing is said, whoever is on the machine may look and reload, over TLS where that is asked for, and makes no key', async () => {
   await using authority = await Authority.create();
   const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }, { type: 'ip', value: '127.0.0.1' }]);

@@ -162,7 +162,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
-    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) authenticator = await (await import('./identity.ts')).openAdminAuthenticator({ config, baseFolder, log, own: undefined });
+    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) authenticator = await openForAdmin({ config, baseFolder, log });
     const { tally } = authenticator ?? {};
     metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callersAsked(way, outcome, count)));
     await sessions?.start();
@@ -212,6 +212,17 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       await admin?.close();
     },
   };
+}
+
+/** What a process without an edge is to do is done whether or not anybody can be known at its admin port. @returns undefined when nobody can. */
+async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'>): Promise<Authenticator | undefined> {
+  try {
+    const { openAdminAuthenticator } = await import('./identity.ts');
+    return await openAdminAuthenticator({ ...options, own: undefined });
+  } catch (error) {
+    options.log.error({ problem: (error as Error).message }, 'nobody can be known at the admin port of this process');
+    return undefined;
+  }
 }
 
 /** @returns what ends it. */

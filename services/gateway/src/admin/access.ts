@@ -19,7 +19,7 @@ export interface Administrator {
 export interface AdminAccessOptions {
   /** As it is now. */
   readonly config: () => Config;
-  /** Undefined as long as the process is starting, and where nobody is to be known. */
+  /** Undefined as long as the process is starting, where nobody is to be known, and where nobody can be. */
   readonly authenticator: () => Authenticator | undefined;
   /** Undefined in a process without a sealing key. */
   readonly recovery: Recovery | undefined;
@@ -79,7 +79,7 @@ export class AdminAccess {
       return isHere(request) ? local : { status: 403, text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/identity.md), or ask from this machine\n' };
     }
     const authentic = authenticator();
-    if (authentic === undefined) return { status: 503, text: 'the process is starting, and knows nobody yet\n', headers: { 'retry-after': '1' } };
+    if (authentic === undefined) return { status: 503, text: 'nobody can be known here now: the process is starting, or its log says what is missing\n', headers: { 'retry-after': '1' } };
     const { remoteAddress: peer } = request.socket;
     const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
     if ('fault' in verdict) return this.#stranger(verdict.fault.reason, verdict.fault.message, rules.scope);
