@@ -86,6 +86,13 @@ An address with \`tls://\`, or \`nats.tls\`, means that nothing is said in the c
 each connection, so that certificates and credentials are replaced without a restart. A login that is refused is tried again, and
 \`/readyz\` says why it waits.
 
+Several installations share a NATS, or one account of it, when each has a prefix of its own: \`nats: { prefix: team-a }\` makes every subject
+\`team-a.v1.…\` and every bucket and stream \`team-a-…\`, and the permissions below follow: \`omnibus nats-permissions\` prints them. Behind a leaf
+node, \`nats: { domain: hub }\` keeps what is stored in the JetStream of the hub.
+
+Where clusters are joined by gateways, or by leaf nodes, \`nats: { region: eu }\` says where a process runs: sessions are opened and calls made at
+processes of the same region while there is one that can, and elsewhere only then. What that costs: [scale.md](scale.md).
+
 ## What each role has to be allowed
 
 Nothing else is needed, and the tests of the gateway run with exactly this. A process with all roles over NATS needs all three lists, and

@@ -67,6 +67,9 @@ export interface Bus {
   /** Milliseconds by which the clock of the bus is ahead of ours; undefined where it has none of its own. */
   clockSkew(): Promise<number | undefined>;
 
+  /** Where this process is, among regions that ways between are long; undefined where nobody said. */
+  readonly region?: string | undefined;
+
   /** What it stores is there for other processes, and after this one. */
   readonly isShared: boolean;
 

@@ -13,3 +13,4 @@ export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { findLoginProblem, openNatsBus } from './nats/open.ts';
 export type { NatsLogin } from './nats/login.ts';
+export type { NatsPlace } from './nats/place.ts';

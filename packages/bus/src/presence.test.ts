@@ -93,3 +93,19 @@ it('a worker that speaks another format is sent nothing, and is not taken for go
   await pass(9, one);
   expect([watch.state(two), watch.expected]).toEqual(['lost', [one]]);
 });
+
+it('of several workers those of its own region are near, and all of them where it has none', async () => {
+  watch.stop();
+  Object.defineProperty(bus, 'region', { value: 'east' });
+  const say = (worker: WorkerId, region: string, isLeaving = false): void => bus.publish(signs, { worker, region, isLeaving, reconnects: 0 });
+  await watch.start();
+  say(one, 'west');
+  await pass(1);
+  expect(watch.near).toEqual([one]);
+  say(two, 'east');
+  await pass(1);
+  expect([watch.near, watch.nearest([one]), [...watch.alive].sort()]).toEqual([[two], [one], [one, two].sort()]);
+  say(two, 'east', true);
+  await pass(1);
+  expect(watch.near).toEqual([one]);
+});

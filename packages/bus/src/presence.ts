@@ -16,6 +16,8 @@ export interface Sign {
   readonly worker: WorkerId;
   /** What it speaks; left out before 0.2.0. `Heartbeat` puts it there. */
   readonly formats?: Formats;
+  /** Where it runs; `Heartbeat` puts it there. */
+  readonly region?: string;
   /** The worker's last. */
   readonly isLeaving: boolean;
   /** How often its bus was gone: what it sent or was sent meanwhile may be lost. */
@@ -65,6 +67,8 @@ export class PresenceWatch<S extends Sign> {
   readonly #foreign = new Map<WorkerId, number>();
   /** Those that are there. */
   #alive: readonly WorkerId[] = [];
+  /** Those of them that are near; undefined when that has to be found out anew. */
+  #near: readonly WorkerId[] | undefined;
   #startedAt: number | undefined;
   /** Any sign of anybody. */
   #lastHeardAt = -Infinity;
@@ -96,6 +100,20 @@ export class PresenceWatch<S extends Sign> {
   /** Who is there; nobody where no signs are watched. */
   get alive(): readonly WorkerId[] {
     return this.#alive;
+  }
+
+  /** Of those that are there, those of this region; all of them when there is none, or no region was said. */
+  get near(): readonly WorkerId[] {
+    this.#near ??= this.nearest(this.#alive);
+    return this.#near;
+  }
+
+  /** The same of some of them. */
+  nearest(workers: readonly WorkerId[]): readonly WorkerId[] {
+    const { region } = this.#options.bus;
+    if (region === undefined) return workers;
+    const near = workers.filter((worker) => this.#workers.get(worker)?.sign.region === region);
+    return near.length === 0 ? workers : near;
   }
 
   /** Who is there or may be: silence of less than `lostMs` proves nothing. */
@@ -146,10 +164,15 @@ export class PresenceWatch<S extends Sign> {
     const isKnown = this.#workers.delete(sign.worker);
     if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now });
     this.#options.heard?.(sign, before?.sign);
-    if (isKnown === sign.isLeaving) this.#alive = [...this.#workers.keys()];
+    if (isKnown === sign.isLeaving) this.#setAlive();
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
     if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();
+  }
+
+  #setAlive(): void {
+    this.#alive = [...this.#workers.keys()];
+    this.#near = undefined;
   }
 
   #sweepLater(): void {
@@ -166,7 +189,7 @@ export class PresenceWatch<S extends Sign> {
         this.#workers.delete(sign.worker);
         this.#missing.set(sign.worker, { sign, heardAt });
       }
-      if (silent.length > 0) this.#alive = [...this.#workers.keys()];
+      if (silent.length > 0) this.#setAlive();
       for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
       for (const [worker, heardAt] of this.#foreign) if (now - heardAt > missingMs) this.#foreign.delete(worker);
       if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
@@ -216,16 +239,16 @@ export class Heartbeat<S extends Sign> {
     const { bus, subject, sign } = this.#options;
     this.#next?.cancel();
     this.#subscription?.close();
-    if (bus.isShared && bus.connected) bus.publish(subject, spoken(sign(true)));
+    if (bus.isShared && bus.connected) bus.publish(subject, spoken(sign(true), bus));
   }
 
   #beat(): void {
     const { bus, clock, subject, sign } = this.#options;
-    if (bus.connected) bus.publish(subject, spoken(sign(false)));
+    if (bus.connected) bus.publish(subject, spoken(sign(false), bus));
     this.#next = clock.schedule(presenceMs, () => this.#beat());
   }
 }
 
-function spoken<S extends Sign>(sign: S): S {
-  return { ...sign, formats: ownFormats };
+function spoken<S extends Sign>(sign: S, { region }: Bus): S {
+  return { ...sign, formats: ownFormats, ...(region === undefined ? {} : { region }) };
 }

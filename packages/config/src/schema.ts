@@ -96,6 +96,9 @@ const shape = z.strictObject({
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
     .describe('What the parts of the gateway talk over: in one process ("memory"), or NATS: "nats://host:port", several separated by commas, "tls://host:port" where nothing may be said in the clear.'),
   nats: z.strictObject({
+    prefix: name.default('omnibus').describe('First word of every subject, bucket and stream there: installations with different ones share a NATS, or an account of one, and do not see each other. The same for all processes of one.'),
+    region: name.optional().describe('Where this process runs, where NATS reaches over several places: sessions are opened and calls made at processes of the same region while there is one that can.'),
+    domain: name.optional().describe('The JetStream domain that everything is stored in, where it is not that of the NATS this process is connected to: behind a leaf node, that of the hub.'),
     user: z.string().min(1).optional().describe('The user this process is at NATS; with `password`. One of user, token, NKey and credentials file, or none.'),
     password: z.string().min(1).optional().describe('Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.'),
     token: z.string().min(1).optional().describe('A token instead of a user. Secret.'),
@@ -107,7 +110,7 @@ const shape = z.strictObject({
       keyFile: z.string().min(1).optional().describe('Its key, PEM.'),
       handshakeFirst: z.boolean().optional().describe('TLS begins before NATS has said anything (`handshake_first` there).'),
     }).optional().describe('TLS is used, and NATS without it is not talked to, when this is there or an address begins with tls://.'),
-  }).prefault({}).describe('How this process shows NATS who it is. All files are read again for each connection.'),
+  }).prefault({}).describe('Where this installation is on its NATS, and how this process shows who it is. All files are read again for each connection.'),
   prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: when an endpoint has more than one server.'),
   pageSize: count(1_000).describe('Entries of one page of a list.'),
   timeouts: z.strictObject({

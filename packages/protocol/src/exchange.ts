@@ -157,6 +157,8 @@ export interface BackendPresence {
   readonly worker: WorkerId;
   /** What it speaks; left out before 0.2.0. */
   readonly formats?: Formats;
+  /** Where it runs (`nats.region`); left out where that is not said. */
+  readonly region?: string;
   /** Servers it has adapters of. */
   readonly servers: readonly ServerName[];
   /** Its last. */

@@ -191,6 +191,8 @@ export interface Presence {
   readonly worker: WorkerId;
   /** What it speaks; left out before 0.2.0. */
   readonly formats?: Formats;
+  /** Where it runs (`nats.region`); left out where that is not said. */
+  readonly region?: string;
   /** Its last: sessions it held go on elsewhere. */
   readonly isLeaving: boolean;
   /** How often it had lost the bus and found it again. */

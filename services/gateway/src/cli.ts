@@ -81,6 +81,14 @@ export function createProgram(): Command {
       migrate(file, options);
     });
 
+  program.command('nats-permissions')
+    .description('print users of NATS, one for each role, that may do what it needs and nothing else (docs/nats.md)')
+    .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml here)')
+    .action(async (options: { readonly config?: string }) => {
+      const { printPermissions } = await import('./commands/permissions.ts');
+      printPermissions(options);
+    });
+
   addKeys(program);
   addUsers(program);
   addLogin(program);

@@ -19,7 +19,8 @@ interface BusOptions {
 /** @throws {BusError} in words for the operator, without a secret. */
 export function openBus(config: Config, { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
   if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
-  return openNatsBus({ servers: config.bus, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role === 'doctor' ? 'all' : role), connectTimeoutMs, waiting }, onFault);
+  const { prefix, domain, region } = config.nats;
+  return openNatsBus({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role === 'doctor' ? 'all' : role), connectTimeoutMs, waiting }, onFault);
 }
 
 /** What is wrong with the address or the login of the bus, as far as that can be said without it. */
@@ -32,7 +33,7 @@ export function busAddress({ bus }: Config): string {
   return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
 }
 
-function loginOf({ nats: { tls, nkeyFile, credentialsFile, ...login } }: Config, baseFolder: string): NatsLogin {
+function loginOf({ nats: { prefix: _prefix, domain: _domain, region: _region, tls, nkeyFile, credentialsFile, ...login } }: Config, baseFolder: string): NatsLogin {
   const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(baseFolder, file));
   return {
     ...login, nkeyFile: path(nkeyFile), credentialsFile: path(credentialsFile),

@@ -13,6 +13,7 @@ import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/t
 import { randomBytes } from 'node:crypto';
 import { maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
+import { nameAt, type NatsPlace } from './place.ts';
 
 const claimHeader = 'Omnibus-Blob';
 const afterHeader = 'Omnibus-After';
@@ -36,7 +37,7 @@ interface Blob {
 export type Order = { readonly kind: 'claim'; readonly claim: string } | { readonly kind: 'after'; readonly sender: string };
 
 export class Blobs {
-  readonly #sender = `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`;
+  readonly #sender: string;
   readonly #partBytes: number;
   readonly #kept = new Map<string, Blob>();
   #keptBytes = 0;
@@ -45,7 +46,8 @@ export class Blobs {
   #followsUntil = 0;
   #sweep: NodeJS.Timeout | undefined;
 
-  constructor(connection: NatsConnection) {
+  constructor(connection: NatsConnection, place: NatsPlace) {
+    this.#sender = nameAt(place, `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`);
     this.#partBytes = (connection.info?.max_payload ?? 1024 * 1024) - marginBytes;
     connection.subscribe(this.#sender, { callback: (error, message) => (error ? undefined : this.#serve(message)) });
   }

@@ -16,6 +16,7 @@ import { failureKind, failureOf, failureReply, foreignSign, notFitting } from '.
 import { openJournal } from './journal.ts';
 import { openKeyValue, readClockSkew } from './key-value.ts';
 import { Lane, Lanes } from './lanes.ts';
+import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 
 const noResponders = 503;
 
@@ -26,7 +27,7 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
     await connection.close();
     throw new BusError('payload-too-large', `NATS takes messages of ${maxPayload} bytes at most; at least ${minPayloadBytes} are needed: raise max_payload`);
   }
-  return new NatsBus(connection, options.inboxPrefix, onFault);
+  return new NatsBus(connection, options, onFault);
 }
 
 interface Waiting {
@@ -38,6 +39,7 @@ interface Waiting {
 
 class NatsBus implements Bus {
   readonly #connection: NatsConnection;
+  readonly #place: NatsPlace;
   readonly #onFault: OnFault;
   readonly #blobs: Blobs;
   readonly #fetches: Fetches;
@@ -47,13 +49,14 @@ class NatsBus implements Bus {
   #connected = true;
   #reconnects = 0;
 
-  constructor(connection: NatsConnection, inboxPrefix: string | undefined, onFault: OnFault) {
+  constructor(connection: NatsConnection, { inboxPrefix, place = usualPlace }: NatsOptions, onFault: OnFault) {
     this.#connection = connection;
+    this.#place = place;
     this.#onFault = onFault;
-    this.#blobs = new Blobs(connection);
+    this.#blobs = new Blobs(connection, place);
     this.#fetches = new Fetches(connection);
     this.#lanes = new Lanes(this.#fetches);
-    this.#inbox = `${createInbox(inboxPrefix)}.`;
+    this.#inbox = `${createInbox(inboxPrefix === undefined ? undefined : nameAt(place, inboxPrefix))}.`;
     connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#guard('inbox', () => this.#hearReply(error, message)) });
     void this.#followStatus();
   }
@@ -63,13 +66,13 @@ class NatsBus implements Bus {
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
-    this.#send(to.name, payload, undefined, true);
+    this.#send(nameAt(this.#place, to.name), payload, undefined, true);
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
     const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
     try {
-      this.#send(to.name, payload, this.#inbox + handle.toString(36), false);
+      this.#send(nameAt(this.#place, to.name), payload, this.#inbox + handle.toString(36), false);
     } catch (error) {
       this.#waiting.take(handle);
       throw error;
@@ -113,7 +116,7 @@ class NatsBus implements Bus {
         failed(error);
       }
     };
-    const subscription = this.#connection.subscribe(to.name, {
+    const subscription = this.#connection.subscribe(nameAt(this.#place, to.name), {
       ...(options.queue === undefined ? {} : { queue: options.queue }),
       callback: (error, message) => {
         if (error) {
@@ -148,17 +151,21 @@ class NatsBus implements Bus {
   }
 
   clockSkew(): Promise<number> {
-    return readClockSkew(this.#connection);
+    return readClockSkew(this.#connection, this.#place);
   }
 
   readonly isShared = true;
 
+  get region(): string | undefined {
+    return this.#place.region;
+  }
+
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    return openKeyValue<Value>(this.#connection, bucket, this.#onFault);
+    return openKeyValue<Value>(this.#connection, this.#place, bucket, this.#onFault);
   }
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
-    return openJournal<Entry>(this.#connection, this, definition, this.#onFault);
+    return openJournal<Entry>(this.#connection, this.#place, this, definition, this.#onFault);
   }
 
   async drain(): Promise<void> {
@@ -274,7 +281,7 @@ class NatsBus implements Bus {
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;
     for (const [handle, { to, observer }] of this.#waiting.toArray()) {
-      if (to.name !== error.subject) continue;
+      if (nameAt(this.#place, to.name) !== error.subject) continue;
       this.#waiting.take(handle);
       tellFailure(observer, new BusError('no-responders', `NATS does not let this process say anything on ${to.name}`, error), this.#onFault);
     }

@@ -30,7 +30,7 @@ export interface Claim {
   readonly bytes: number;
 }
 
-const claimPattern = /^(omnibus\.v1\.blob\.[A-Za-z0-9_-]{1,64}) ([0-9a-z]{1,13}) (\d{1,5}) (\d{1,10})$/;
+const claimPattern = /^([A-Za-z0-9_-]{1,64}\.v1\.blob\.[A-Za-z0-9_-]{1,64}) ([0-9a-z]{1,13}) (\d{1,5}) (\d{1,10})$/;
 
 /** @throws {BusError} `undecodable` for what is none, or names more than a message may have. */
 export function parseClaim(text: string): Claim {

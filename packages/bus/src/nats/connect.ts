@@ -1,5 +1,6 @@
 import { AuthorizationError, connect, TimeoutError, UserAuthenticationExpiredError, type NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
+import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 import { loginOptions, parseNatsAddresses, type NatsLogin } from './login.ts';
 
 export interface NatsOptions {
@@ -7,6 +8,8 @@ export interface NatsOptions {
   readonly servers: string;
   /** Left out where the addresses say all, or NATS asks for nothing. */
   readonly login?: NatsLogin;
+  /** Default: the prefix `omnibus`, and the JetStream that is there. */
+  readonly place?: NatsPlace;
   /** Shown in NATS' own monitoring. */
   readonly clientName: string;
   /** Subject under which answers come in, so that permissions can tell roles apart. Default: `_INBOX`. */
@@ -29,7 +32,7 @@ const pingMs = 2_000;
  * @throws {BusError} `refused` for addresses or a login that cannot be meant; `timeout` naming the addresses, and never a secret, when
  *   there is no NATS, it does not let us in, or cannot prove who it is.
  */
-export async function connectNats({ servers: given, login = {}, clientName, inboxPrefix, connectTimeoutMs, waiting }: NatsOptions): Promise<NatsConnection> {
+export async function connectNats({ servers: given, login = {}, place = usualPlace, clientName, inboxPrefix, connectTimeoutMs, waiting }: NatsOptions): Promise<NatsConnection> {
   const addresses = parseNatsAddresses(given);
   const options = loginOptions(addresses, login);
   const giveUpAt = performance.now() + connectTimeoutMs;
@@ -41,7 +44,7 @@ export async function connectNats({ servers: given, login = {}, clientName, inbo
         servers: [...addresses.servers],
         name: clientName,
         timeout: attemptMs,
-        ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+        ...(inboxPrefix === undefined ? {} : { inboxPrefix: nameAt(place, inboxPrefix) }),
         maxReconnectAttempts: -1,
         reconnectTimeWait: 250,
         pingInterval: pingMs,

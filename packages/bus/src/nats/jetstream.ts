@@ -5,6 +5,7 @@
 import { jetstreamManager, JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
+import { managerOptions, type NatsPlace } from './place.ts';
 
 /** Survives the loss of one node (NATS, JetStream clustering: a majority of replicas has to be there). */
 const clusterReplicas = 3;
@@ -18,19 +19,20 @@ const growMs = { first: 250, longest: 10_000 };
 
 /**
  * Creates a stream with the replicas that are possible now; it gets those it lacks when they are.
+ * @param place where JetStream is: whether that has several nodes can be seen only where it is that of the server we are connected to.
  * @param stream its name in JetStream.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there.
  */
-export async function withReplicas<Made>(connection: NatsConnection, stream: string, create: (replicas: number) => Promise<Made>): Promise<Made> {
+export async function withReplicas<Made>(connection: NatsConnection, place: NatsPlace, stream: string, create: (replicas: number) => Promise<Made>): Promise<Made> {
   const giveUpAt = performance.now() + giveUpMs;
-  let replicas = connection.info?.cluster === undefined ? 1 : clusterReplicas;
+  let replicas = hasOneNode(connection, place) ? 1 : clusterReplicas;
   for (;;) {
     try {
       const made = await create(replicas);
-      void grow(connection, stream);
+      void grow(connection, place, stream);
       return made;
     } catch (error) {
-      if (!(error instanceof JetStreamApiError) && connection.info?.jetstream !== true) throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
+      if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true) throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
       if (performance.now() > giveUpAt) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
       else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
@@ -39,12 +41,16 @@ export async function withReplicas<Made>(connection: NatsConnection, stream: str
   }
 }
 
+function hasOneNode({ info }: NatsConnection, { domain }: NatsPlace): boolean {
+  return domain === undefined && info?.cluster === undefined;
+}
+
 /** It may have been made while nodes were missing, as when all of a cluster starts at once, or before there was a cluster. */
-async function grow(connection: NatsConnection, stream: string): Promise<void> {
+async function grow(connection: NatsConnection, place: NatsPlace, stream: string): Promise<void> {
   for (let waitMs = growMs.first; !connection.isClosed(); waitMs = Math.min(2 * waitMs, growMs.longest)) {
     try {
-      if (connection.info?.cluster !== undefined) {
-        const manager = await jetstreamManager(connection, { checkAPI: false });
+      if (!hasOneNode(connection, place)) {
+        const manager = await jetstreamManager(connection, managerOptions(place));
         const { config } = await manager.streams.info(stream);
         if (config.num_replicas < clusterReplicas) await manager.streams.update(stream, { num_replicas: clusterReplicas });
         return;

@@ -10,17 +10,19 @@ import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
 import { allOf, type Subject } from '../subject.ts';
 import { withReplicas } from './jetstream.ts';
+import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 
 /** JetStream's "stream name already in use with a different configuration". */
 const nameInUse = 10_058;
 const notFound = 10_037;
 
-export async function openJournal<Entry>(connection: NatsConnection, bus: Bus, definition: JournalDefinition<Entry>, onFault: OnFault): Promise<Journal<Entry>> {
-  const manager = await jetstreamManager(connection, { checkAPI: false });
-  const { name, family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
-  await withReplicas(connection, name, async (replicas) => {
+export async function openJournal<Entry>(connection: NatsConnection, place: NatsPlace, bus: Bus, definition: JournalDefinition<Entry>, onFault: OnFault): Promise<Journal<Entry>> {
+  const manager = await jetstreamManager(connection, managerOptions(place));
+  const { family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
+  const name = nameAt(place, definition.name);
+  await withReplicas(connection, place, name, async (replicas) => {
     const config = {
-      subjects: [allOf(family, tokens)], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
+      subjects: [nameAt(place, allOf(family, tokens))], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
       max_age: nanos(maxAgeMs), max_bytes: maxBytes, max_msgs_per_subject: maxEntries, duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),
     };
     try {
@@ -29,22 +31,31 @@ export async function openJournal<Entry>(connection: NatsConnection, bus: Bus, d
       if (!(error instanceof JetStreamApiError) || error.code !== nameInUse) throw error;
     }
   });
-  return new NatsJournal<Entry>(connection, bus, manager, definition, onFault);
+  return new NatsJournal<Entry>({ connection, place, bus, manager }, definition, onFault);
+}
+
+interface Where {
+  readonly connection: NatsConnection;
+  readonly place: NatsPlace;
+  readonly bus: Bus;
+  readonly manager: JetStreamManager;
 }
 
 class NatsJournal<Entry> implements Journal<Entry> {
   readonly #connection: NatsConnection;
+  readonly #place: NatsPlace;
   readonly #bus: Bus;
   readonly #manager: JetStreamManager;
   readonly #stream: string;
   readonly #shape: Shape<Entry> | undefined;
   readonly #onFault: OnFault;
 
-  constructor(connection: NatsConnection, bus: Bus, manager: JetStreamManager, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
+  constructor({ connection, place, bus, manager }: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
     this.#connection = connection;
+    this.#place = place;
     this.#bus = bus;
     this.#manager = manager;
-    this.#stream = name;
+    this.#stream = nameAt(place, name);
     this.#shape = shape;
     this.#onFault = onFault;
   }
@@ -53,7 +64,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
     const bytes = encode(entry);
     // A claim to a large message dies with its sender, which is when a journal is asked.
     if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
-    else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(to.name, bytes);
+    else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(nameAt(this.#place, to.name), bytes);
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
@@ -61,7 +72,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
     const subscription = await this.#bus.subscribe(subject, observer);
     try {
       for (let next = 1; ;) {
-        const message = await this.#read(subject.name, next);
+        const message = await this.#read(nameAt(this.#place, subject.name), next);
         if (message === undefined) return subscription;
         const entry = this.#readEntry(message.data);
         if (entry !== undefined) observer(entry);

@@ -3,7 +3,7 @@
  * that its manifest in the first one names, so that readers never see half of it. Each value carries the format it is written in; one of
  * a format that is not read here is there, and nobody's to write over.
  */
-import { Kvm, type KV, type KvEntry } from '@nats-io/kv';
+import type { KV, KvEntry } from '@nats-io/kv';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
@@ -13,6 +13,7 @@ import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
 import { minPayloadBytes } from './blobs.ts';
 import { withReplicas } from './jetstream.ts';
+import { bucketsAt, nameAt, type NatsPlace } from './place.ts';
 import { PresentKeys } from './present-keys.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
 
@@ -43,10 +44,13 @@ function readStored(stored: unknown): Stored {
   throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
 }
 
-export async function openKeyValue<Value>(connection: NatsConnection, { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
-  const manager = new Kvm(connection);
+export async function openKeyValue<Value>(connection: NatsConnection, place: NatsPlace, { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
+  const manager = bucketsAt(connection, place);
   const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }), ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }), ...(isCurrent ? { allow_direct: false } : {}) };
-  const create = (bucketName: string): Promise<KV> => withReplicas(connection, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
+  const create = (ours: string): Promise<KV> => {
+    const bucketName = nameAt(place, ours);
+    return withReplicas(connection, place, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
+  };
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
   return new NatsKeyValue<Value>({ name, bucket, parts, shape, partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2), onFault });
@@ -58,8 +62,9 @@ function streamOf(bucket: string): string {
 }
 
 /** Milliseconds by which the server's clock is ahead of ours: it stamps what it stores. Half of the way there is taken off. */
-export async function readClockSkew(connection: NatsConnection): Promise<number> {
-  const bucket = await withReplicas(connection, streamOf('omnibus-clock'), (replicas) => new Kvm(connection).create('omnibus-clock', { history: 1, ttl: clockTtlMs, replicas }));
+export async function readClockSkew(connection: NatsConnection, place: NatsPlace): Promise<number> {
+  const name = nameAt(place, 'omnibus-clock');
+  const bucket = await withReplicas(connection, place, streamOf(name), (replicas) => bucketsAt(connection, place).create(name, { history: 1, ttl: clockTtlMs, replicas }));
   const before = Date.now();
   await bucket.put('clock', '');
   const after = Date.now();

@@ -6,6 +6,7 @@
  */
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
+import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
 import { authorizationBuckets, catalogBucket, sessionsBucket, streamJournal } from '../subjects.ts';
 
 export interface Permissions {
@@ -30,33 +31,47 @@ export function inboxOf(role: BusRole | 'all'): string {
   return `${root}.inbox.${role}`;
 }
 
-/** What the processes of a role say and hear. A process of several roles needs what all of them need. */
-export function permissionsOf(role: BusRole): Permissions {
+/** What the processes of a role say and hear there. A process of several roles needs what all of them need. */
+export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Permissions {
   const all = Object.entries<Family>(families);
   const said = all.filter(([, { from }]) => from.includes(role));
   const heard = all.filter(([, { hears }]) => hears.includes(role));
   const blobs = allOf('blob', 1);
   const talksTo = new Set([...said.flatMap(([, { hears }]) => hears), ...heard.flatMap(([, { from }]) => from)]);
+  const at = (name: string): string => nameAt(place, name);
   const subjectOf = ([name, { tokens }]: readonly [string, Family]): string => allOf(name, tokens.length);
   return {
     publish: [
-      ...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`), '$JS.API.INFO',
-      ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(bucket)),
-      ...(journalRoles.includes(role) ? ofStream(streamJournal.name) : []),
+      ...[...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`)].map(at), ...apisAt(place).map((api) => `${api}.INFO`),
+      ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
+      ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
     ].toSorted(),
-    subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].toSorted(),
+    subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
   };
 }
 
+/**
+ * Under which JetStream is asked. A server of the domain itself replaces the name of a domain before it looks whether that is allowed
+ * (nats-server, `selectMappedSubject`), one behind a leaf node does not.
+ */
+function apisAt(place: NatsPlace): string[] {
+  return [...new Set([apiAt(place), apiAt(usualPlace)])];
+}
+
 /** Making it, or finding that it is there; reading single messages. */
-function ofStream(stream: string): string[] {
-  return ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `$JS.API.STREAM.${action}.${stream}`);
+function ofStream(stream: string, place: NatsPlace): string[] {
+  return apisAt(place).flatMap((api) => ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
 }
 
 /** The same of a bucket (NATS, ADR-8), reading keys, writing them, and watching all of them by a consumer. */
-function ofBucket(bucket: string): string[] {
+function ofBucket(bucket: string, place: NatsPlace): string[] {
   const stream = `KV_${bucket}`;
-  return [...ofStream(stream), `$JS.API.DIRECT.GET.${stream}.>`, `$JS.API.CONSUMER.CREATE.${stream}.>`, `$JS.API.CONSUMER.INFO.${stream}.>`, `$JS.API.CONSUMER.DELETE.${stream}.>`, `$JS.FC.${stream}.>`, `$KV.${bucket}.>`];
+  const values = `$KV.${bucket}.>`;
+  return [
+    ...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`, values,
+    // Into a domain, values are written through the same door.
+    ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`]),
+  ];
 }
 
 /**
@@ -64,10 +79,10 @@ function ofBucket(bucket: string): string[] {
  * publish nothing else).
  * @param passwordOf of the user that is named like the role.
  */
-export function natsUsers(passwordOf: (role: BusRole) => string): string {
+export function natsUsers(passwordOf: (role: BusRole) => string, place: NatsPlace = usualPlace): string {
   const list = (subjects: readonly string[]): string => `[${subjects.map((each) => JSON.stringify(each)).join(', ')}]`;
   return busRoles.map((role) => {
-    const { publish, subscribe } = permissionsOf(role);
+    const { publish, subscribe } = permissionsOf(role, place);
     return `{ user: ${role}, password: ${JSON.stringify(passwordOf(role))}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`;
   }).join('\n');
 }

@@ -14,7 +14,7 @@ export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, 
 
 const formats = fields<Formats>({ version: text, says: count, reads: pair(count, count) });
 /** Members that every sign of life has. */
-export const signs = { worker: token, formats: optional(formats), isLeaving: flag, reconnects: count };
+export const signs = { worker: token, formats: optional(formats), region: optional(text), isLeaving: flag, reconnects: count };
 
 /** A sign of life is read whatever its sender speaks; that it speaks something else is said. */
 export function sign<Payload extends Presence>(predicate: Predicate): Shape<Payload> {

@@ -19,7 +19,7 @@ const maxOpens = 4;
 export function openSession({ bus, wheel, log, workers }: OpenSessionOptions, command: OpenCommand, answer: (reply: OpenReply) => void): void {
   const asked = new Set<WorkerId>();
   const ask = (attempt: number): void => {
-    const worker = anyWorker(workers.alive, asked);
+    const worker = anyWorker(workers.near, asked) ?? anyWorker(workers.alive, asked);
     if (worker !== undefined) asked.add(worker);
     const fail = (): void => {
       if (attempt < maxOpens) ask(attempt + 1);

@@ -86,7 +86,7 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
-    const worker = inFlight.holder ?? anyWorker(workers.alive, inFlight.without);
+    const worker = inFlight.holder ?? anyWorker(workers.near, inFlight.without) ?? anyWorker(workers.alive, inFlight.without);
     inFlight.sentTo = worker;
     inFlight.pending = bus.request(subjects.modern(worker), inFlight.command, {
       reply: (frame) => this.#hear(inFlight, worker, frame),

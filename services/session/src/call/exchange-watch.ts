@@ -147,7 +147,7 @@ export class ExchangeWatch implements Adapters {
   }
 
   #known(): ReadonlyMap<ServerName, readonly WorkerId[]> {
-    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#options.reaching(each, workers)]));
+    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#workers.nearest(this.#options.reaching(each, workers))]));
     return this.#adapters;
   }
 
