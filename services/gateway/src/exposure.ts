@@ -14,7 +14,7 @@ export function exposureProblem(config: Config): string | undefined {
   return `others can reach ${config.listen}, and nothing says how they are known: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or another way (docs/identity.md); "auth: none" lets everybody in, on purpose`;
 }
 
-/** What is said again and again where everybody may come in. */
+/** The warning that is logged now and then where everybody may come in. */
 export function exposureWarning(config: Config): string | undefined {
   return config.auth === 'none' && !listensHere(config) ? `whoever reaches ${config.listen} may use every server: "auth: none"` : undefined;
 }

@@ -9,7 +9,7 @@ import { formatKeys, newKey } from '@omnibus/identity';
  * @throws {Error} in words for the operator.
  */
 export function makeFirstKey(file: string): string | undefined {
-  // It may be where nothing can be written.
+  // The file may stand where nothing can be written, so whether it is there is asked first.
   if (existsSync(file)) return undefined;
   const { key, record } = newKey({ subject: 'first', groups: [], endpoints: undefined, expires: undefined, note: 'made at the first start' });
   const written = `${file}.${record.id}`;

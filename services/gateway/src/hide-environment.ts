@@ -25,7 +25,7 @@ export function hideEnvironment(): string | undefined {
     if (!(start > 0 && end > start)) return 'the system does not tell where it keeps the environment';
     setAnew(before);
     overwrite(start, blanked(readFileSync('/proc/self/environ')).subarray(0, end - start));
-    // Whatever the C library made of it: nothing may be lost.
+    // Where the C library pointed into that memory after all, the variables are set again: none may be lost.
     if (Object.entries(before).some(([name, value]) => process.env[name] !== value)) setAnew(before);
     return undefined;
   } catch (error) {

@@ -15,7 +15,7 @@ interface SealerSources {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What one gateway of several processes shares, the newest first. */
+/** The keys that the processes of one gateway share, the newest first. */
 export type SealingKeys = readonly [Buffer, ...Buffer[]];
 
 /**

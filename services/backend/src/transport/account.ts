@@ -29,6 +29,6 @@ function users(): Account[] {
       return name === undefined || home === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid), home }];
     });
   } catch {
-    return []; // A system without that file: only numbers are known.
+    return []; // On a system without that file a user is known by number only.
   }
 }

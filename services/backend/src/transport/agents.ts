@@ -3,12 +3,12 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { forbiddenHost, guardedLookup, refusal, type AddressRule } from './address-rule.ts';
 
 const connectTimeoutMs = 10_000;
-/** Time limits are each call's own, so the wire has none but for connecting. */
+/** Each call has a time limit of its own, so an HTTP connection has one for connecting only. */
 const shared = { bodyTimeout: 0, headersTimeout: 0 };
 
 export class Agents {
   readonly #free = new Agent({ ...shared, connect: { timeout: connectTimeoutMs } });
-  /** By the rule in JSON. */
+  /** Pools by their address rule, written as JSON. */
   readonly #guarded = new Map<string, Agent>();
 
   /** @param rule undefined where any address is allowed. */
@@ -27,7 +27,7 @@ export class Agents {
   }
 }
 
-/** Names are judged where they are resolved; an address is never resolved, so it is judged here. */
+/** A name is judged when it is resolved (`guardedLookup`); a literal address is never resolved, so it is judged here. */
 function guardedConnector(rule: AddressRule): buildConnector.connector {
   const connect = buildConnector({ timeout: connectTimeoutMs, lookup: guardedLookup(rule) });
   return (options, callback) => {

@@ -18,7 +18,7 @@ export interface ChildOptions {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Whom it runs as: a name, UID or UID:GID; undefined for the gateway's own user. */
+  /** User that the program runs as: a name, UID or UID:GID; undefined for the gateway's own user. */
   readonly user: string | undefined;
   readonly redactor: Redactor;
   readonly log: Logger;
@@ -37,11 +37,11 @@ export class Child {
   readonly ended: Promise<string>;
   readonly #options: ChildOptions;
   readonly #process: ChildProcess | undefined;
-  /** In the environment of everything it starts, unless that was cleared on purpose. */
+  /** The mark: it stands in the environment of everything the program starts, unless a program clears its environment on purpose. */
   readonly #mark = randomUUID();
   #stderrTail = '';
   #hasEnded = false;
-  /** Signal or exit code, from its end on. */
+  /** Signal or exit code of the program; undefined while it runs. */
   #how: string | undefined;
   #isStopping = false;
   #end: (problem: string) => void = () => undefined;

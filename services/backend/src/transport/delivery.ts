@@ -12,10 +12,10 @@ export interface DeliveryOptions {
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
   readonly post: (body: string, reader: ResponseReader) => void;
-  /** Some servers say something in the response. */
+  /** Some servers send messages in the response to such a POST. */
   readonly message: (value: unknown) => void;
   readonly delivered: (message: JsonRpcMessage) => void;
-  /** It did not reach the server, or was refused, and is not tried again. */
+  /** The message did not reach the server, or was refused, and is not posted again. */
   readonly failed: (message: JsonRpcMessage, problem: string) => void;
 }
 
@@ -26,7 +26,7 @@ interface Sent {
 }
 
 const nothing = (): void => undefined;
-/** Before an answer is posted again. */
+/** Milliseconds before an answer is posted again. */
 const pausesMs = [200, 1_000, 3_000];
 
 export class Delivery {
@@ -90,7 +90,7 @@ function isAnswer(message: JsonRpcMessage): boolean {
   return !('method' in message) && message.id !== undefined;
 }
 
-/** What it is, for the log. */
+/** The method of a message, or that it is an answer, for the log. */
 export function nameOf(message: JsonRpcMessage): string {
   return 'method' in message ? message.method : 'an answer to what the server asked';
 }

@@ -1,4 +1,4 @@
-/** Keeps faults apart from the wire: whatever throws while a message is handled ends one request at most, never the process. */
+/** Between a transport and what handles its messages: whatever throws while a message is handled ends one request at most, never the process. */
 import { isJsonRpcId, isObject } from '@omnibus/protocol';
 import type { Redactor } from './redactor.ts';
 import type { TransportObserver } from './transport.ts';
@@ -20,7 +20,7 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
   const redacted = (value: unknown): unknown => {
     if (!isObject(value)) return value;
     if ('error' in value) return { ...value, error: redactor.sentIn(value['error']) };
-    // An error too, in the words of a tool.
+    // A tool's result with `isError` is an error too.
     return isObject(value['result']) && value['result']['isError'] === true ? { ...value, result: redactor.sentIn(value['result']) } : value;
   };
   return {

@@ -5,12 +5,12 @@ import type { ReadingShare } from './reading-budget.ts';
 /** What every transport over HTTP needs to know. */
 export interface HttpOptions {
   readonly url: string;
-  /** The operator's own headers; they win over nothing that the protocol sets. */
+  /** Headers from the configuration. A header that the protocol sets is never replaced by one of them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Connections of the whole process, by origin: servers behind one address share them. */
   readonly dispatcher: Dispatcher;
   readonly limits: MessageLimits;
-  /** What the server's answers may take while they are read. */
+  /** The share of memory that the server's answers may take while they are read. */
   readonly reading: ReadingShare;
   readonly openTimeoutMs: number;
 }

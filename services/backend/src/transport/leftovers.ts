@@ -5,9 +5,9 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Names the program that a process descends from. */
+/** The environment variable that holds the mark of the program that a process descends from. */
 export const markVariable = 'OMNIBUS_PROGRAM';
-/** Processes may start others while they are looked for. */
+/** How often processes are looked for: those that are ended may have started others meanwhile. */
 const maxRounds = 5;
 
 /** Ends every process that carries a mark. Resolves when none is found any more. */
@@ -19,7 +19,7 @@ export async function endMarked(mark: string): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
       }
     }
   }

@@ -9,7 +9,7 @@ export function describeStatus({ status, mediaType }: EndedResponse): string {
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 
-/** A success that holds no answer. */
+/** The status says success, and the body holds no answer. */
 export function describeSilence({ status, mediaType }: EndedResponse): string {
   return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
 }

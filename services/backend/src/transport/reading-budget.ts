@@ -7,22 +7,22 @@
  * server that dribbles holds up nobody else's.
  */
 
-/** What is smaller is read in any case: answers in flight are bounded in number, and most are that small. */
+/** Bytes of an answer that are read in any case: the number of answers in flight is bounded, and most are smaller. */
 const smallBytes = 64 * 1024;
-/** Of the bound, what one server's answers may take. */
+/** The part of the bound that the answers of one server may take. */
 const serverPart = 1 / 2;
 
 export interface ReadingBudgetOptions {
-  /** Bytes, of all servers. */
+  /** Bytes that large answers of all servers may take together. */
   readonly maxBytes: number;
-  /** An answer has to wait. */
+  /** Runs when an answer has to wait. */
   readonly onWait: () => void;
 }
 
-/** Of a process. */
+/** The budget of one process. */
 export class ReadingBudget {
   readonly #options: ReadingBudgetOptions;
-  /** In the order in which they began to wait. */
+  /** Answers that wait, in the order in which they began to. */
   readonly #waiting = new Set<Reading>();
   #bytes = 0;
 
@@ -35,7 +35,7 @@ export class ReadingBudget {
     return this.#bytes;
   }
 
-  /** Of one server. */
+  /** The share of one server. */
   share(): ReadingShare {
     return new ReadingShare(this, this.#options.maxBytes * serverPart);
   }
@@ -57,18 +57,18 @@ export class ReadingBudget {
     this.#waiting.delete(reading);
   }
 
-  /** Some of it is free again. */
+  /** Bytes are free again: lets the next answers be read. */
   goOn(): void {
     for (const reading of this.#waiting) if (reading.mayGoOn()) reading.resume();
   }
 }
 
-/** What the answers of one server take. */
+/** Bytes that the answers of one server take now. */
 export class ReadingShare {
   readonly budget: ReadingBudget;
   readonly #maxBytes: number;
   #bytes = 0;
-  /** The one that is always read on. */
+  /** The answer of this server that is always read on. */
   first: Reading | undefined;
 
   constructor(budget: ReadingBudget, maxBytes: number) {

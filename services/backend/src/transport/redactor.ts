@@ -27,13 +27,13 @@ export class Redactor {
   constructor(secrets: Iterable<string>) {
     const all = new Set<string>();
     for (const secret of secrets) {
-      // As it is, and as it stands inside a JSON text or a URL.
+      // The secret as it is, and as it stands inside a JSON text or a URL.
       for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) if (form.length >= minLength && !harmless.has(form.toLowerCase())) all.add(form);
     }
     this.#secrets = [...all].toSorted((a, b) => b.length - a.length);
   }
 
-  /** Of everything a server's configuration keeps secret. */
+  /** The redactor for everything that a server's configuration keeps secret. */
   static of(config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>): Redactor {
     return new Redactor([
       ...Object.values(config.headers).flatMap(partsOfHeader),

@@ -22,7 +22,7 @@ export interface ResponseObserver {
   message(value: unknown): void;
   /** @param id of the request the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
   invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
-  /** An event that is no message. */
+  /** The stream brought an event that is no message. */
   otherEvent(name: string, data: string): void;
   /** The id of the last event, which a resumption continues after; fit for a header. */
   eventId(id: string): void;
@@ -36,13 +36,13 @@ export interface ResponseObserver {
 
 export interface EndedResponse {
   readonly status: number;
-  /** In lower case and without parameters; empty when there was none. */
+  /** The media type in lower case and without parameters; empty when there was none. */
   readonly mediaType: string;
   /** The beginning of the body when the status was an error, for the operator's log; "" else. */
   readonly errorBody: string;
 }
 
-/** Hears nothing; a base for observers of responses that matter little. */
+/** An observer that ignores everything; observers of responses that matter little begin with it. */
 export const silentObserver: ResponseObserver = {
   started: () => undefined,
   message: () => undefined,
@@ -71,9 +71,9 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
   #isOver = false;
-  /** Whole messages so far. */
+  /** How many whole messages the response has brought so far. */
   #messages = 0;
-  /** Goes on in a turn of its own: what is resumed may end at once, and let the next one go on. */
+  /** Resumes in a later turn of the event loop: an answer that is resumed may end at once, and that lets the next one resume. */
   readonly #reading: Reading;
 
   /** @param share of what is read of large answers at once. */
@@ -109,7 +109,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     this.#observer.started(status, headers);
     if (this.#isOver) return;
     if (status >= 400) this.#mode = 'error';
-    // Nothing was said to be acceptable, so nothing is unpacked, and what a small body would become need not be bounded.
+    // The request accepts no content coding, so nothing is unpacked, and no bound is needed for what a small packed body would become.
     else if (encoding !== 'identity' && encoding !== '') this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';

@@ -18,7 +18,7 @@ const maxSearched = 2_000;
 const speaksOfSession = /session|initiali[sz]e/i;
 const speaksOfLoss = /not found|no valid|invalid|unknown|expired|terminated|missing|required|not exist|no longer|closed|gone|not (?:been )?initiali[sz]ed|expect|no (?:active )?session/i;
 
-/** Sounds like a server that does not know our session. It proves nothing: a tool may have sessions of its own. */
+/** A text that sounds as if the server did not know the session. It proves nothing: a tool may have sessions of its own. */
 export function saysSessionGone(text: string): boolean {
   const searched = text.slice(0, maxSearched);
   return speaksOfSession.test(searched) && speaksOfLoss.test(searched);
@@ -26,7 +26,7 @@ export function saysSessionGone(text: string): boolean {
 
 const defaultRetryMs = 1_000;
 const minRetryMs = 100;
-/** However often a stream ends that brings something. */
+/** Longest pause, in milliseconds, before a stream is opened again that brought something each time. */
 const maxFloorMs = 1_000;
 const maxRetryMs = 30_000;
 
@@ -36,16 +36,16 @@ const maxRetryMs = 30_000;
  */
 export class Reconnecting {
   #retryMs = defaultRetryMs;
-  /** Streams since the last message, and since anything came. */
+  /** How many streams ended since the last message, and since anything at all came. */
   #withoutMessage = 0;
   #withoutAnything = 0;
 
-  /** The server asks for another pause. */
+  /** The server asks for another pause (`retry`), in milliseconds. */
   ask(ms: number): void {
     this.#retryMs = Math.min(ms, maxRetryMs);
   }
 
-  /** An event id came: a server that wants to be asked again now and then gives one. */
+  /** An event id came: servers that close their streams and want to be asked again give one. */
   hasMoved(): void {
     this.#withoutAnything = 0;
   }

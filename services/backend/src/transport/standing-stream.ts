@@ -15,13 +15,13 @@ export interface StandingStreamOptions {
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
-  /** It stood, and is refused now as an unknown session is. */
+  /** The stream stood before, and is refused now in the way in which servers refuse an unknown session. */
   readonly sessionGone: () => void;
-  /** Nobody is there any more. */
+  /** The server cannot be reached any more. */
   readonly lost: (problem: string) => void;
 }
 
-/** What is said before the first stream stands is lost too, unless it stands at once. */
+/** Milliseconds within which the first stream has to stand: what the server says before is lost, as in any later gap. */
 const promptMs = 1_000;
 /** A stream that stood for this long was worth opening. */
 const longMs = 5_000;
@@ -37,9 +37,9 @@ export class StandingStream {
   #lastEventId: string | undefined;
   #reader: ResponseReader | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** It was there once in this session, which the server knew then. */
+  /** The stream stood once in this session, so the server knew the session then. */
   #hasStood = false;
-  /** In a row. */
+  /** Refusals in a row. */
   #refusals = 0;
   #attempts = 0;
   #isClosed = false;

@@ -16,7 +16,7 @@ export interface UrlProgramOptions {
 /** Resolves when something answers at the address. @throws {Error} for a person, when nothing does in time. */
 export async function startUrlProgram({ child: options, url, openTimeoutMs, onEnd, isClosed }: UrlProgramOptions): Promise<Child> {
   const child = new Child(options);
-  // What it prints is read, so that it never waits for a full pipe, and means nothing.
+  // The program's output is read and thrown away, so that the program never waits for a full pipe.
   child.onOutput(() => undefined);
   let problem: string | undefined;
   void child.ended.then((reason) => {
@@ -35,7 +35,7 @@ export async function startUrlProgram({ child: options, url, openTimeoutMs, onEn
   return child;
 }
 
-/** Tries once, and waits a little when nothing answers. */
+/** Connects once. @returns whether that worked; when it did not, after a short wait. */
 function isPortOpen(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });

@@ -19,15 +19,15 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly requestId: JsonRpcId | undefined;
   /** The ids of the requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
   readonly batchIds: readonly JsonRpcId[] | undefined;
-  /** Something in the POST is to be answered. */
+  /** Whether something in the POST has to be answered. */
   readonly asks: boolean;
   /** Counts how long the answer took; undefined for what is not to be counted. */
   readonly timer: { observe(seconds: number): void } | undefined;
   /** Undefined where nobody traces. */
   readonly span: Span | undefined;
-  /** Undefined for a request without one. */
+  /** The session's key; undefined for a request without a session. */
   readonly session: SessionKey | undefined;
-  /** The answer to requests of a session has become a stream. */
+  /** Hears that the answer to requests of a session has become an event stream. */
   readonly opened: (session: SessionKey, stream: StreamId, requests: readonly JsonRpcId[]) => void;
 }
 

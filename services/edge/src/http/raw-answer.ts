@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorText, httpStatusOf, toErrorObject, type GatewayFault } from '@omnibus/protocol';
 
-/** Refuses what is on a socket that is no request and closes it, as the HTTP server would. The socket must have a listener for errors. */
+/** Answers a socket on which no HTTP request came with a refusal and closes it, as Node's HTTP server would. The socket must have a listener for errors. */
 export function answerRaw(socket: Duplex, gatewayFault: GatewayFault, headers: readonly string[] = []): void {
   const body = errorText(undefined, toErrorObject(gatewayFault));
   const status = httpStatusOf(gatewayFault.reason);

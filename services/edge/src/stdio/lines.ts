@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 
 export interface LinesOptions {
-  /** Of one line. */
+  /** Bytes of one line. */
   readonly maxBytes: number;
   readonly line: (bytes: Buffer) => void;
   /** A line is longer than it may be; what is left of it is not read into memory. */

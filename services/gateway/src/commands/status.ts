@@ -9,7 +9,7 @@ export interface StatusOptions extends Omit<AskOptions, 'admin'> {
 
 type Answer = { readonly admin: string; readonly status: ProcessStatus } | { readonly admin: string; readonly problem: string };
 
-/** Asks running processes what they do. The exit status is 1 when one does not answer, or says that it cannot serve. */
+/** Shows the status of running processes, which it asks at their admin ports. The exit status is 1 when one does not answer, or says that it cannot serve. */
 export async function status({ admin, json = false, ...who }: StatusOptions): Promise<void> {
   const answers = await Promise.all(admin.map((each) => ask({ ...who, admin: each })));
   process.stdout.write(json ? `${JSON.stringify(answers, null, 2)}\n` : `${print(answers)}\n`);

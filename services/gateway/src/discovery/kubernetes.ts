@@ -13,7 +13,7 @@ import { Secrets, secretId } from './secrets.ts';
 import { crdVersion, group, headersFromOf, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
 
 export interface KubernetesDiscoveryOptions {
-  /** "*" for all; none for the gateway's own. */
+  /** Namespaces to look in: "*" for all; none given means the gateway's own. */
   readonly namespaces: readonly string[];
   /** Hosts that a server may be on whatever their address. */
   readonly allowedHosts: readonly string[];
@@ -21,7 +21,7 @@ export interface KubernetesDiscoveryOptions {
   readonly secrets: boolean;
   /** Names that are taken by the configuration file. */
   readonly isTaken: (server: string) => boolean;
-  /** Called when the servers are not what they were. */
+  /** Called when servers were added, changed or removed. */
   readonly changed: (servers: Readonly<Record<string, ServerConfig>>) => void;
   /** What became of the servers; undefined in a process that is not connected to them and so does not know. */
   readonly records: (() => readonly CatalogRecord[]) | undefined;
@@ -41,9 +41,9 @@ interface KubernetesClient {
 
 type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown>; readonly status?: ServerStatus };
 
-/** After an error of the API server. */
+/** Milliseconds before a watch begins anew after an error of the API server. */
 const retryMs = 5_000;
-/** Changes that come together are applied together. */
+/** Milliseconds in which changes are collected, to be applied together. */
 const settleMs = 200;
 const statusMs = 2_000;
 
@@ -53,7 +53,7 @@ export class KubernetesDiscovery {
   readonly #objects = new Map<string, ServerObject>();
   readonly #secrets: Secrets | undefined;
   readonly #informers: Informer<KubernetesEntry>[] = [];
-  /** As it was last written, by object. */
+  /** The status that was last written to each object. */
   readonly #written = new Map<string, string>();
   #servers = '';
   #settling: Deadline | undefined;
@@ -74,7 +74,7 @@ export class KubernetesDiscovery {
 
   /** Watches. @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
   static async start(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery> {
-    // Loaded where it is used: it is large, and most gateways run without.
+    // The client library is imported here because it is large, and most gateways run without it.
     const { CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer, PatchStrategy, setHeaderOptions } = await import('@kubernetes/client-node');
     const kubeConfig = new KubeConfig();
     kubeConfig.loadFromDefault();

@@ -12,9 +12,9 @@ interface SecretObject {
 }
 
 export interface SecretsOptions {
-  /** @throws {Error} when there is none, or it may not be read. */
+  /** @throws {Error} when there is no such Secret, or it may not be read. */
   readonly read: (namespace: string, name: string) => Promise<SecretObject>;
-  /** Called when what was read is not what it was. */
+  /** Called when a Secret has another content than before. */
   readonly changed: () => void;
   readonly wheel: DeadlineWheel;
 }
@@ -23,12 +23,12 @@ export type SecretValue = { readonly value: string } | { readonly problem: strin
 
 type Held = { readonly secret: SecretObject } | { readonly problem: string };
 
-/** Watching would take the right to list every Secret there is. */
+/** Milliseconds between two readings. Watching would need the right to list every Secret. */
 const againMs = 30_000;
 
 export class Secrets {
   readonly #options: SecretsOptions;
-  /** By namespace and name; undefined while it is read for the first time. */
+  /** Secrets by namespace and name; undefined while one is read for the first time. */
   readonly #held = new Map<string, Held | undefined>();
   #next: Deadline | undefined;
 
@@ -76,7 +76,7 @@ export class Secrets {
     return JSON.stringify(held) !== before;
   }
 
-  /** A value that was renewed is found by and by. */
+  /** Reads every Secret again, so that a renewed value is found. */
   async #readAgain(): Promise<void> {
     const changes = await Promise.all([...this.#held.keys()].map((id) => this.#read(id)));
     this.#next = undefined;

@@ -7,7 +7,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, isInputMethod, isObject, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
 
 export interface RoundOptions {
-  /** Of the request that was answered with the result. */
+  /** Parameters of the request that was answered with the result. */
   readonly params: JsonObject;
   readonly result: JsonObject;
   readonly method: ExchangeMethod;
@@ -20,11 +20,11 @@ export interface RoundOptions {
   readonly finish: (outcome: ExchangeOutcome) => void;
 }
 
-/** As many as the official client goes through. */
+/** Rounds of one request: as many as the official client goes through. */
 const maxRounds = 10;
 /** Questions of one result; each is shown to a person, or costs a model. */
 const maxRequests = 100;
-/** Before a request that only had to wait is sent again. */
+/** Milliseconds before a request is sent again that the server only wanted to wait. */
 const pauseMs = 250;
 
 export function startRound({ params, result, method, round, wheel, ask, again, finish }: RoundOptions): void {
@@ -44,7 +44,7 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
     wheel.schedule(pauseMs, () => again(next));
     return;
   }
-  /** By the server's keys, which may be any: a map takes `__proto__` too. */
+  /** Answers by the keys that the server chose. A map, because a key may be `__proto__`. */
   const responses = new Map<string, JsonObject>();
   let isOver = false;
   for (const [key, request] of requests as [string, JsonObject][]) {

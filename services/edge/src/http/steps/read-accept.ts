@@ -3,7 +3,7 @@ export interface Accepted {
   readonly events: boolean;
 }
 
-/** What the client takes. Clients must name both (transports, Sending Messages); we are lenient with those that name one or none. */
+/** The media types that the client accepts. Clients must name both (transports, Sending Messages); we are lenient with those that name one or none. */
 export function readAccept(header: string | undefined): Accepted {
   if (header === undefined) return { json: true, events: false };
   if (header.includes('application/json') && header.includes('text/event-stream')) return { json: true, events: true };

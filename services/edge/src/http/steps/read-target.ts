@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 
 export interface Target {
-  /** With the query. */
+  /** Path of the target, with its query. */
   readonly path: string;
-  /** Whom the client believes to speak to, with port. */
+  /** The host that the client means to reach, with its port. */
   readonly host: string | undefined;
 }
 

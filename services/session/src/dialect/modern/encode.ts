@@ -12,7 +12,7 @@ const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 const invalidParams = -32_602;
 const legacyNotFound = -32_002;
 
-/** A result of a server, whatever its revision. Its own sender and what it lacks is replaced. */
+/** A result of a server, whatever its revision. The sender becomes the gateway, and members are added that this revision wants and the server left out. */
 export function modernResult(method: ExchangeMethod, result: JsonObject): JsonObject {
   const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
   const age = method === 'resources/read' ? { ttlMs: 0, cacheScope: 'private' } : {};
@@ -53,7 +53,7 @@ export function inputRequired(inputRequests: JsonObject, requestState: string): 
   return { resultType: 'input_required', inputRequests, requestState, _meta: senderMeta };
 }
 
-/** The last word of a subscription that the gateway ends (basic/utilities/subscriptions). */
+/** The result that ends a subscription, where the gateway ends it (basic/utilities/subscriptions). */
 export function subscriptionEnd(id: JsonRpcId): JsonObject {
   return { resultType: 'complete', _meta: { ...senderMeta, [metaKeys.subscriptionId]: id } };
 }
