@@ -6,9 +6,9 @@ const encoder = new TextEncoder();
 
 /** What comes from clients and servers is bounded more tightly before it gets here; this bounds what somebody else on NATS says. */
 const bounds = {
-  /** As many as recursion bears easily, and far beyond any limit an operator would set. */
+  /** Levels of nesting: as many as recursion bears easily, and far beyond any limit an operator would set. */
   maxJsonDepth: 1_000,
-  /** A server's whole catalogue is one value. */
+  /** Objects, arrays and what they hold: a server's whole catalogue is one message. */
   maxJsonValues: 20_000_000,
 };
 /** What one large message may have; as much as a sender keeps for its receivers (`nats/blobs.ts`). */

@@ -39,7 +39,7 @@ export function subject<Request, Reply = never>(family: string, ...tokens: reado
   return { name: tokens.length === 0 ? `${root}.${family}` : `${root}.${family}.${tokens.join('.')}`, family };
 }
 
-/** The same, asked of everybody at once. */
+/** The same subject, for a request that everybody hears at once. */
 export function forEveryone<Request, Reply>(asked: Subject<Request, Reply>): Subject<Request, Reply> {
   return { ...asked, isForEveryone: true };
 }

@@ -4,10 +4,10 @@
  * matched in a time that grows with its length and the glob's, whatever both are.
  */
 type CharacterTest = (character: string) => boolean;
-/** What stands between two stars. */
+/** A run: the part of a glob between two stars. */
 type Run = readonly CharacterTest[];
 
-/** @returns the test for a whole text. */
+/** @returns a function that tells whether a whole text fits the glob. */
 export function compileGlob(glob: string): (text: string) => boolean {
   const alternatives = expandBraces(glob).map((each) => runsOf(each));
   return (text) => {
@@ -35,7 +35,7 @@ function standsAt(run: Run, characters: readonly string[], at: number): boolean 
   return at + run.length <= characters.length && run.every((test, index) => test(characters[at + index] as string));
 }
 
-/** One run more than there are stars. */
+/** The runs of a glob; there is one more of them than there are stars. */
 function runsOf(glob: string): Run[] {
   const runs: CharacterTest[][] = [[]];
   const pattern = /\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|./gsu;

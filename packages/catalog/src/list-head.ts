@@ -9,13 +9,13 @@ export const missingKey = 'omnibus.dev/missing';
 
 export interface MissingServer {
   readonly server: ServerName;
-  /** In words for a person. */
+  /** The reason, in words for a person. */
   readonly problem: string;
 }
 
 /** How long a list may be used without asking again, and whether by everybody (2026-07-28 server/utilities/caching). */
 export interface Freshness {
-  /** Whole milliseconds. */
+  /** How long the list may be used, in whole milliseconds. */
   readonly ttlMs: number;
   readonly cacheScope: 'public' | 'private';
 }
@@ -68,7 +68,7 @@ export function freshness(kind: ListKind, records: readonly CatalogRecord[], isF
   return { ttlMs: Math.floor(Math.min(Math.max(notes.length === 0 ? ownTtlMs : Math.min(...left), 0), Number.MAX_SAFE_INTEGER)), cacheScope: isPublic ? 'public' : 'private' };
 }
 
-/** Of a list that is not whole: it is asked for again soon. */
+/** The freshness of a list that is not whole: clients are to ask for it again soon. */
 export const notFresh: Freshness = { ttlMs: 0, cacheScope: 'private' };
 
 function notesOf(kind: ListKind, records: readonly CatalogRecord[]): ListNotes[] {

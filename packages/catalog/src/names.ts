@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 
 export const maxNameLength = 64;
-/** Between a server's name and its tool's. */
+/** Stands between a server's name and the name of its tool. */
 export const separator = '__';
 const hashLength = 8;
 

@@ -7,7 +7,7 @@ type PrefixMode = 'auto' | 'always' | 'never';
 
 export interface EndpointDefinition {
   readonly endpoint: EndpointName;
-  /** In the order of the lists. */
+  /** Servers, in the order in which their entries stand in lists. */
   readonly servers: readonly ServerName[];
   readonly prefix: PrefixMode;
   /** Globs over `server/tool`; one that begins with "!" takes away. Undefined: all tools. */

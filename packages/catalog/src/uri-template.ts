@@ -14,7 +14,7 @@ const maxUriLength = 2_048;
 interface Expansion {
   /** What an expansion that may be empty begins with when it is not. */
   readonly lead?: number;
-  /** What none of its characters is. */
+  /** Characters that cannot stand in the expansion. */
   readonly ends: string;
 }
 
@@ -37,7 +37,7 @@ export class UriTemplate {
     return parts.filter((part) => typeof part !== 'string').length > maxExpressions ? undefined : new UriTemplate(parts);
   }
 
-  /** A URI of another scheme or authority is seen at once. */
+  /** A URI of another scheme or authority is told apart without matching the rest. */
   mayMatch(uri: string): boolean {
     const [first, last] = [this.#parts[0] ?? '', this.#parts.at(-1) ?? ''];
     return uri.length <= maxUriLength && (typeof first !== 'string' || uri.startsWith(first)) && (typeof last !== 'string' || uri.endsWith(last));

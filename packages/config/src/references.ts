@@ -1,7 +1,7 @@
 /** `${NAME}`, `${NAME:-default}`, `${env:NAME}` and `${file:path}` inside any text of the configuration; `$${` is a plain `${`. */
 export interface ReferenceSource {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file named in `${file:…}`. Throws what the user should be told. */
+  /** Reads a file named in `${file:…}`. @throws {Error} with what the user should be told. */
   readonly readFile: (path: string) => string;
 }
 

@@ -6,13 +6,13 @@ import { fault, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 import { keyIdOf, parseKeys, type KeyRecord } from './key-file.ts';
 
-/** Who vouches for the subject of a key: nobody but us. */
+/** The issuer of keys: the gateway itself vouches for the subject of a key. */
 const keyIssuer = 'omnibus:keys';
 
 export interface ApiKeysObserver {
-  /** Other keys are good from now on. */
+  /** Hears that the file has changed, and other keys are good from now on. */
   changed(): void;
-  /** The file cannot be used as it is now; the keys from before stay. */
+  /** Hears that the file cannot be used as it is now; the keys from before stay good. */
   rejected(problem: string): void;
 }
 
@@ -23,7 +23,7 @@ interface Entry {
 }
 
 const refusal: Verdict = { fault: fault('auth.invalid', 'this API key is not known, is revoked or has expired') };
-/** Compared with when there is no such key, so that both take as long. */
+/** The digest that is compared with when there is no such key, so that both cases take equally long. */
 const noDigest = Buffer.alloc(32);
 
 export class ApiKeys {

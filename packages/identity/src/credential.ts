@@ -3,12 +3,12 @@ import { fault, type GatewayFault } from '@omnibus/protocol';
 /** What is known of a request before anything of it is believed. */
 export interface Request {
   readonly headers: { readonly authorization?: string | undefined; readonly [name: string]: string | string[] | undefined };
-  /** As they came, names and values by turns. */
+  /** Headers as they came (`rawHeaders` of Node): names and values by turns. */
   readonly rawHeaders: readonly string[];
 }
 
 const scheme = 'bearer ';
-/** What no token has (RFC 6750, 2.1); the rest is for whoever knows the token to say. */
+/** A character that stands in no token (RFC 6750, 2.1). Whether the rest is a good token is checked elsewhere. */
 const strange = /[\s,"]/;
 
 /**

@@ -7,12 +7,12 @@ import { isToken } from '@omnibus/protocol';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 
-/** What a scanner for secrets finds in a text that should not hold one. */
+/** The prefix of every key, by which a scanner for secrets finds one in a text that should not hold it. */
 const prefix = 'omk';
 const keyPattern = /^omk_([A-Za-z0-9]{1,32})_[A-Za-z0-9_-]{43}$/;
 const idBytes = 6;
 const secretBytes = 32;
-/** Keys of one file. Each is a line in memory. */
+/** Keys of one file at most: each of them is kept in memory. */
 const maxKeys = 10_000;
 const maxNameBytes = 255;
 

@@ -7,12 +7,12 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { anonymous, fault, isObject, type Caller, type GatewayFault } from '@omnibus/protocol';
 import type { Facts } from './facts.ts';
 
-/** Streams last a day, and what was sent for one may be sent again to another worker. */
+/** How long a proof holds: streams last a day, and a command for one may be sent again to another worker. */
 const lifeMs = 2 * 86_400_000;
 const renewMs = lifeMs / 2;
 /** Proofs that are remembered as good; each is about half a kilobyte. */
 const maxKnown = 10_000;
-/** A longer one is checked each time. */
+/** Characters of a proof that is remembered; a longer one is checked each time. */
 const maxKnownCharacters = 4_096;
 
 interface Signed {
@@ -23,9 +23,9 @@ interface Signed {
 export class Proofs {
   readonly #signing: Buffer;
   readonly #checking: readonly Buffer[];
-  /** Of facts that somebody still holds. */
+  /** Proofs of facts that somebody still holds. */
   readonly #signed = new WeakMap<Facts, Signed>();
-  /** What a proof says: for whom, and until when. The one that came first is first. */
+  /** Contents of proofs that were good: for whom, and until when; the one that came first is first. */
   readonly #known = new Map<string, { readonly principal: string; readonly until: number }>();
 
   /** @param secrets the same in every process of one gateway; the first signs. */

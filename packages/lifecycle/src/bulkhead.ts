@@ -47,7 +47,7 @@ export class Bulkhead {
   readonly #options: BulkheadOptions;
   readonly #running = new Ring<Place>();
   readonly #waiting: FairQueue;
-  /** Stands still but for the moments in which a place is given away. */
+  /** Paused except in the moments in which a place is given away. */
   readonly #queue: PQueue<FairQueue, WaitOptions>;
   #isAdmitting = false;
   readonly #left = (place: Place): void => {

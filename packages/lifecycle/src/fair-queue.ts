@@ -1,7 +1,7 @@
 import type { Queue, QueueAddOptions } from 'p-queue';
 
 export interface WaitOptions extends QueueAddOptions {
-  /** Whose it is. */
+  /** The owner of what waits. */
   readonly owner: string;
 }
 
@@ -15,7 +15,7 @@ interface Waiting {
 /** What `p-queue` keeps those in that wait: one line an owner, and the lines take turns. */
 export class FairQueue implements Queue<Run, WaitOptions> {
   readonly #mayStart: (owner: string) => boolean;
-  /** In the order of their turns. */
+  /** Owners in the order of their turns. */
   readonly #lines = new Map<string, Waiting[]>();
   #size = 0;
 
@@ -73,6 +73,6 @@ export class FairQueue implements Queue<Run, WaitOptions> {
     return [...this.#lines.values()].flatMap((line) => line.map(({ run }) => run));
   }
 
-  /** Turns are the only order. */
+  /** There are no priorities: turns are the only order. */
   setPriority(): void {}
 }

@@ -4,7 +4,7 @@
  */
 export type UncaughtKind = 'rejection' | 'exception';
 
-/** From now on the process goes on after either. Before, as while a program starts, they end it, as Node does. */
+/** From now on the process goes on after an uncaught exception or rejection. Before this is called, as while a program starts, either ends the process, as Node does by default. */
 export function surviveFaults(hear: (kind: UncaughtKind, error: unknown) => void): void {
   process.on('unhandledRejection', (error) => hear('rejection', error));
   process.on('uncaughtException', (error) => hear('exception', error));

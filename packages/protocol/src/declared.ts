@@ -7,13 +7,13 @@ import { isObject, type JsonObject } from './json-rpc.ts';
 import { carriedExtensions } from './modern.ts';
 
 export interface Declared {
-  /** All of it in one word. */
+  /** Everything below in one text, by which such clients are known. */
   readonly key: string;
-  /** It speaks the older era. */
+  /** It speaks a revision with sessions. */
   readonly hasSession: boolean;
   /** What it may be asked, with the details of each: "elicitation(form,url) roots". */
   readonly asks: string;
-  /** Of those that are carried, separated by spaces. */
+  /** Extensions it declares, of those that are carried, separated by spaces. */
   readonly extensions: string;
 }
 

@@ -11,7 +11,7 @@ export interface RawNumber {
 
 /** How a number with a fraction, an exponent, sixteen digits or a negative zero begins; it is looked for in strings too, where it means nothing. */
 const suspicious = /[:,[\s]-(?:0|\d+[.eE]|\d{16})|[:,[\s](?:\d{16}|\d+[.eE])/;
-/** The same, as long as it goes on. */
+/** Such a number from its beginning to its end. */
 const candidate = /(?<=[:,[\s])(?:-0(?![\d.eE])|-?(?:\d{16,}(?:\.\d+)?|\d+\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?)/g;
 
 /** Whether a JSON text may hold a number that has to be read as a raw one. A text without fractions and long numbers pays one search. */
@@ -61,7 +61,7 @@ export function parseJson(text: string): unknown {
   return mayHoldRawNumbers(text) ? parseWithRawNumbers(text) : JSON.parse(text);
 }
 
-/** A number as it was read. */
+/** A number as it was read: a double, or a raw number where a double would change it. */
 export type JsonNumber = number | RawNumber;
 
 export function isRawNumber(value: unknown): value is RawNumber {

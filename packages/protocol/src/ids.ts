@@ -82,7 +82,7 @@ export function askerOf(id: unknown): WorkerId | undefined {
   return worker !== undefined && isToken(worker) ? (worker as WorkerId) : undefined;
 }
 
-/** A stream's id is a token. */
+/** Characters of a stream's id. */
 const maxStreamIdLength = 64;
 /** No digit of a sequence number, which is what such an id ends with otherwise. */
 const requestMark = 'R';

@@ -32,7 +32,7 @@ export const defaultLimits = {
   maxInFlightWithoutSession: 10_000,
   /** Calls between two requests of their client, and answers kept for one that may come back, of one client on one worker. */
   maxParkedPerClient: 1_000,
-  /** The same of all clients. */
+  /** The same, of all clients together. */
   maxParked: 10_000,
   /** Bytes of what these calls were sent, were asked or were answered, on one worker. */
   maxParkedBytes: 256 * 1024 * 1024,

@@ -5,9 +5,9 @@
 import { isObject, type JsonObject } from './json-rpc.ts';
 import type { PostedMessage } from './session-messages.ts';
 
-/** In lower case, as Node has it. */
+/** The name of the header, in lower case as Node has it. */
 export const ownLimitHeader = 'omnibus-timeout-ms';
-/** Under `_meta`. */
+/** The name of the member under `_meta`. */
 export const ownLimitKey = 'dev.omnibus/timeoutMs';
 
 /** @returns milliseconds; undefined where none is brought. */

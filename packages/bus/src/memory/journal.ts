@@ -10,7 +10,7 @@ interface Kept<Entry> {
 export class MemoryJournal<Entry> implements Journal<Entry> {
   readonly #bus: Bus;
   readonly #definition: JournalDefinition<Entry>;
-  /** By the name of the subject, the one that was appended to longest ago first. */
+  /** Entries by the name of their subject; first the subject that was appended to longest ago. */
   readonly #kept = new Map<string, readonly Kept<Entry>[]>();
   #bytes = 0;
 

@@ -17,7 +17,7 @@ import { nameAt, type NatsPlace } from './place.ts';
 
 const claimHeader = 'Omnibus-Blob';
 const afterHeader = 'Omnibus-After';
-/** Of all large messages that wait to be fetched: four of the largest that servers may send. */
+/** Bytes of all large messages that wait to be fetched: four of the largest that servers may send. */
 const maxKeptBytes = 256 * 1024 * 1024;
 const keepMs = 30_000;
 /** A receiver that has its last part has handled the message by then; until then what follows says that it does. */

@@ -6,7 +6,7 @@ import { loginOptions, parseNatsAddresses, type NatsLogin } from './login.ts';
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, several separated by commas; with `user:password@` or `token@` before the host. */
   readonly servers: string;
-  /** Left out where the addresses say all, or NATS asks for nothing. */
+  /** How to log in; left out where the addresses tell it, or NATS asks for nothing. */
   readonly login?: NatsLogin;
   /** Default: the prefix `omnibus`, and the JetStream that is there. */
   readonly place?: NatsPlace;
@@ -16,13 +16,13 @@ export interface NatsOptions {
   readonly inboxPrefix?: string;
   /** Milliseconds to wait for the first connection before giving up; Infinity for ever. */
   readonly connectTimeoutMs: number;
-  /** Called now and then while there is none. */
+  /** Called now and then while there is no connection. */
   readonly waiting?: (problem: string) => void;
 }
 
 const retryMs = 500;
 const sayMs = 5_000;
-/** Of one attempt: several ways to a NATS on another continent. */
+/** Milliseconds of one attempt: enough for several round trips to a NATS on another continent. */
 const attemptMs = 5_000;
 /** A connection that passes nothing on is found out within three of these. */
 const pingMs = 2_000;

@@ -19,7 +19,7 @@ export interface NatsLogin {
 
 /** Paths of files in PEM; they are read anew for each connection. */
 interface NatsTls {
-  /** Of the authority that signed the servers' certificates; Node's own list when left out. */
+  /** Certificate of the authority that signed the servers' certificates; Node's own list of authorities when left out. */
   readonly caFile?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
@@ -30,9 +30,9 @@ interface NatsTls {
 /** Addresses without what they say of a user: for logs and errors. */
 export interface NatsAddresses {
   readonly servers: readonly string[];
-  /** The same with their schemes, for people. */
+  /** The same addresses with their schemes, for people. */
   readonly shown: string;
-  /** Of the addresses; all of them say the same, or nothing. */
+  /** The login that the addresses contain; all of them contain the same one, or none. */
   readonly login: Pick<NatsLogin, 'user' | 'password' | 'token'>;
   /** One of them begins with `tls://`. */
   readonly isTls: boolean;

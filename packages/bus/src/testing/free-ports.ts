@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** Ports nobody listens on just now, for programs that have to be told theirs. */
+/** Ports that nobody listens on just now, for programs that have to be told which port to use. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, async () => {
     const server = createServer().listen(0, '127.0.0.1');

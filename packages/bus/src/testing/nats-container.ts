@@ -12,7 +12,7 @@ import type { NatsServer } from './nats-server.ts';
 const officialImage = 'nats:2.12-alpine';
 const builtImage = 'omnibus-test-nats:path';
 const clientPort = 4222;
-/** In the container. */
+/** Path of the settings in the container. */
 const settingsFile = '/nats.conf';
 
 /** Whether a Docker engine answers; asked once per process. */

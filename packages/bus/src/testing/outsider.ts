@@ -20,7 +20,7 @@ export class Outsider {
     this.#connection.publish(subject, payload, header === undefined ? {} : { headers: headersOf(header) });
   }
 
-  /** The first answer: its headers in a word each, and its payload. */
+  /** Asks and waits for the first answer. @returns its headers, each as one text, and its payload. */
   async request(subject: string, payload: Bytes, timeoutMs: number, header?: readonly [name: string, value: string]): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
     const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs, ...(header === undefined ? {} : { headers: headersOf(header) }) });
     return { headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [], text: answer.string() };

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
-/** Metadata and keys of an issuer, and what it says of a token, are small. */
+/** Bytes of an answer: metadata and keys of an issuer, and what it says of a token, are small. */
 const maxBytes = 256 * 1024;
 const answerMs = 5_000;
 

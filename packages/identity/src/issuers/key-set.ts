@@ -6,13 +6,13 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import type { JsonObject } from '@omnibus/protocol';
 import { fetchJson, isTrustworthy } from './fetch-json.ts';
 
-/** Keys are looked at again after this time, while the old ones serve. */
+/** Milliseconds after which keys are fetched again, while the old ones still serve. */
 const freshMs = 600_000;
-/** And are none any more after this, whether or not the issuer answers. */
+/** Milliseconds after which keys are good no more, whether or not the issuer answers. */
 const goodMs = 86_400_000;
-/** Tokens that name unknown keys make us ask once in this time. */
+/** Tokens that name unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
 const cooldownMs = 30_000;
-/** An issuer that did not answer is asked again after this. */
+/** Milliseconds after which an issuer that did not answer is asked again. */
 const failureMs = 5_000;
 
 export interface KeySetOptions {
@@ -47,7 +47,7 @@ export class KeySet {
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const ageMs = this.#now() - this.#fetchedAt;
     if (ageMs > goodMs) await this.#refresh();
-    else if (ageMs > freshMs) this.#refresh().catch(() => undefined); // Which has been told, and the old ones serve.
+    else if (ageMs > freshMs) this.#refresh().catch(() => undefined); // The failure has been told, and the old keys serve.
     try {
       return await (this.#keys as JWTVerifyGetKey)(header, token);
     } catch (error) {
