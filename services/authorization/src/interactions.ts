@@ -1,10 +1,10 @@
 /** Signing in, and allowing: the pages between a client's request and its answer. */
+import { TokenBuckets } from '@omnibus/lifecycle';
 import type Provider from 'oidc-provider';
 import { readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace, isLoopback } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
-import { Throttle } from './throttle.ts';
 import { SignInProblem } from './upstream.ts';
 import { maxPasswordCharacters } from './users.ts';
 
@@ -12,13 +12,13 @@ type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 const maxNameCharacters = 128;
 /** Guesses at one user's password, from wherever, and at anybody's from one address: ten at once, then one a minute, or one in six seconds. */
-const perUser = { burst: 10, everyMs: 60_000 };
-const perAddress = { burst: 20, everyMs: 6_000 };
+const perUser = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
+const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
 
 export class Interactions {
   readonly #options: SiteOptions;
-  readonly #byUser = new Throttle(perUser);
-  readonly #byAddress = new Throttle(perAddress);
+  readonly #byUser = new TokenBuckets(perUser);
+  readonly #byAddress = new TokenBuckets(perAddress);
 
   constructor(options: SiteOptions) {
     this.#options = options;

@@ -1,6 +1,7 @@
 /** Which of the addresses of the authorization server does what: those of the protocol are the library's, those with pages are ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
 import { Account } from './account.ts';
@@ -12,9 +13,11 @@ import type { People } from './people.ts';
 import { describeClient } from './registration.ts';
 import type { Secrets } from './secrets.ts';
 import { accountClient } from './settings.ts';
-import { Throttle } from './throttle.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
+
+/** Addresses and users whose attempts are remembered, of each kind. */
+const maxNames = 10_000;
 
 export interface SiteOptions {
   readonly publicUrl: string;
@@ -48,11 +51,11 @@ export class Site {
   readonly #interactions: Interactions;
   readonly #account: Account;
   /** Each begun sign-in is kept for ten minutes, and each client for months, whoever asked for it. */
-  readonly #begun = new Throttle({ burst: 60, everyMs: 1_000 });
+  readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
   /** Codes are guessed where they are typed: of 25 thousand million, nobody finds one that is good for ten minutes. */
-  readonly #typed = new Throttle({ burst: 30, everyMs: 5_000 });
-  readonly #registered = new Throttle({ burst: 30, everyMs: 10_000 });
-  readonly #registeredByAll = new Throttle({ burst: 300, everyMs: 1_000 });
+  readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
+  readonly #registered = new TokenBuckets({ burst: 30, everyMs: 10_000, maxNames });
+  readonly #registeredByAll = new TokenBuckets({ burst: 300, everyMs: 1_000, maxNames });
 
   constructor(options: SiteOptions) {
     this.#options = options;

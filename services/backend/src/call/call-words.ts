@@ -2,7 +2,7 @@
  * What a server says of one call before it answers, as far as its session is to hear of it. Made with the first word, so a call whose
  * server only answers pays nothing.
  */
-import { RateLimit } from '@omnibus/lifecycle';
+import { TokenBucket } from '@omnibus/lifecycle';
 import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
 import type { Progress } from '../connection/progress.ts';
 
@@ -25,7 +25,7 @@ export class CallWords {
   /** Greatest progress passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
   #reached = -Infinity;
   #signAt = -Infinity;
-  #passed: RateLimit | undefined;
+  #passed: TokenBucket | undefined;
 
   constructor(options: CallWordsOptions) {
     this.#options = options;
@@ -62,7 +62,7 @@ export class CallWords {
   }
 
   #mayPass(): boolean {
-    this.#passed ??= new RateLimit(messagesPerSecond);
+    this.#passed ??= TokenBucket.perSecond(messagesPerSecond);
     const mayPass = this.#passed.take();
     if (!mayPass) this.#options.dropped();
     return mayPass;

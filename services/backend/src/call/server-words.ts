@@ -4,7 +4,7 @@
  * into it may be one caller's.
  */
 import { subjects, type Bus } from '@omnibus/bus';
-import { RateLimit } from '@omnibus/lifecycle';
+import { TokenBucket } from '@omnibus/lifecycle';
 import { changeKinds, changeNotifications, isCustomNotification, withoutHopMeta, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
@@ -35,8 +35,8 @@ const maxLineLength = 2_000;
 
 export class ServerWords {
   readonly #options: ServerWordsOptions;
-  readonly #lines = new RateLimit(linesPerSecond);
-  readonly #told = new WeakMap<UpstreamConnection, RateLimit>();
+  readonly #lines = TokenBucket.perSecond(linesPerSecond);
+  readonly #told = new WeakMap<UpstreamConnection, TokenBucket>();
 
   constructor(options: ServerWordsOptions) {
     this.#options = options;
@@ -81,7 +81,7 @@ export class ServerWords {
   }
 
   #mayTell(connection: UpstreamConnection): boolean {
-    const told = this.#told.get(connection) ?? new RateLimit(messagesPerSecond);
+    const told = this.#told.get(connection) ?? TokenBucket.perSecond(messagesPerSecond);
     this.#told.set(connection, told);
     const mayTell = told.take();
     if (!mayTell) this.#options.metrics.dropped('log_storm');

@@ -2,7 +2,7 @@
  * What a server hears that asked for something in a message that is none: it waits for an answer, and not every server has a limit of
  * its own (JSON-RPC 2.0 section 5.1: -32600 and -32700).
  */
-import { RateLimit } from '@omnibus/lifecycle';
+import { TokenBucket } from '@omnibus/lifecycle';
 import { fault, toErrorObject } from '@omnibus/protocol';
 import type { Transport, UnusableQuestion } from '../transport/transport.ts';
 
@@ -11,7 +11,7 @@ const perSecond = 50;
 
 export class Refusals {
   readonly #transport: () => Transport | undefined;
-  readonly #rate = new RateLimit(perSecond);
+  readonly #rate = TokenBucket.perSecond(perSecond);
 
   /** @param transport the one that is open. */
   constructor(transport: () => Transport | undefined) {

@@ -1,0 +1,97 @@
+/**
+ * How often something may happen: so many times at once, and then as often as tokens come back with time. `limiter` and `rate-limiter-flexible` do not
+ * fit: a token is taken on the path of messages, so without a promise or a timer; it can be given back; and tables of names have a bound.
+ */
+export interface TokenBucketOptions {
+  /** Tokens of a full bucket. */
+  readonly burst: number;
+  /** Milliseconds until one token has come back. */
+  readonly everyMs: number;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+}
+
+export class TokenBucket {
+  readonly #options: Required<TokenBucketOptions>;
+  #left: number;
+  /** When that many were left. */
+  #at: number;
+  #refused = 0;
+
+  constructor({ burst, everyMs, now = () => performance.now() }: TokenBucketOptions) {
+    this.#options = { burst, everyMs, now };
+    this.#left = burst;
+    this.#at = now();
+  }
+
+  /** So many times at once, and as many again each second. */
+  static perSecond(count: number): TokenBucket {
+    return new TokenBucket({ burst: count, everyMs: 1_000 / count });
+  }
+
+  /** @returns false when there is no token. */
+  take(): boolean {
+    this.#fill();
+    if (this.#left < 1) {
+      this.#refused += 1;
+      return false;
+    }
+    this.#left -= 1;
+    return true;
+  }
+
+  /** What took a token does not count after all. */
+  giveBack(): void {
+    this.#fill();
+    this.#left = Math.min(this.#options.burst, this.#left + 1);
+  }
+
+  /** Whole seconds until there is a token, as far as is known since the last `take`. */
+  get waitSeconds(): number {
+    return Math.max(0, Math.ceil((1 - this.#left) * this.#options.everyMs / 1_000));
+  }
+
+  /** How often there was no token since this was asked last. */
+  takeRefused(): number {
+    const refused = this.#refused;
+    this.#refused = 0;
+    return refused;
+  }
+
+  #fill(): void {
+    const { burst, everyMs, now } = this.#options;
+    const at = now();
+    this.#left = Math.min(burst, this.#left + (at - this.#at) / everyMs);
+    this.#at = at;
+  }
+}
+
+export interface TokenBucketsOptions extends TokenBucketOptions {
+  /** Names that are remembered; beyond it, the one that was asked about longest ago is forgotten, which has most of its tokens back. */
+  readonly maxNames: number;
+}
+
+/** A bucket for each name, such as a user or an address. */
+export class TokenBuckets {
+  readonly #options: TokenBucketsOptions;
+  /** The name that was asked about longest ago first. */
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  constructor(options: TokenBucketsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a token. @returns 0, or the whole seconds until there is one when there is none. */
+  take(name: string): number {
+    const bucket = this.#buckets.get(name) ?? new TokenBucket(this.#options);
+    this.#buckets.delete(name);
+    if (this.#buckets.size >= this.#options.maxNames) this.#buckets.delete(this.#buckets.keys().next().value as string);
+    this.#buckets.set(name, bucket);
+    return bucket.take() ? 0 : bucket.waitSeconds;
+  }
+
+  /** What took a token does not count after all. */
+  giveBack(name: string): void {
+    this.#buckets.get(name)?.giveBack();
+  }
+}
