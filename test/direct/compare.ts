@@ -22,6 +22,8 @@ export interface Found {
   /** Of the client, and what the server was asked in directly: they differ where the server has one era. */
   readonly era: Era;
   readonly directEra: Era;
+  /** Directly, the server said no log message in all that it was asked. */
+  readonly isSilent: boolean;
   /** The method and what it is about. */
   readonly question: string;
   /** Where in the answer, such as `result.tools[].name`. */
@@ -161,12 +163,13 @@ function comparable({ answer, before }: Heard): Readonly<Record<string, unknown>
   };
 }
 
-export function compare(direct: Answers, through: Answers, where: Omit<Found, 'question' | 'path' | 'direct' | 'through'>): Found[] {
+export function compare(direct: Answers, through: Answers, where: Omit<Found, 'question' | 'path' | 'direct' | 'through' | 'isSilent'>): Found[] {
+  const isSilent = ![...direct.values()].some(({ before }) => before.some(({ method }) => method === 'notifications/message'));
   return [...direct].flatMap(([question, heard]) => {
     const other = through.get(question);
     // Some questions have words in one era only.
-    if (other === undefined) return where.era === where.directEra ? [{ ...where, question, path: '', direct: heard.answer, through: undefined }] : [];
+    if (other === undefined) return where.era === where.directEra ? [{ ...where, isSilent, question, path: '', direct: heard.answer, through: undefined }] : [];
     const [before, after] = [comparable(heard), comparable(other)];
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((part) => [...differing(part, before[part], after[part])]).map((found) => ({ ...where, question, ...found }));
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((part) => [...differing(part, before[part], after[part])]).map((found) => ({ ...where, isSilent, question, ...found }));
   });
 }

@@ -132,7 +132,7 @@ const differences: readonly Difference[] = [
     what: 'A server that several clients use over one connection is told the most verbose of the levels they set, and `info` at least; each client hears its own level.',
     where: '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of one that says nothing before it',
     why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone. So a server that is silent until it is told a level is heard.',
-    isAnswer: ({ era, path, server, direct, through }) => era === 'legacy' && path === 'logs[]' && direct === undefined && isLogOf(server, through),
+    isAnswer: ({ era, isSilent, path, server, direct, through }) => era === 'legacy' && isSilent && path === 'logs[]' && direct === undefined && isLogOf(server, through),
   },
   {
     what: 'A resource that is not there has the code of the client\'s revision.',
