@@ -1,5 +1,5 @@
 /** A connection besides the base, and who uses it. */
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 
@@ -18,6 +18,8 @@ export interface Instance {
   readonly waiting: (() => void)[];
   lastUsedAt: number;
   calls: number;
+  /** When it is looked at next whether anybody uses it; ended with it, or it would be kept until then. */
+  look?: Deadline;
 }
 
 /** About what it takes to start another program. */

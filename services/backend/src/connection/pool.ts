@@ -274,15 +274,15 @@ export class ConnectionPool implements Pool {
 
   #closeWhenIdle(instance: Instance): void {
     const { wheel, idleMs, isNeeded } = this.#options;
-    wheel.schedule(idleMs, () => {
-      if (this.#instances.get(instance.key) !== instance) return;
+    instance.look = wheel.schedule(idleMs, () => {
       if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(instance); // I2
       else this.#closeWhenIdle(instance);
     });
   }
 
-  #close({ key, connection }: Instance): Promise<void> {
+  #close({ key, connection, look }: Instance): Promise<void> {
     this.#instances.delete(key);
+    look?.cancel();
     return connection.stop();
   }
 }
