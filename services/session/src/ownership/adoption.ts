@@ -61,12 +61,10 @@ export class Adoption {
   async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
     const { bus, peers } = this.#options;
     if (!bus.isShared) return { outcome: 'unknown' };
-    // Right after the start, not everybody was heard of: those that were not have a moment to speak up. Their silence proves nothing, and a
-    // client waits for its 404 until everybody was.
-    if (!peers.isComplete) {
-      const unheard = await this.#findAnywhere(key);
-      return unheard === undefined ? { outcome: 'busy' } : { outcome: 'held', worker: unheard };
-    }
+    // Right after the start, not everybody was heard of: those that were not have a moment to speak up, and no more. Their silence proves nothing,
+    // but a POST that waits for a second has begun its stream, and can be told no 404, by which a client knows that it has to begin anew.
+    const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
+    if (unheard !== undefined) return { outcome: 'held', worker: unheard };
     const others = peers.others.filter((worker) => worker !== lost);
     const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
