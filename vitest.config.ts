@@ -10,6 +10,8 @@ export default defineConfig({
   resolve: { conditions: ['omnibus-source'] },
   ssr: { resolve: { conditions: ['omnibus-source'], externalConditions: ['omnibus-source'] } },
   test: {
+    // How long something may take that comes about by itself: a loaded machine takes longer, and a second was now and then too short.
+    expect: { poll: { timeout: 15_000 } },
     projects: [
       { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 } },
       { extends: true, test: { ...system, name: 'system', include: ['test/**/*.test.ts'], exclude: alone, maxWorkers: 3, sequence: { groupOrder: 1 } } },
