@@ -3,10 +3,9 @@
  * cannot (server-side request forgery). The address is judged when it is connected to, so a name that leads elsewhere later leads nowhere
  * (DNS rebinding).
  */
-import { lookup } from 'node:dns';
 import { request } from 'node:https';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { BlockList, isIP } from 'node:net';
+import { addressOf, guardedLookup } from '@omnibus/lifecycle';
 
 /** A document that describes a client is small. */
 const maxBytes = 5 * 1_024;
@@ -25,24 +24,14 @@ for (const [address, prefix] of [['2001::', 23], ['2001:db8::', 32], ['2002::', 
 
 /** @param address of IPv4 or IPv6. */
 export function isPublic(address: string): boolean {
-  const plain = address.replace(/^\[|\]$|%.*$/g, '');
-  const family = isIP(plain);
-  if (family === 0 || Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address.replace(/%.*$/, '') === plain) === true)) return false;
-  if (family === 4) return !special.check(plain, 'ipv4');
-  return globalUnicast.check(plain, 'ipv6') && !special.check(plain, 'ipv6');
+  const known = addressOf(address);
+  if (known === undefined || known.isOwn) return false;
+  const { plain, family } = known;
+  return (family === 'ipv4' || globalUnicast.check(plain, family)) && !special.check(plain, family);
 }
 
 /** Resolves names as usual, and refuses each that leads to an address that is not public. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const bad = error === null ? addresses.find(({ address }) => !isPublic(address)) : undefined;
-    const [first] = addresses ?? [];
-    if (error !== null || first === undefined) callback(error ?? new Error('it has no address'), '');
-    else if (bad !== undefined) callback(new Error(`${hostname} is at ${bad.address}, which is not of the public Internet`), '');
-    else if (options.all === true) callback(null, addresses);
-    else callback(null, first.address, first.family);
-  });
-};
+const publicLookup = guardedLookup((hostname, address) => (isPublic(address) ? undefined : new Error(`${hostname} is at ${address}, which is not of the public Internet`)));
 
 /**
  * Fetches over https:// within bounds of time and size, and follows nobody elsewhere.

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { forbiddenAddress, forbiddenHost, guardedLookup } from './address-rule.ts';
+import { forbiddenAddress, forbiddenHost, lookupUnder } from './address-rule.ts';
 
 const nothing = { allowedHosts: [] };
 
@@ -28,7 +28,7 @@ describe('where servers of others may be', () => {
   });
 
   const resolve = (allowedHosts: string[], all: boolean): Promise<unknown> => new Promise((done) => {
-    guardedLookup({ allowedHosts })('localhost', { all }, (error, address: string | LookupAddress[]) => done(error?.message ?? address));
+    lookupUnder({ allowedHosts })('localhost', { all }, (error, address: string | LookupAddress[]) => done(error?.message ?? address));
   });
 
   it.each([true, false])('a name that leads to this machine is not resolved unless it is allowed (all: %s)', async (all) => {

@@ -6,9 +6,8 @@
  * The address is judged when it is connected to, after the name was resolved and each time anew, so a name that leads elsewhere later
  * (DNS rebinding) leads nowhere.
  */
-import { lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { addressOf, guardedLookup } from '@omnibus/lifecycle';
 
 /** Hosts, as they stand in a `url`, that may be connected to whatever they resolve to. */
 export interface AddressRule {
@@ -31,12 +30,10 @@ for (const [address, prefix] of [
 
 /** @returns why an IP address may not be connected to; undefined when it may. */
 export function forbiddenAddress(address: string): string | undefined {
-  const plain = address.replace(/^\[|\]$|%.*$/g, '');
-  const family = isIP(plain);
-  if (family === 0) return `${address} is no address`;
-  const isOwn = Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address.replace(/%.*$/, '') === plain) === true);
+  const known = addressOf(address);
+  if (known === undefined) return `${address} is no address`;
   // An IPv4 address inside one of IPv6 (::ffff:127.0.0.1) is judged as IPv4 by the list.
-  if (!isOwn && !forbidden.check(plain, family === 6 ? 'ipv6' : 'ipv4')) return undefined;
+  if (!known.isOwn && !forbidden.check(known.plain, known.family)) return undefined;
   return `${address} is of this machine, of its link, or where clouds keep credentials`;
 }
 
@@ -52,17 +49,11 @@ export function forbiddenHost(hostname: string, { allowedHosts }: AddressRule): 
 export const addressRefused = 'OMNIBUS_ADDRESS_REFUSED';
 
 /** A `lookup` for sockets that fails where any address of the name is forbidden. */
-export function guardedLookup({ allowedHosts }: AddressRule): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      const problem = error !== null || allowedHosts.includes(hostname) ? undefined : addresses.map(({ address }) => forbiddenAddress(address)).find((each) => each !== undefined);
-      const [first] = addresses ?? [];
-      if (error !== null || first === undefined) callback(error ?? new Error(`${hostname} has no address`), []);
-      else if (problem !== undefined) callback(refusal(`${hostname}: ${problem}`), []);
-      else if (options.all === true) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
+export function lookupUnder({ allowedHosts }: AddressRule): LookupFunction {
+  return guardedLookup((hostname, address) => {
+    const problem = allowedHosts.includes(hostname) ? undefined : forbiddenAddress(address);
+    return problem === undefined ? undefined : refusal(`${hostname}: ${problem}`);
+  });
 }
 
 export function refusal(problem: string): Error {

@@ -1,6 +1,6 @@
 /** The connections of the process over HTTP: one pool for servers of the operator's own file, one for each rule of others'. */
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import { forbiddenHost, guardedLookup, refusal, type AddressRule } from './address-rule.ts';
+import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 
 const connectTimeoutMs = 10_000;
 /** Each call has a time limit of its own, so an HTTP connection has one for connecting only. */
@@ -27,9 +27,9 @@ export class Agents {
   }
 }
 
-/** A name is judged when it is resolved (`guardedLookup`); a literal address is never resolved, so it is judged here. */
+/** A name is judged when it is resolved (`lookupUnder`); a literal address is never resolved, so it is judged here. */
 function guardedConnector(rule: AddressRule): buildConnector.connector {
-  const connect = buildConnector({ timeout: connectTimeoutMs, lookup: guardedLookup(rule) });
+  const connect = buildConnector({ timeout: connectTimeoutMs, lookup: lookupUnder(rule) });
   return (options, callback) => {
     const problem = forbiddenHost(options.hostname, rule);
     if (problem === undefined) connect(options, callback);

@@ -1,7 +1,7 @@
 /** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): a JSON-RPC message per text frame each way. */
 import { WebSocket } from 'ws';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
-import { forbiddenHost, guardedLookup, refusal, type AddressRule } from './address-rule.ts';
+import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
@@ -40,7 +40,7 @@ export class WebSocketTransport implements Transport {
     if (problem !== undefined) return Promise.reject(refusal(problem));
     const socket = new WebSocket(url, subprotocol, {
       headers, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
-      ...(addresses === undefined ? {} : { lookup: guardedLookup(addresses) }),
+      ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
     });
     this.#socket = socket;
     return new Promise((resolve, reject) => {

@@ -1,0 +1,37 @@
+/**
+ * Where a socket may lead that somebody else named. An address is judged when it is connected to, after its name was resolved and each time
+ * anew, so a name that leads elsewhere later leads nowhere (DNS rebinding).
+ */
+import { lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/** An IP address without brackets and zone, and its family; undefined where the text is no address. */
+export function addressOf(text: string): { readonly plain: string; readonly family: 'ipv4' | 'ipv6'; readonly isOwn: boolean } | undefined {
+  const plain = withoutZone(text.replace(/^\[|\]$/g, ''));
+  const family = isIP(plain);
+  if (family === 0) return undefined;
+  const isOwn = Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => withoutZone(address) === plain) === true);
+  return { plain, family: family === 6 ? 'ipv6' : 'ipv4', isOwn };
+}
+
+function withoutZone(address: string): string {
+  return address.replace(/%.*$/, '');
+}
+
+/**
+ * A `lookup` for sockets that resolves names as usual, and fails where any of the addresses may not be connected to.
+ * @param refusalOf why a name may not lead to an address; undefined when it may.
+ */
+export function guardedLookup(refusalOf: (hostname: string, address: string) => Error | undefined): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      const refusal = error === null ? addresses.map(({ address }) => refusalOf(hostname, address)).find((each) => each !== undefined) : undefined;
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) callback(error ?? new Error(`${hostname} has no address`), []);
+      else if (refusal !== undefined) callback(refusal, []);
+      else if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
