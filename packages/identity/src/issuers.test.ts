@@ -1,6 +1,6 @@
 /** Tokens that are accepted, and every way known to make one that must not be. */
 import { SignJWT, UnsecuredJWT } from 'jose';
-import { rootEndpoint, type EndpointName } from '@omnibus/protocol';
+import { rootEndpoint, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Authenticator, type AuthenticatorOptions } from './authenticator.ts';
 import type { Facts, Verdict } from './facts.ts';
@@ -170,6 +170,14 @@ it('the same name in two tenants is two callers, and who does not say his tenant
   expect([one.tenant, two.tenant]).toEqual(['one', 'two']);
   expect(one.principal).not.toBe(two.principal);
   for (const tid of [undefined, '', 7, ['one']]) expect(await problemOf(await signed({ tid })), String(tid)).toMatch(/^auth\.invalid.*"tid"/);
+});
+
+it('a token of our own authorization server has the tenant that its user has at his provider; a user of ours has none', async () => {
+  await open({ issuers: [], own: { issuer: issuer.issuer, publicKeys: () => ({ keys: [issuer.publicKey as JsonObject] }), isRevoked: () => false, onChanged: () => undefined } });
+  const [one, two, ours] = [await ask(await signed({ grant_id: 'g', tenant: 'one' })), await ask(await signed({ grant_id: 'g', tenant: 'two' })), await ask(await signed({ grant_id: 'g' }))] as [Facts, Facts, Facts];
+  expect([one.tenant, two.tenant, ours.tenant]).toEqual(['one', 'two', undefined]);
+  expect(new Set([one.principal, two.principal, ours.principal]).size).toBe(3);
+  for (const tenant of ['', 7, ['one'], null]) expect(await problemOf(await signed({ grant_id: 'g', tenant })), String(tenant)).toMatch(/^auth\.invalid.*"tenant"/);
 });
 
 it('an issuer that does not answer is no fault of the token: it may be sent again', async () => {

@@ -14,6 +14,9 @@ export interface OwnServer {
   onChanged(listener: () => void): void;
 }
 
+/** How tokens of ours say what they say: a user of a provider may have a tenant, and one of our own file has none. */
+export const ownTokenNames = { tokenType: 'at+jwt', subject: 'sub', groups: 'groups', tenant: 'tenant', mayLackTenant: true } as const;
+
 export class OwnTokens {
   readonly issuer: Issuer;
   readonly #server: OwnServer;
@@ -22,7 +25,7 @@ export class OwnTokens {
   constructor(server: OwnServer, changed: () => void) {
     this.#server = server;
     this.#keys = this.#read();
-    this.issuer = new Issuer({ issuer: server.issuer, algorithms: ['ES256'], tokenType: 'at+jwt', subject: 'sub', groups: 'groups' }, () => undefined, (header, token) => this.#keys(header, token));
+    this.issuer = new Issuer({ issuer: server.issuer, algorithms: ['ES256'], ...ownTokenNames }, () => undefined, (header, token) => this.#keys(header, token));
     server.onChanged(() => {
       this.#keys = this.#read();
       changed();

@@ -1,7 +1,7 @@
 /** How callers are known, as the configuration says. */
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
-import { Authenticator, type OwnServer } from '@omnibus/identity';
+import { Authenticator, ownTokenNames, type OwnServer } from '@omnibus/identity';
 import type { Logger } from '@omnibus/telemetry';
 
 interface IdentityOptions {
@@ -40,6 +40,6 @@ export async function openAdminAuthenticator(options: IdentityOptions): Promise<
   const { config } = options;
   const { auth, publicUrl } = config;
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return openAuthenticator(options);
-  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], tokenType: 'at+jwt' as const, subject: 'sub', groups: 'groups', require: {} };
+  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], require: {}, ...ownTokenNames };
   return openAuthenticator({ ...options, config: { ...config, auth: { ...auth, issuers: [own, ...auth.issuers] } } });
 }

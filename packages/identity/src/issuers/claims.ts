@@ -7,6 +7,8 @@ export interface ClaimNames {
   readonly subject: string;
   readonly groups: string;
   readonly tenant?: string | undefined;
+  /** Whether there are subjects without a tenant: else a token that does not name one is refused. */
+  readonly mayLackTenant?: boolean;
   /** What claims have to say: one of these, or a list with one of these in it. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -46,8 +48,10 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   if (typeof actors === 'string') return actors;
   // Whoever sends it would have to prove that a key is his, and that is not asked here.
   if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
-  const tenant = names.tenant === undefined ? undefined : textOf(claims[names.tenant]);
-  if (names.tenant !== undefined && tenant === undefined) return `the token has no claim "${names.tenant}" for its tenant`;
+  const saidTenant = names.tenant === undefined ? undefined : claims[names.tenant];
+  const tenant = textOf(saidTenant);
+  const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
+  if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
   const { exp } = claims;
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
