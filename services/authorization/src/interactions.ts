@@ -148,9 +148,11 @@ export class Interactions {
     const redirectUri = typeof asked === 'string' ? asked : '';
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
-    const missing = prompt.details['missingResourceScopes'] as Readonly<Record<string, readonly string[]>> | undefined;
-    const wanted = missing === undefined ? scopes : [...new Set(Object.values(missing).flat())];
-    const resources = missing === undefined ? [params['resource'] ?? []].flat().map(String) : Object.keys(missing);
+    // Of what was asked for, the library names as missing what was not allowed before; tokens get all of it.
+    const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    const asksFor = String(params['scope'] ?? '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.includes(scope));
+    const wanted = [...new Set([...asksFor, ...Object.values(missing).flat()])];
+    const resources = [...new Set([...[params['resource'] ?? []].flat().map(String), ...Object.keys(missing)])];
     sendPage(response, 200, consentPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
       redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),

@@ -1,0 +1,96 @@
+/** What the page says that a user is asked to allow, and how often a password may be guessed there. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it } from 'vitest';
+import { MemoryBus } from '@omnibus/bus';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationServer } from './server.ts';
+import { digestOf, formatUsers } from './users.ts';
+
+const password = 'correct horse battery staple';
+const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+let url: string;
+let address: string;
+
+beforeEach(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-consent-'));
+  const usersFile = join(folder, 'users.yaml');
+  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: [] }]));
+  address = '198.51.100.1';
+  const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, address) : response.writeHead(404).end()));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const authorization: AuthorizationServer = await AuthorizationServer.open({
+    publicUrl: url, bus, registration: 'open', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
+    scopes: ['mcp'], moreScopes: ['mcp:admin'], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
+    clients: [], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
+  });
+  return async () => {
+    http.closeAllConnections();
+    http.close();
+    await authorization.close();
+    await bus.drain();
+    await rm(folder, { recursive: true });
+  };
+});
+
+interface Page {
+  readonly at: string;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** A browser as far as these pages need one: it keeps every cookie for every path. */
+class Browser {
+  readonly #cookies = new Map<string, string>();
+
+  async open(to: string, form?: Readonly<Record<string, string>>): Promise<Page> {
+    const headers = { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') };
+    const response = await fetch(new URL(to, url), { headers, redirect: 'manual', ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
+    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const location = response.headers.get('location');
+    if (location !== null) return this.open(location);
+    return { at: to, status: response.status, text: await response.text() };
+  }
+
+  submit({ text }: Page, action: string, fields: Readonly<Record<string, string>> = {}): Promise<Page> {
+    const [, to = '', inner = ''] = [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) => form[1]?.endsWith(action)) ?? expect.fail(`there is no form ${action} in ${text}`);
+    const hidden = [...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]);
+    return this.open(to, { ...Object.fromEntries(hidden), ...fields });
+  }
+}
+
+async function post(path: string, body: URLSearchParams | string): Promise<Readonly<Record<string, string>>> {
+  const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
+  return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).json() as Promise<Readonly<Record<string, string>>>;
+}
+
+/** A program begins, and its user goes on until he is asked for his password, or to allow it. */
+async function begin(client: string, browser: Browser): Promise<{ readonly page: Page; readonly device: string }> {
+  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', new URLSearchParams({ client_id: client, scope: 'mcp mcp:admin' }));
+  const typed = await browser.submit(await browser.open('/device'), '/device', { user_code: code });
+  return { page: await browser.submit(typed, '/device'), device };
+}
+
+const registered = async (): Promise<string> => (await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))['client_id'] as string;
+
+it('whoever has allowed a client to administer the gateway is told so again, each time that he is asked', async () => {
+  const client = await registered();
+  const browser = new Browser();
+  const first = await begin(client, browser);
+  const asked = await browser.submit(first.page, '/login', { name: 'ann', password });
+  expect(asked.text).toContain('It asks to administer the gateway');
+  await browser.submit(asked, '/consent');
+  const { page, device } = await begin(client, browser);
+  expect(page.text).toContain('It asks to administer the gateway');
+  expect(page.text).toContain('<code>mcp:admin</code>');
+  await browser.submit(page, '/consent');
+  expect(await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))).toMatchObject({ scope: 'mcp mcp:admin' });
+});
