@@ -94,3 +94,13 @@ it('whoever has allowed a client to administer the gateway is told so again, eac
   await browser.submit(page, '/consent');
   expect(await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))).toMatchObject({ scope: 'mcp mcp:admin' });
 });
+
+it('an address that has no attempts left takes none from a user who is elsewhere', async () => {
+  const browser = new Browser();
+  const { page } = await begin(await registered(), browser);
+  const statusOf = async (name: string, said: string): Promise<number> => (await browser.submit(page, '/login', { name, password: said })).status;
+  for (let guess = 0; guess < 20; guess += 1) expect(await statusOf(`nobody-${guess}`, 'x'.repeat(1_001))).toBe(403);
+  for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('ann', 'x'.repeat(1_001))).toBe(429);
+  address = '198.51.100.2';
+  expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
+});

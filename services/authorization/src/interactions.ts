@@ -120,7 +120,8 @@ export class Interactions {
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
     const password = form.get('password') ?? '';
-    const wait = Math.max(this.#byAddress.take(address), this.#byUser.take(name));
+    // Who may not try takes nothing from the user, and pushes nobody out of what is remembered.
+    const wait = this.#byAddress.take(address) || this.#byUser.take(name);
     if (wait > 0) {
       metrics.signedIn('password', 'throttled');
       response.setHeader('retry-after', wait);
