@@ -73,10 +73,10 @@ async function post(path: string, body: URLSearchParams | string): Promise<Reado
 }
 
 /** A program begins, and its user goes on until he is asked for his password, or to allow it. */
-async function begin(client: string, browser: Browser): Promise<{ readonly page: Page; readonly device: string }> {
+async function begin(client: string, browser: Browser): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
   const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', new URLSearchParams({ client_id: client, scope: 'mcp mcp:admin' }));
   const typed = await browser.submit(await browser.open('/device'), '/device', { user_code: code });
-  return { page: await browser.submit(typed, '/device'), device };
+  return { page: await browser.submit(typed, '/device'), typed, device };
 }
 
 const registered = async (): Promise<string> => (await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))['client_id'] as string;
@@ -103,4 +103,10 @@ it('an address that has no attempts left takes none from a user who is elsewhere
   for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('ann', 'x'.repeat(1_001))).toBe(429);
   address = '198.51.100.2';
   expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
+});
+
+it('whoever types the code of a program sees where it asked from, and not the proxy between', async () => {
+  address = '203.0.113.7';
+  const { typed } = await begin(await registered(), new Browser());
+  expect(typed.text).toContain('<dt>Asked from</dt><dd>203.0.113.7</dd>');
 });

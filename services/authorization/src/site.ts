@@ -76,9 +76,8 @@ export class Site {
     const { request, response, address } = exchange;
     const { publicUrl } = this.#options;
     const { protocol: scheme, host } = new URL(publicUrl);
-    // Where the gateway is, is for its configuration to say, and not for a request.
-    Object.assign(request.headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
-    delete request.headers['x-forwarded-for'];
+    // Where the gateway is, is for its configuration to say, and not for a request. The page for codes shows where a program asked from.
+    Object.assign(request.headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host, 'x-forwarded-for': address });
     const url = new URL(request.url ?? '/', publicUrl);
     response.setHeader('strict-transport-security', scheme === 'https:' ? 'max-age=31536000' : 'max-age=0');
     const [, first, second, third, ...more] = url.pathname.split('/');
