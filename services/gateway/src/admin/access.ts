@@ -36,9 +36,13 @@ const recovered: Administrator = { name: 'somebody with the sealing key', roles:
 export class AdminAccess {
   readonly #options: AdminAccessOptions;
   readonly #known = new WeakMap<IncomingMessage, Administrator>();
+  /** Their tokens have scopes; keys, certificates, proxies and clusters have none. As at the start: callers are known by other issuers with the next one only. */
+  readonly #tokenIssuers: ReadonlySet<string | undefined>;
 
   constructor(options: AdminAccessOptions) {
     this.#options = options;
+    const { auth, publicUrl } = options.config();
+    this.#tokenIssuers = new Set(auth === undefined || auth === 'none' ? [] : [...auth.issuers.map(({ issuer }) => issuer), ...(auth.server === undefined ? [] : [publicUrl])]);
   }
 
   /** Why a request may not have what it asks for; undefined when it may. */
@@ -83,17 +87,10 @@ export class AdminAccess {
     const { remoteAddress: peer } = request.socket;
     const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
     if ('fault' in verdict) return this.#stranger(verdict.fault.reason, verdict.fault.message, rules.scope);
-    if (rules.scope !== false && this.#isOfToken(verdict) && !verdict.scopes.includes(rules.scope)) {
+    if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
       return this.#stranger('auth.scope', `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`, rules.scope);
     }
     return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict };
-  }
-
-  /** Tokens of issuers have scopes; keys, certificates, proxies and clusters have none. */
-  #isOfToken({ issuer }: Facts): boolean {
-    const { auth, publicUrl } = this.#options.config();
-    if (auth === undefined || auth === 'none') return false;
-    return auth.issuers.some((each) => each.issuer === issuer) || (auth.server !== undefined && issuer === publicUrl);
   }
 
   #stranger(reason: string, message: string, scope: string | false): AdminAnswer {
