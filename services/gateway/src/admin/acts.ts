@@ -42,7 +42,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
     async run(exchange) {
       try {
         const answer = await run(exchange);
-        metrics.adminActed(route.act);
+        if (answer.status < 400) metrics.adminActed(route.act);
         return answer;
       } catch (error) {
         return { status: 422, text: `${(error as Error).message}\n` };
