@@ -123,7 +123,7 @@ export class UpstreamConnection {
 
   async stop(): Promise<void> {
     this.#complaints.stop();
-    this.#settleAll('the gateway has closed the connection');
+    this.#end('the gateway has closed the connection');
     await this.#life.stop();
   }
 
@@ -265,17 +265,20 @@ export class UpstreamConnection {
 
   #lost(problem: string): void {
     this.#held.take();
-    this.#settleAll(problem);
+    this.#end(problem);
     this.#options.observer.lost(problem);
   }
 
   #closed(): void {
-    this.#questions.clear();
+    this.#questions.clear('the server has forgotten its session');
     this.run.end();
   }
 
-  #settleAll(problem: string): void {
+  /** Ends all that goes on over it. Questions first: none of them outlives its call here. */
+  #end(problem: string): void {
     const { server } = this.#options;
+    this.#questions.clear('the connection to the server is closed');
+    this.#listen?.stop();
     for (const [id, { state }] of this.#pending.all()) {
       const reason = state === 'held' ? 'upstream.unavailable' : 'upstream.lost';
       this.#pending.settle(id, { kind: 'fault', fault: fault(reason, `server "${server}" is not available: ${problem}`, { server }) });

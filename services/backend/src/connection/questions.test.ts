@@ -26,6 +26,11 @@ class OneStream implements Transport {
     this.#observer.dropped('invalid', 'it cannot be read', { id, reason: 'message.not_json' });
   }
 
+  /** It ends. */
+  end(): void {
+    this.#observer.lost('it has ended');
+  }
+
   say(message: JsonObject): void {
     this.#observer.message({ jsonrpc: '2.0', ...message }, undefined);
   }
@@ -76,7 +81,7 @@ async function connect(owner?: SessionKey) {
   const begin = (session: SessionKey, name: string): number => {
     const waiter: PendingReply = {
       session, task: undefined,
-      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => undefined, progress: () => undefined, log: () => logged.push(session), notification: (method) => asked.push(method),
+      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => asked.push(`${name} hears no more`), progress: () => undefined, log: () => logged.push(session), notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
     return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
@@ -188,6 +193,27 @@ describe('what a server of one stream asks while a call is in flight that is ans
     else transport.say({ id, result: {} });
     expect(asked).toEqual(['call']);
     expect(transport.sent).toContainEqual({ jsonrpc: '2.0', id: 'q', error: expect.objectContaining({ data: expect.objectContaining({ reason: 'input.unattributed' }) }) });
+  });
+});
+
+describe('what a server of one stream asks whose connection ends', () => {
+  const ends = { 'it is lost': ({ transport }) => transport.end(), 'it is closed': ({ connection }) => connection.stop() } satisfies Record<string, (one: Awaited<ReturnType<typeof connect>>) => unknown>;
+
+  it.each(Object.entries(ends))('is taken back, and becomes nobody else\'s, when %s', async (_how, end) => {
+    const session = newRequestKey();
+    const one = await connect(session);
+    one.begin(session, 'call');
+    one.transport.say(question);
+    await end(one);
+    expect(one.asked).toEqual(['call', 'call hears no more']);
+    expect(one.settled).toMatchObject([{ kind: 'fault', fault: { reason: 'upstream.lost' } }]);
+  });
+
+  it.each(Object.entries(ends))('is taken back from the session that was asked outside any call, when %s', async (_how, end) => {
+    const one = await connect(newRequestKey());
+    one.transport.say(question);
+    await end(one);
+    expect(one.asked).toEqual(['session', 'session hears no more']);
   });
 });
 

@@ -9,7 +9,8 @@
  *  Q2  A question outlives the answer to its request: another request of the session has it then, if the session alone told whose it was, or the
  *      session itself where it has the connection alone. Elsewhere the server is told that nobody will answer, and also where the request was
  *      cancelled.
- *  Q3  The server hears exactly one answer, or none when it withdrew the question or the call on whose stream it asked was cancelled.
+ *  Q3  The server hears exactly one answer, or none when it withdrew the question, the call on whose stream it asked was cancelled, or the
+ *      connection ended: whoever was asked hears that then.
  */
 import {
   fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
@@ -155,9 +156,12 @@ export class Questions {
     }
   }
 
-  clear(): void {
+  /** The server that asked is gone, or has forgotten that it did: what comes next may have the same ids, and none of these is answered to it. */
+  clear(reason: string): void {
+    const open = [...this.#open.values()];
     this.#open.clear();
     this.#quiet?.();
+    for (const { question: { id }, asked } of open) asked.withdraw(id, reason);
   }
 
   /** A client is being asked something. */
