@@ -30,7 +30,7 @@ it('does the same to JSON', () => {
 });
 
 it('leaves alone what nobody can decide, what is as it should be, and what cannot be read', () => {
-  for (const text of ['mcpServers: { a: { url: "http://a/", serverUrl: "http://b/" } }', 'mcpServers: { servers: { command: x } }', 'servers: [', '', 'just text']) expect(migrateConfig(text)).toEqual({ text, outdated: [] });
+  for (const text of ['mcpServers: { a: { url: "http://a/", serverUrl: "http://b/" } }', 'mcpServers: { servers: { command: x } }', 'mcpServers: { a: { url: "http://a/", enabled: "${ON}" } }', 'servers: [', '', 'just text']) expect(migrateConfig(text)).toEqual({ text, outdated: [] });
 });
 
 it('an outdated configuration is refused with the one line to change, and with whatever else is wrong', () => {

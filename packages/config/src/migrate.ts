@@ -61,7 +61,8 @@ export function migrateConfig(text: string): Migrated {
       if (row.to !== undefined && siblings.has(row.to)) continue; // Which of the two is meant is for a person to say.
       const { key, value } = pair;
       const said = isScalar(value) ? row.values?.[String(value.value)] : undefined;
-      if (row.to === undefined && said === undefined) continue;
+      // Of an option that meant something else, a value that is not known here would mean it still.
+      if (said === undefined && (row.to === undefined || row.values !== undefined)) continue;
       if (row.to !== undefined) edits.push(editOf(key, row.to, current));
       if (said !== undefined) edits.push(editOf(value as Scalar, said, current));
       const option = row.to ?? String(key.value);
