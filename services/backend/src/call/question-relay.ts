@@ -26,6 +26,10 @@ interface OpenQuestion {
   readonly connection?: UpstreamConnection;
   readonly respond: (answer: InputAnswer) => void;
   readonly asker: Asker;
+  /** Who was asked before and has ended; an answer may be on its way from there. */
+  readonly before?: ReadonlySet<Asker>;
+  /** Whoever took it over need not ask: it was answered where it was asked before. */
+  readonly answeredBefore?: () => void;
   /** Asks once more. */
   readonly again: () => void;
   /** Of a question outside any call, which nothing else ends. */
@@ -44,6 +48,7 @@ const ownerAnswerMs = 10 * 60_000;
 /** Elicitations by URL whose completion may still be announced. */
 const maxElicitations = 1_000;
 const invalidParams = -32_602;
+const wasAnswered = 'it was answered in the call that was asked first';
 
 export class QuestionRelay {
   readonly #options: QuestionRelayOptions;
@@ -69,14 +74,14 @@ export class QuestionRelay {
   adopt(call: AskedCall, connection: UpstreamConnection, question: Question): void {
     this.#move(connection, question, (input, open) => {
       const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
-      return { ...open, asker: call.exchange, again };
+      return { ...open, asker: call.exchange, again, answeredBefore: () => call.reply({ kind: 'input-withdrawn', input, reason: wasAnswered }) };
     });
   }
 
   #move(connection: UpstreamConnection, question: Question, moved: (input: InputKey, open: OpenQuestion) => OpenQuestion): void {
     for (const [input, open] of this.#open) {
       if (open.connection !== connection || open.question !== question) continue;
-      const next = moved(input, open);
+      const next: OpenQuestion = { ...moved(input, open), before: new Set(open.before).add(open.asker) };
       this.#open.set(input, next);
       next.again();
     }
@@ -106,11 +111,12 @@ export class QuestionRelay {
     const limited = (input: () => InputKey): Deadline => wheel.schedule(ownerAnswerMs, () => this.answer(session, input(), { error: toErrorObject(fault('input.timeout')) }));
     const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void =>
       bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions, ...more });
+    const takeBack = (input: InputKey, reason: string): void => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions });
     return {
       session,
       task: undefined,
       adopt: (question) => this.#move(connection(), question, (input, open) => ({
-        ...open, asker: session, limit: limited(() => input), again: () => publish(question, input, { movedFrom: open.asker as ExchangeId }),
+        ...open, asker: session, limit: limited(() => input), again: () => publish(question, input, { movedFrom: open.asker as ExchangeId }), answeredBefore: () => takeBack(input, wasAnswered),
       })),
       ask: (question) => {
         const again = (): void => publish(question, input);
@@ -120,13 +126,16 @@ export class QuestionRelay {
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
         again();
       },
-      withdraw: (id, reason) => this.#withdraw(session, id, (input) => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions })),
+      withdraw: (id, reason) => this.#withdraw(session, id, (input) => takeBack(input, reason)),
     };
   }
 
   answer(asker: Asker, input: InputKey, answer: InputAnswer): void {
-    const open = this.#take(asker, input);
-    open?.respond(answer);
+    const open = this.#open.get(input);
+    if (open === undefined || (open.asker !== asker && open.before?.has(asker) !== true)) return;
+    this.#take(open.asker, input);
+    open.respond(answer);
+    if (open.asker !== asker) open.answeredBefore?.();
   }
 
   passProgress(asker: Asker, input: InputKey, params: JsonObject): void {

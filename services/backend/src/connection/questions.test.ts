@@ -1,57 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type JsonObject, type JsonRpcMessage, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type SessionKey } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection } from './connection.ts';
 import { Era } from '../dialect/modern/discovery.ts';
-import type { Transport, TransportObserver } from '../transport/transport.ts';
+import { OneStream } from './one-stream-under-test.ts';
 import type { PendingReply } from './pending-reply.ts';
 import { Questions } from './questions.ts';
-
-/** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
-class OneStream implements Transport {
-  readonly hasSessionsOnly = true;
-  readonly closesToCancel = false;
-  takesNamelessErrors = true;
-  readonly hasState = true;
-  readonly sent: JsonRpcMessage[] = [];
-  readonly #observer: TransportObserver;
-
-  constructor(observer: TransportObserver) {
-    this.#observer = observer;
-  }
-
-  /** A line that cannot be read. */
-  stammer(id: string | undefined): void {
-    this.#observer.dropped('invalid', 'it cannot be read', { id, reason: 'message.not_json' });
-  }
-
-  /** It ends. */
-  end(): void {
-    this.#observer.lost('it has ended');
-  }
-
-  say(message: JsonObject): void {
-    this.#observer.message({ jsonrpc: '2.0', ...message }, undefined);
-  }
-
-  request(message: JsonRpcRequest): void {
-    if (message.method !== 'initialize') return;
-    const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'one', version: '1' } };
-    queueMicrotask(() => this.say({ id: message.id, result }));
-  }
-
-  send(message: JsonRpcMessage, settled?: () => void): void {
-    this.sent.push(message);
-    settled?.();
-  }
-
-  open = (): Promise<void> => Promise.resolve();
-  close = (): Promise<void> => Promise.resolve();
-  abandon = (): void => undefined;
-  agreed = (): void => undefined;
-  listen = (): void => undefined;
-}
 
 /** @param owner the session that has the connection alone. */
 async function connect(owner?: SessionKey) {

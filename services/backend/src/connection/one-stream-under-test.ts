@@ -1,0 +1,47 @@
+import { latestLegacyRevision, type JsonObject, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
+import type { Transport, TransportObserver } from '../transport/transport.ts';
+
+/** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
+export class OneStream implements Transport {
+  readonly hasSessionsOnly = true;
+  readonly closesToCancel = false;
+  takesNamelessErrors = true;
+  readonly hasState = true;
+  readonly sent: JsonRpcMessage[] = [];
+  readonly #observer: TransportObserver;
+
+  constructor(observer: TransportObserver) {
+    this.#observer = observer;
+  }
+
+  /** A line that cannot be read. */
+  stammer(id: string | undefined): void {
+    this.#observer.dropped('invalid', 'it cannot be read', { id, reason: 'message.not_json' });
+  }
+
+  /** It ends. */
+  end(): void {
+    this.#observer.lost('it has ended');
+  }
+
+  say(message: JsonObject): void {
+    this.#observer.message({ jsonrpc: '2.0', ...message }, undefined);
+  }
+
+  request(message: JsonRpcRequest): void {
+    if (message.method !== 'initialize') return;
+    const result = { protocolVersion: latestLegacyRevision, capabilities: {}, serverInfo: { name: 'one', version: '1' } };
+    queueMicrotask(() => this.say({ id: message.id, result }));
+  }
+
+  send(message: JsonRpcMessage, settled?: () => void): void {
+    this.sent.push(message);
+    settled?.();
+  }
+
+  open = (): Promise<void> => Promise.resolve();
+  close = (): Promise<void> => Promise.resolve();
+  abandon = (): void => undefined;
+  agreed = (): void => undefined;
+  listen = (): void => undefined;
+}
