@@ -20,9 +20,9 @@ import type { StatelessHost } from './stateless-host.ts';
 
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
-/** A request was told of nothing before: it stands alone. */
 /** Between two looks at calls of a worker that leaves. */
 const lookMs = 50;
+/** A request was told of nothing before: it stands alone. */
 const nothing: ReadonlySet<string> = new Set();
 
 export class StatelessRequests {
