@@ -1,6 +1,6 @@
 /** How a failed request is answered over NATS: a reply without a payload whose header says what went wrong. */
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
-import { formatProblem, version, type Formats } from '@omnibus/protocol';
+import { formatProblem, printable, version, type Formats } from '@omnibus/protocol';
 import type { BusFault } from '../bus.ts';
 import { BusError } from '../errors.ts';
 
@@ -64,5 +64,5 @@ export function notFitting(verdict: 'junk' | 'unknown'): BusError {
 /** What is said of a process that speaks another format. Its sign is heard all the same: whoever watches signs sends it nothing. */
 export function foreignSign(family: string, sign: unknown): BusFault {
   const { formats } = sign as { readonly formats: Formats };
-  return { kind: 'format', what: formatProblem(`a process of version ${formats.version} on this NATS speaks format ${formats.says}`), family };
+  return { kind: 'format', what: formatProblem(`a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`), family };
 }
