@@ -147,16 +147,16 @@ export class Edge {
 
   /**
    * Serves on, but sends clients away: whoever asked something opens the next connection elsewhere, and no request meets a
-   * connection that was just closed. Resolves after `timeouts.leave`, when nobody waits for an answer any more, and after `timeouts.drain` more in
-   * any case.
+   * connection that was just closed. Resolves after `timeouts.leave`, when nobody waits for an answer any more.
+   * @param limitMs how long after that answers are waited for at most.
    */
-  async leave(): Promise<void> {
+  async leave(limitMs: number): Promise<void> {
     this.#isLeaving = true;
     const { wheel, config: { timeouts } } = this.#options;
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void wheel.schedule(ms, resolve));
     await pause(timeouts.leave);
     // Looked at once more after the last answer was given, so that it is on its way to the client.
-    const endsAt = performance.now() + timeouts.drain;
+    const endsAt = performance.now() + limitMs;
     for (let quiet = 0; quiet < 2 && performance.now() < endsAt; quiet = this.#delivery.asked === 0 ? quiet + 1 : 0) await pause(lookMs);
   }
 

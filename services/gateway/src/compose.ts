@@ -197,8 +197,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     },
     async stop() {
       isStopping = true;
-      // Where sessions are in the same process, it is they that wait for what runs.
-      if (config.timeouts.leave > 0 || role === 'edge') await edge?.leave();
+      // Where sessions are in the same process, it is they that wait for what runs: both after each other would take longer than a stop may.
+      if (config.timeouts.leave > 0 || role === 'edge') await edge?.leave(role === 'edge' ? config.timeouts.drain : 0);
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();
