@@ -151,7 +151,8 @@ export class Interactions {
     const person = users()?.find(subject) ?? await people.find(subject);
     // Of what was asked for, the library names as missing what was not allowed before; tokens get all of it.
     const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
-    const asksFor = String(params['scope'] ?? '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.includes(scope));
+    const { scope = '' } = params;
+    const asksFor = (typeof scope === 'string' ? scope : '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.includes(scope));
     const wanted = [...new Set([...asksFor, ...Object.values(missing).flat()])];
     const resources = [...new Set([...[params['resource'] ?? []].flat().map(String), ...Object.keys(missing)])];
     sendPage(response, 200, consentPage({
