@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { busRoles, natsUsers } from '@omnibus/bus';
 import { Outsider, startNatsServer } from '@omnibus/bus/testing';
-import { end } from '../support/processes.ts';
+import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { domain, endpointOf, startPart, startWorld } from './world.ts';
@@ -51,10 +51,6 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
   const eastPart = stack.use(await startPart(config('east', east.url), world.east, 'all'));
   const westPart = stack.use(await startPart(config('west', west.url), world.west, 'all'));
   const leafEdge = stack.use(await startPart(config('east', east.url, { domain }), world.leaf, 'edge'));
-  const clients = [];
-  for (const part of [eastPart, westPart, leafEdge]) clients.push(stack.use(await RawClient.open(await endpointOf(part))));
-  const [atEast, atWest, atLeaf] = clients as [RawClient, RawClient, RawClient];
-  for (const client of clients) await client.untilTools((names) => names.includes('up__where'));
   // Each region has both servers to choose from before it chooses.
   await vi.waitFor(async () => {
     for (const part of [eastPart, westPart]) {
@@ -63,6 +59,19 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
       if (status.adapters['up'] !== 1) throw new Error(JSON.stringify(status.adapters));
     }
   }, { timeout: 20_000 });
+  // An edge that had not heard of its own region when it started opened sessions elsewhere, and these stay there.
+  const openIn = async (region: string, part: RunningProcess): Promise<RawClient> => {
+    const endpoint = await endpointOf(part);
+    return vi.waitFor(async () => {
+      const client = stack.use(await RawClient.open(endpoint));
+      await client.untilTools((names) => names.includes('up__where'));
+      expect(await whereIs(client)).toBe(region);
+      return client;
+    }, { timeout: 20_000, interval: 200 });
+  };
+  const atEast = await openIn('east', eastPart);
+  const atWest = await openIn('west', westPart);
+  const atLeaf = await openIn('east', leafEdge);
   for (let count = 0; count < 10; count += 1) expect([await whereIs(atEast), await whereIs(atWest), await whereIs(atLeaf)]).toEqual(['east', 'west', 'east']);
 
   // The session that was opened at one cluster is served by the edges of the other, and of the leaf.

@@ -109,3 +109,27 @@ it('of several workers those of its own region are near, and all of them where i
   await pass(1);
   expect(watch.near).toEqual([one]);
 });
+
+it('whoever begins something at a near worker waits until one was heard of, for two signs at most', async () => {
+  watch.stop();
+  await watch.heardNear();
+  Object.defineProperty(bus, 'region', { value: 'east' });
+  const say = (worker: WorkerId, region: string): void => bus.publish(signs, { worker, region, isLeaving: false, reconnects: 0 });
+  await watch.start();
+  // Only one of another region: in vain, and no longer than this.
+  const inVain = watch.heardNear().then(() => said.push('waited'));
+  say(one, 'west');
+  await vi.advanceTimersByTimeAsync(presenceMs);
+  expect(said).toEqual([`joined ${one}`]);
+  await vi.advanceTimersByTimeAsync(presenceMs);
+  await inVain;
+  expect(said).toEqual([`joined ${one}`, 'waited']);
+  // As soon as one is near, and at once when it is there.
+  said.length = 0;
+  const waiting = watch.heardNear().then(() => said.push('waited'));
+  say(two, 'east');
+  await vi.advanceTimersByTimeAsync(0);
+  await waiting;
+  expect(said).toEqual([`joined ${two}`, 'waited']);
+  await watch.heardNear();
+});

@@ -75,6 +75,8 @@ export class PresenceWatch<S extends Sign> {
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
+  /** Who waits for one of this region. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: PresenceWatchOptions<S>) {
     this.#options = options;
@@ -108,11 +110,30 @@ export class PresenceWatch<S extends Sign> {
     return this.#near;
   }
 
+  /**
+   * Resolves when one of this region is there, or after the time of two signs. Right after the start only workers of other regions may have been heard
+   * of, and what is begun at one of those stays there. Without a region there is nothing to wait for.
+   */
+  async heardNear(): Promise<void> {
+    const { bus: { region }, clock } = this.#options;
+    if (region === undefined || this.#alive.some((worker) => this.#isNear(worker))) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    const limit = clock.schedule(2 * presenceMs, resolve);
+    await promise;
+    limit.cancel();
+    this.#waiting.delete(resolve);
+  }
+
+  #isNear(worker: WorkerId): boolean {
+    return this.#workers.get(worker)?.sign.region === this.#options.bus.region;
+  }
+
   /** The same of some of them. */
   nearest(workers: readonly WorkerId[]): readonly WorkerId[] {
     const { region } = this.#options.bus;
     if (region === undefined) return workers;
-    const near = workers.filter((worker) => this.#workers.get(worker)?.sign.region === region);
+    const near = workers.filter((worker) => this.#isNear(worker));
     return near.length === 0 ? workers : near;
   }
 
@@ -173,6 +194,7 @@ export class PresenceWatch<S extends Sign> {
   #setAlive(): void {
     this.#alive = [...this.#workers.keys()];
     this.#near = undefined;
+    if (this.#waiting.size > 0 && this.#alive.some((worker) => this.#isNear(worker))) for (const heard of this.#waiting) heard();
   }
 
   #sweepLater(): void {

@@ -59,6 +59,7 @@ export class Delivery {
     });
     await this.#workers.start();
     await this.#heartbeat.start();
+    await this.#workers.heardNear();
   }
 
   stop(): void {
