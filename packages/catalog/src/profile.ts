@@ -1,6 +1,5 @@
 /** What an endpoint shows: which servers, which of their tools, under which names. */
-import type { EndpointName, JsonObject, ListKind, ServerName } from '@omnibus/protocol';
-import { compileGlob } from './glob.ts';
+import { compileGlob, type EndpointName, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { separator } from './names.ts';
 
 type PrefixMode = 'auto' | 'always' | 'never';

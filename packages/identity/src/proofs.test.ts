@@ -45,3 +45,14 @@ it('nobody is anonymous where callers must be known, and nobody else is where th
   expect(problemOf(proofs, callerOf(anonymous), false)).toBeUndefined();
   expect(problemOf(proofs, callerOf(factsOf('ann').principal), false)).toBe('caller.unproven');
 });
+
+it('whoever checks a proof reads the facts in it, the same object each time, and none in what nobody signed', () => {
+  const [edge, session] = [new Proofs([secret]), new Proofs([secret])];
+  const ann = factsOf('ann');
+  const caller = callerOf(ann.principal, edge.of(ann));
+  expect(Proofs.factsOf(caller, session)).toEqual(JSON.parse(JSON.stringify(ann)));
+  expect(Proofs.factsOf(caller, session)).toBe(Proofs.factsOf(caller, session));
+  expect(Proofs.factsOf({ ...caller, proof: `${caller.proof as string}x` }, session)).toBeUndefined();
+  expect(Proofs.factsOf(callerOf(anonymous), session)).toBeUndefined();
+  expect(Proofs.factsOf({ ...callerOf(ann.principal), facts: ann }, undefined)).toBe(ann);
+});

@@ -20,13 +20,21 @@ interface Signed {
   readonly until: number;
 }
 
+/** What a proof says. */
+interface Opened {
+  readonly principal: string;
+  readonly until: number;
+  /** One object for a proof, as long as it is remembered: what is computed of it can be kept by it. */
+  readonly facts: Facts;
+}
+
 export class Proofs {
   readonly #signing: Buffer;
   readonly #checking: readonly Buffer[];
   /** Proofs of facts that somebody still holds. */
   readonly #signed = new WeakMap<Facts, Signed>();
   /** Contents of proofs that were good: for whom, and until when; the one that came first is first. */
-  readonly #known = new Map<string, { readonly principal: string; readonly until: number }>();
+  readonly #known = new Map<string, Opened>();
 
   /** @param secrets the same in every process of one gateway; the first signs. */
   constructor(secrets: readonly [Buffer, ...Buffer[]]) {
@@ -55,18 +63,32 @@ export class Proofs {
     return isProven ? undefined : fault('caller.unproven');
   }
 
+  /**
+   * What an edge has found out of a caller whom `problemOf` believes: as it says itself in one process, as its proof shows between processes.
+   * @returns undefined for somebody who need not be known.
+   */
+  static factsOf({ facts, proof }: Caller, proofs: Proofs | undefined): Facts | undefined {
+    return facts ?? (proof === undefined ? undefined : proofs?.told(proof)?.facts);
+  }
+
+  /** What a proof of ours says; undefined for any other text. */
+  told(proof: string): Opened | undefined {
+    return this.#known.get(proof) ?? this.#open(proof);
+  }
+
   #isProven(principal: string, proof: string): boolean {
-    const known = this.#known.get(proof) ?? this.#open(proof);
+    const known = this.told(proof);
     return known !== undefined && known.principal === principal && Date.now() < known.until;
   }
 
-  #open(proof: string): { readonly principal: string; readonly until: number } | undefined {
+  #open(proof: string): Opened | undefined {
     const [body = '', said = '', ...more] = proof.split('.');
     const given = Buffer.from(said, 'base64url');
     if (more.length > 0 || !this.#checking.some((key) => isEqual(mac(key, body), given))) return undefined;
-    const facts: unknown = JSON.parse(Buffer.from(body, 'base64url').toString());
-    if (!isObject(facts)) return undefined;
-    const opened = { principal: String(facts['principal']), until: Number(facts['until']) };
+    const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString());
+    if (!isObject(content)) return undefined;
+    const { until, ...facts } = content;
+    const opened: Opened = { principal: String(facts['principal']), until: Number(until), facts: facts as unknown as Facts };
     if (proof.length > maxKnownCharacters) return opened;
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(proof, opened);

@@ -1,3 +1,4 @@
+export type { Facts, Subject } from './facts.ts';
 export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, localUser, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { holdsRawNumbers, isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
@@ -14,6 +15,7 @@ export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.t
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
 export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
+export { compileGlob } from './glob.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';

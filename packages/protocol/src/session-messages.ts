@@ -1,5 +1,6 @@
 /** What edge and session say to each other. The edge has validated the JSON-RPC envelope and knows who the caller is. */
 import type { GatewayFault } from './errors.ts';
+import type { Facts } from './facts.ts';
 import type { Formats } from './format.ts';
 import type { EndpointName, Principal, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 import type { JsonRpcId, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
@@ -12,6 +13,10 @@ export interface Caller {
   readonly origin?: string;
   /** What shows on the bus between processes that an edge has found this out (`identity/proofs.ts`). */
   readonly proof?: string;
+  /** What it has found out, in one process, where whoever hears it has it from the edge itself. Between processes it is told by `proof` alone. */
+  readonly facts?: Facts;
+  /** The client's address as it is, where the edge knows it: rules may ask for networks. */
+  readonly address?: string;
   /** Whose its requests without a session are, where the edge can tell. */
   readonly client?: Client;
 }

@@ -8,7 +8,9 @@ import {
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, pair, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
 export const client = fields<Client>({ id: text, isOne: flag });
-export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), client: optional(client) });
+/** What only the same process may say, and nobody over NATS. */
+const never: Predicate = (value) => value === undefined;
+export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
 

@@ -3,12 +3,18 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import { localUser, type Client } from '@omnibus/protocol';
 
+/** An address as a network is told by it: one of version 4 as such, and none with the name of an interface. */
+function plainAddress(address: string): string {
+  const plain = address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  return plain.split('%', 1)[0] as string;
+}
+
 /**
  * What one client is counted under. An IPv6 network of 64 bits is one client: whoever has one address of it has all.
  * @param address as a socket gives it.
  */
 export function addressKey(address: string): string {
-  const plain = address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
   const [head = '', tail] = (plain.split('%', 1)[0] as string).split('::', 2);
   const groups = head === '' ? [] : head.split(':');
@@ -56,8 +62,13 @@ export class ClientAddresses {
    * trusted ones (RFC 7239; `X-Forwarded-For`). Where a proxy writes one of the two headers and lets a client's own of the other
    * kind pass, they differ, and none is believed.
    */
-  of({ socket: { remoteAddress = unknownPeer }, headers }: IncomingMessage): string {
-    if (!this.#isTrusted(remoteAddress)) return addressKey(remoteAddress);
+  of(request: IncomingMessage): string {
+    return addressKey(this.exact(request));
+  }
+
+  /** The same as it is, for rules that ask for a network. */
+  exact({ socket: { remoteAddress = unknownPeer }, headers }: IncomingMessage): string {
+    if (!this.#isTrusted(remoteAddress)) return plainAddress(remoteAddress);
     const { forwarded } = headers;
     const xForwardedFor = headers['x-forwarded-for'];
     const said = [
@@ -65,7 +76,7 @@ export class ClientAddresses {
       ...(forwarded === undefined ? [] : [this.#lastUntrusted([...forwarded.matchAll(forwardedFor)].map(([, hop = '']) => hop.trim()))]),
     ];
     const [first] = said;
-    return first === undefined || said.some((hop) => hop !== first) ? addressKey(remoteAddress) : first;
+    return plainAddress(first === undefined || said.some((hop) => hop === undefined || addressKey(hop) !== addressKey(first)) ? remoteAddress : first);
   }
 
   /**
@@ -97,7 +108,7 @@ export class ClientAddresses {
     for (const hop of hops.toReversed()) {
       const address = withoutPort(hop);
       if (isIP(address) === 0) return undefined;
-      if (!this.#isTrusted(address)) return addressKey(address);
+      if (!this.#isTrusted(address)) return address;
     }
     return undefined;
   }

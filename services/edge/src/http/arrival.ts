@@ -144,7 +144,7 @@ export class Arrival {
 
 export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs | undefined): Caller {
   const { principal } = facts;
-  return proofs === undefined ? { principal, endpoint } : { principal, endpoint, proof: proofs.of(facts) };
+  return proofs === undefined ? { principal, endpoint, facts } : { principal, endpoint, proof: proofs.of(facts) };
 }
 
 /**

@@ -55,7 +55,7 @@ export class Opening {
       return;
     }
     const id = newSessionId();
-    const { proof: _proof, ...kept } = caller;
+    const { proof: _proof, facts: _facts, address: _address, ...kept } = caller;
     const session = sessions.hold(sessionKey(id), kept);
     let text: string;
     try {

@@ -1,0 +1,131 @@
+/** The conditions of a rule: what a call's arguments, the moment and the caller's network have to be. */
+import { BlockList, isIP } from 'node:net';
+import { compileGlob, isObject, type JsonObject } from '@omnibus/protocol';
+import type { ArgumentSettings, TimeSettings } from './settings.ts';
+import { both, verdictOf, type Verdict } from './verdict.ts';
+import type { WhoFacts } from './who.ts';
+import type { TargetKind } from './selector.ts';
+
+/** What a condition may look at. */
+export interface Circumstances {
+  readonly facts: WhoFacts;
+  readonly kind: TargetKind;
+  readonly method: string;
+  readonly server: string;
+  /** The server's own name of a tool or prompt, or a URI. */
+  readonly name: string;
+  /** As the server is to have them: what the endpoint fixes is in them. */
+  readonly args: JsonObject | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Of the client; undefined where nobody knows it. */
+  readonly address: string | undefined;
+}
+
+export type Condition = (circumstances: Circumstances) => Verdict;
+
+/** Whether a rule fits depends on what is left out, or on what cannot be judged. */
+type Missing = 'in-favour' | 'against';
+
+/** @param isDenying what counts against the caller fulfils a rule that denies. */
+export function argumentCondition(settings: Readonly<Record<string, ArgumentSettings>>, isDenying: boolean): Condition {
+  const tests = Object.entries(settings).map(([name, each]) => {
+    const steps = name.startsWith('/') ? name.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')) : [name];
+    const missing: Missing = each.optional === true ? 'in-favour' : 'against';
+    return { steps, test: argumentTest(each), missing };
+  });
+  return ({ args }) => tests.reduce<Verdict>((verdict, { steps, test, missing }) => {
+    if (verdict === 'no') return verdict;
+    const value = valueAt(args, steps);
+    return both(verdict, value === undefined ? (missing === 'against' ? 'unknown' : verdictOf(!isDenying)) : test(value));
+  }, 'yes');
+}
+
+/** By own members only: what an object inherits is no argument. */
+function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknown {
+  let at: unknown = args;
+  for (const step of steps) at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined;
+  return at;
+}
+
+function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSettings): (value: unknown) => Verdict {
+  const tests: ((value: unknown) => Verdict)[] = [];
+  // A number that a double cannot hold is not compared with one.
+  const isNumber = (value: unknown): value is number => typeof value === 'number';
+  if (min !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value >= min) : 'unknown'));
+  if (max !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value <= max) : 'unknown'));
+  if (allowed !== undefined) tests.push((value) => (isObject(value) || Array.isArray(value) ? 'unknown' : verdictOf((allowed as readonly unknown[]).includes(value))));
+  if (maxLength !== undefined) tests.push((value) => (typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown'));
+  if (pattern !== undefined) {
+    const globs = (typeof pattern === 'string' ? [pattern] : pattern).map((glob) => compileGlob(glob));
+    tests.push((value) => (typeof value === 'string' ? verdictOf(globs.some((fits) => fits(value))) : 'unknown'));
+  }
+  return (value) => tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
+}
+
+const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
+const minutesOfDay = 24 * 60;
+
+/** @throws {Error} in words when it means no time. */
+export function timeCondition({ days, hours, zone = 'UTC' }: TimeSettings): Condition {
+  const onDays = days === undefined ? undefined : daysOf(days);
+  const [from, to] = hours === undefined ? [0, minutesOfDay] : hoursOf(hours);
+  const clock = clockIn(zone);
+  const isIn = (minute: number): boolean => (from < to ? from <= minute && minute < to : minute >= from || minute < to);
+  return ({ now }) => {
+    const { day, minute } = clock(now);
+    return verdictOf(onDays?.has(day) !== false && isIn(minute));
+  };
+}
+
+function daysOf(days: string | readonly string[]): ReadonlySet<number> {
+  return new Set((typeof days === 'string' ? days.split(',') : days).flatMap((each) => {
+    const [first = '', last = first, ...more] = each.trim().toLowerCase().split('-');
+    const [from, to] = [dayNames.indexOf(first as 'sun'), dayNames.indexOf(last as 'sun')];
+    if (from === -1 || to === -1 || more.length > 0) throw new Error(`expected days such as "mon-fri" or "sat, sun", got ${JSON.stringify(each)}`);
+    return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, index) => (from + index) % 7);
+  }));
+}
+
+function hoursOf(hours: string): readonly [number, number] {
+  const found = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(hours)?.slice(1).map(Number);
+  const [fromHour = 99, fromMinute = 99, toHour = 99, toMinute = 99] = found ?? [];
+  const [from, to] = [fromHour * 60 + fromMinute, toHour * 60 + toMinute];
+  if (fromMinute > 59 || toMinute > 59 || from >= minutesOfDay || to > minutesOfDay || from === to) throw new Error(`expected hours such as "08:00-18:00", got ${JSON.stringify(hours)}`);
+  return [from, to];
+}
+
+/** The day and minute of a moment where it is; asked for each call, so that what is known of a minute is kept. */
+function clockIn(zone: string): (now: number) => { readonly day: number; readonly minute: number } {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat('en-US', { timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  } catch (error) {
+    throw new Error(`there is no time zone ${JSON.stringify(zone)}`, { cause: error });
+  }
+  let known = { at: Number.NaN, day: 0, minute: 0 };
+  return (now) => {
+    const at = Math.floor(now / 60_000);
+    if (at !== known.at) {
+      const parts = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
+      known = { at, day: dayNames.indexOf((parts['weekday'] ?? '').toLowerCase() as 'sun'), minute: Number(parts['hour']) * 60 + Number(parts['minute']) };
+    }
+    return known;
+  };
+}
+
+/** @throws {Error} in words when one of them is no network. */
+export function networkCondition(networks: string | readonly string[]): Condition {
+  const list = new BlockList();
+  for (const each of typeof networks === 'string' ? [networks] : networks) {
+    const [address = '', bits, ...more] = each.split('/');
+    const family = isIP(address);
+    const length = bits === undefined ? (family === 6 ? 128 : 32) : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+    if (family === 0 || more.length > 0 || !(length <= (family === 6 ? 128 : 32))) throw new Error(`expected an IP address or a network such as "10.0.0.0/8", got ${JSON.stringify(each)}`);
+    list.addSubnet(address, length, family === 6 ? 'ipv6' : 'ipv4');
+  }
+  return ({ address }) => {
+    const family = address === undefined ? 0 : isIP(address);
+    return address === undefined || family === 0 ? 'unknown' : verdictOf(list.check(address, family === 6 ? 'ipv6' : 'ipv4'));
+  };
+}

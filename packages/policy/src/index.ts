@@ -1,0 +1,10 @@
+export { agentClients, matchesWho, namesAgents, whoProblem } from './who.ts';
+export type { Who, WhoFacts, WhoParts, WhoTest } from './who.ts';
+export { compile, Policy } from './policy.ts';
+export type { Compiled } from './policy.ts';
+export type { Decision, Rights } from './rights.ts';
+export type { Circumstances } from './conditions.ts';
+export type { Rule, Target } from './rule.ts';
+export { hints } from './settings.ts';
+export type { AccessSettings, ArgumentSettings, Hint, RuleProblem, RuleSettings, TimeSettings } from './settings.ts';
+export type { TargetKind } from './selector.ts';

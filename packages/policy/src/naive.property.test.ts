@@ -1,0 +1,90 @@
+/** The compiled rules against a second evaluator that is written as the page of the form reads, and shares nothing with the first. */
+import fc from 'fast-check';
+import { isObject } from '@omnibus/protocol';
+import { expect, it } from 'vitest';
+import { compile } from './policy.ts';
+import type { AccessSettings, ArgumentSettings, RuleSettings } from './settings.ts';
+import { questions, settings, type Question } from './testing/worlds.ts';
+import type { Who, WhoParts } from './who.ts';
+
+type Truth = boolean | 'unknown';
+
+const and = (truths: readonly Truth[]): Truth => (truths.includes(false) ? false : truths.includes('unknown') ? 'unknown' : true);
+const listOf = <Item>(value: Item | readonly Item[] | undefined): readonly Item[] => (value === undefined ? [] : Array.isArray(value) ? value as readonly Item[] : [value as Item]);
+const glob = (text: string): RegExp => new RegExp(`^${text.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll(/\*+/g, '[^]*').replaceAll('?', '[^]')}$`, 'u');
+
+function isOne(who: Who, { facts }: Question): boolean {
+  return listOf(who as string | WhoParts).some((each) => {
+    if (each === 'everyone') return true;
+    if (facts === undefined) return false;
+    const parts: WhoParts = typeof each === 'string' ? { [each.split(':', 1)[0] as string]: each.slice(each.indexOf(':') + 1) } : each;
+    return Object.entries(parts as Record<string, string>).every(([key, value]) => {
+      switch (key) {
+        case 'user': return `${facts.issuer}|${facts.subject}` === value;
+        case 'group': return facts.groups.includes(value) && (facts.tenant === undefined || parts.tenant !== undefined);
+        case 'tenant': return facts.tenant === value;
+        case 'client': return facts.client === value;
+        case 'via': return facts.actors.length > 0 ? facts.actors.every(({ issuer, subject }) => value === 'any' || value === `${issuer}|${subject}`) : value === `client:${facts.client ?? ''}`;
+        default: throw new Error(key);
+      }
+    });
+  });
+}
+
+function isAbout({ allow, deny, only }: RuleSettings, { kind, server, name, annotations }: Question): Truth {
+  const isCovered = [...listOf(allow), ...listOf(deny)].some((text) => {
+    const of = text.startsWith('prompt:') ? 'prompt' : text.startsWith('resource:') ? 'resource' : 'tool';
+    const what = text.replace(/^(prompt|resource):/, '');
+    return what === '*' || what === server || (of === kind && what.includes('/') && glob(what).test(`${server}/${name}`));
+  });
+  if (!isCovered || only === undefined) return isCovered;
+  if (kind !== 'tool') return false;
+  if (annotations === undefined) return 'unknown';
+  return only === 'readOnly' ? annotations['readOnlyHint'] === true : annotations['readOnlyHint'] !== true && annotations['destructiveHint'] !== false;
+}
+
+function fits({ args, deny }: RuleSettings, question: Question): Truth {
+  return and(Object.entries(args ?? {}).map(([name, { min, max, in: allowed, optional }]: [string, ArgumentSettings]): Truth => {
+    const value = question.args?.[name];
+    if (value === undefined) return optional === true ? deny === undefined : 'unknown';
+    if (allowed !== undefined) return isObject(value) ? 'unknown' : allowed.includes(value as string);
+    return typeof value === 'number' ? value >= (min ?? -Infinity) && value <= (max ?? Infinity) : 'unknown';
+  }));
+}
+
+/** For the rules about users, or about agents. */
+function half(rules: readonly RuleSettings[], fallback: string, question: Question): 'allow' | 'deny' | 'hidden' {
+  const mine = rules.filter(({ who, except }) => isOne(who, question) && (except === undefined || !isOne(except, question)));
+  const denies = mine.filter((rule) => rule.deny !== undefined && isAbout(rule, question) !== false);
+  const allows = mine.filter((rule) => rule.allow !== undefined && isAbout(rule, question) === true);
+  if (denies.some(({ args }) => args === undefined) || (allows.length === 0 && fallback === 'deny')) return 'hidden';
+  if (denies.some((rule) => fits(rule, question) !== false)) return 'deny';
+  return fallback === 'allow' || allows.some((rule) => fits(rule, question) === true) ? 'allow' : 'deny';
+}
+
+function expected({ default: fallback, rules }: AccessSettings, question: Question): string {
+  const isForAgents = ({ who }: RuleSettings): boolean => typeof who === 'object' && 'via' in who;
+  const agents = rules.flatMap(({ who }) => (typeof who === 'object' && 'via' in who ? [who.via] : []));
+  const { facts } = question;
+  const isAgent = facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && agents.includes(`client:${facts.client}`)));
+  const answers = [half(rules.filter((rule) => !isForAgents(rule)), fallback, question), ...(isAgent ? [half(rules.filter(isForAgents), fallback, question)] : [])];
+  return answers.includes('hidden') ? 'hidden' : answers.includes('deny') ? 'deny' : 'allow';
+}
+
+it('the compiled rules decide as the second evaluator does', async () => {
+  const seen = new Set<string>();
+  await fc.assert(fc.asyncProperty(settings, fc.array(questions, { minLength: 1, maxLength: 20 }), async (given, asked) => {
+    const compiled = await compile(given);
+    if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
+    for (const question of asked) {
+      const { facts, kind, server, name, args, annotations } = question;
+      const target = { kind, server, name, annotations };
+      const { effect, isVisible } = compiled.policy.rightsOf(facts).decide(target, { facts, kind, server, name, args, method: 'tools/call', now: 0, address: undefined });
+      const decided = isVisible ? effect : 'hidden';
+      seen.add(decided);
+      expect(decided).toBe(expected(given, question));
+      expect(compiled.policy.rightsOf(facts).sees(target)).toBe(isVisible);
+    }
+  }), { numRuns: 1_500 });
+  expect([...seen].toSorted()).toEqual(['allow', 'deny', 'hidden']);
+});

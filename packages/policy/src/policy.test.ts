@@ -1,0 +1,206 @@
+import type { Facts, JsonObject, Principal } from '@omnibus/protocol';
+import { describe, expect, it } from 'vitest';
+import type { Circumstances } from './conditions.ts';
+import { compile, type Policy } from './policy.ts';
+import type { Target } from './rule.ts';
+import type { AccessSettings, RuleSettings } from './settings.ts';
+
+const ann: Facts = {
+  principal: 'p_ann' as Principal, issuer: 'https://login.example', subject: 'ann', tenant: undefined, actors: [], groups: ['eng'], scopes: [], client: 'cli', expiresAt: undefined, key: undefined,
+};
+const agent = { ...ann, actors: [{ issuer: 'https://login.example', subject: 'agent' }] };
+
+async function policyOf(rules: readonly RuleSettings[], fallback: AccessSettings['default'] = 'deny'): Promise<Policy> {
+  const compiled = await compile({ default: fallback, rules });
+  if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.policy;
+}
+
+interface Asked {
+  readonly args?: JsonObject;
+  readonly facts?: Facts | undefined;
+  readonly now?: string;
+  readonly address?: string;
+  readonly annotations?: unknown;
+}
+
+/** @param text `server/tool`, or with the kind in front. */
+function targetOf(text: string, annotations?: unknown): Target {
+  const [, kind = 'tool', server = '', name = ''] = /^(?:(tool|prompt|resource|server):)?([^/]*)\/(.*)$/su.exec(text) ?? [];
+  return { kind: kind as Target['kind'], server, name, ...(annotations === undefined ? {} : { annotations }) };
+}
+
+/** `allow`, `deny` or `hidden`, and the rule. */
+function decide(policy: Policy, what: string, { args, facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {}): string {
+  const target = targetOf(what, annotations);
+  const circumstances: Circumstances = { facts, kind: target.kind, method: 'tools/call', server: target.server, name: target.name, args, now: Date.parse(now), address };
+  const { effect, rule, isVisible } = policy.rightsOf(facts).decide(target, circumstances);
+  expect(policy.rightsOf(facts).sees(target)).toBe(isVisible);
+  return `${effect === 'deny' && !isVisible ? 'hidden' : effect}${rule === undefined ? '' : ` ${rule}`}`;
+}
+
+it('deny goes over allow, and allow over the default, whatever stands first', async () => {
+  const rules: RuleSettings[] = [{ id: 'eng', who: 'group:eng', allow: 'github/*' }, { id: 'no', who: 'everyone', deny: ['*/delete_*'], because: 'ask an admin' }];
+  for (const order of [rules, rules.toReversed()]) {
+    const policy = await policyOf(order);
+    expect(['github/get', 'github/delete_repo', 'slack/post'].map((what) => decide(policy, what))).toEqual(['allow eng', 'hidden no', 'hidden']);
+  }
+  const open = await policyOf(rules, 'allow');
+  expect(['github/get', 'github/delete_repo', 'slack/post'].map((what) => decide(open, what))).toEqual(['allow eng', 'hidden no', 'allow']);
+});
+
+it('whom a rule excepts it is not about', async () => {
+  const policy = await policyOf([{ who: 'everyone', except: 'group:eng', deny: '*' }], 'allow');
+  expect([decide(policy, 'a/b'), decide(policy, 'a/b', { facts: { ...ann, groups: [] } }), policy.rightsOf(undefined).sees(targetOf('a/b'))]).toEqual(['allow', 'hidden #1', false]);
+});
+
+it('tools, prompts and resources are told apart; the name of a server is all of it', async () => {
+  const policy = await policyOf([{ who: 'everyone', allow: ['a/*', 'prompt:b/*', 'resource:c/file:///public/*', 'd'] }]);
+  const all = ['a/x', 'prompt:a/x', 'b/x', 'prompt:b/x', 'resource:c/file:///public/x', 'resource:c/file:///secret', 'd/x', 'prompt:d/x', 'resource:d/u:x', 'server:d/anything', 'server:a/anything'];
+  expect(all.filter((what) => decide(policy, what).startsWith('allow'))).toEqual(['a/x', 'prompt:b/x', 'resource:c/file:///public/x', 'd/x', 'prompt:d/x', 'resource:d/u:x', 'server:d/anything']);
+  const denied = await policyOf([{ who: 'everyone', deny: 'd/delete_*' }], 'allow');
+  // What a method that nobody knows does is not known either.
+  expect([decide(denied, 'server:d/anything'), decide(denied, 'server:a/anything'), denied.rightsOf(ann).mayEverythingOf('d'), denied.rightsOf(ann).seesServer('d')]).toEqual(['hidden #1', 'allow', false, true]);
+});
+
+it('names are compared as they are: no case, form or look is taken for another', async () => {
+  const policy = await policyOf([{ who: 'everyone', deny: ['files/delete', 'files/é'] }], 'allow');
+  expect(['files/delete', 'files/Delete', 'files/delete ', 'Files/delete', 'files/delete\u200b', 'files/е', 'files/e\u0301', 'files/é'].map((what) => decide(policy, what))).toEqual(['hidden #1', 'allow', 'allow', 'allow', 'allow', 'allow', 'allow', 'hidden #1']);
+});
+
+describe('arguments', () => {
+  const refund: RuleSettings = { id: 'refund', who: 'everyone', allow: 'stripe/refund', args: { amount: { min: 1, max: 100 }, currency: { in: ['EUR', 'USD'] }, note: { maxLength: 5, optional: true }, '/to/account': { pattern: ['acct_*', 'cus_*'], optional: true } } };
+
+  it.each<[JsonObject | undefined, string]>([
+    [{ amount: 100, currency: 'EUR' }, 'allow'],
+    [{ amount: 101, currency: 'EUR' }, 'deny'],
+    [{ amount: 0, currency: 'EUR' }, 'deny'],
+    [{ amount: '50', currency: 'EUR' }, 'deny'],
+    [{ amount: 50, currency: 'eur' }, 'deny'],
+    [{ amount: 50, currency: ['EUR'] }, 'deny'],
+    [{ amount: 50 }, 'deny'],
+    [{ amount: 50, currency: 'EUR', note: '12345' }, 'allow'],
+    [{ amount: 50, currency: 'EUR', note: '123456' }, 'deny'],
+    [{ amount: 50, currency: 'EUR', note: 7 }, 'deny'],
+    [{ amount: 50, currency: 'EUR', to: { account: 'cus_1' } }, 'allow'],
+    [{ amount: 50, currency: 'EUR', to: { account: 'x' } }, 'deny'],
+    [{ amount: Number.NaN, currency: 'EUR' }, 'deny'],
+    [undefined, 'deny'],
+    [JSON.parse('{"__proto__":{"amount":50,"currency":"EUR"}}') as JsonObject, 'deny'],
+    [Object.create({ amount: 50, currency: 'EUR' }) as JsonObject, 'deny'],
+  ])('%j are of a call that is answered %s', async (args, expected) => {
+    expect(decide(await policyOf([refund]), 'stripe/refund', { ...(args === undefined ? {} : { args }) })).toBe(`${expected} refund`);
+  });
+
+  it('of a rule that denies: what cannot be judged is denied, unless it may be left out', async () => {
+    const strict = await policyOf([{ who: 'everyone', deny: 'shell/run', args: { force: { in: [true] } } }], 'allow');
+    expect([{ force: true }, { force: false }, { force: {} }, {}].map((args) => decide(strict, 'shell/run', { args }))).toEqual(['deny #1', 'allow', 'deny #1', 'deny #1']);
+    const lenient = await policyOf([{ who: 'everyone', deny: 'shell/run', args: { force: { in: [true], optional: true } } }], 'allow');
+    expect([{ force: true }, { force: false }, { force: {} }, {}].map((args) => decide(lenient, 'shell/run', { args }))).toEqual(['deny #1', 'allow', 'deny #1', 'allow']);
+  });
+});
+
+it.each([
+  ['2026-11-23T07:30:00Z', 'allow'], // Monday, 08:30 in Berlin.
+  ['2026-11-23T06:59:00Z', 'deny'],
+  ['2026-11-23T17:00:00Z', 'deny'],
+  ['2026-11-22T10:00:00Z', 'deny'], // Sunday.
+  ['2026-07-03T06:30:00Z', 'allow'], // Summer time.
+])('at %s a rule for working hours in Berlin makes it %s, and the tool stays in sight', async (now, expected) => {
+  const policy = await policyOf([{ id: 'hours', who: 'everyone', allow: 'k8s/restart', time: { days: 'mon-fri', hours: '08:00-18:00', zone: 'Europe/Berlin' } }]);
+  expect(decide(policy, 'k8s/restart', { now })).toBe(`${expected} hours`);
+});
+
+it('hours may go over midnight, and days over the end of the week', async () => {
+  const policy = await policyOf([{ id: 'night', who: 'everyone', allow: 'a/b', time: { days: ['sat-mon'], hours: '22:00-06:00' } }]);
+  expect(['2026-11-22T23:00:00Z', '2026-11-23T05:59:00Z', '2026-11-23T06:00:00Z', '2026-11-24T23:00:00Z'].map((now) => decide(policy, 'a/b', { now }))).toEqual(['allow night', 'allow night', 'deny night', 'deny night']);
+});
+
+it('networks of the client; an address that nobody knows counts against it', async () => {
+  const allow = await policyOf([{ id: 'office', who: 'everyone', allow: 'a/b', network: ['10.0.0.0/8', '2001:db8::/32'] }]);
+  const asked: readonly Asked[] = [{ address: '10.1.2.3' }, { address: '192.0.2.1' }, { address: '2001:db8::1' }, { address: 'unknown' }, {}];
+  expect(asked.map((each) => decide(allow, 'a/b', each))).toEqual(['allow office', 'deny office', 'allow office', 'deny office', 'deny office']);
+  const deny = await policyOf([{ id: 'guests', who: 'everyone', deny: 'a/b', network: '192.0.2.0/24' }], 'allow');
+  expect(asked.map((each) => decide(deny, 'a/b', each))).toEqual(['allow', 'deny guests', 'allow', 'deny guests', 'deny guests']);
+});
+
+it('what a tool says of itself counts where somebody vouches for it, and else against the caller', async () => {
+  const reading = await policyOf([{ id: 'read', who: 'everyone', allow: '*/*', only: 'readOnly' }]);
+  expect([{ readOnlyHint: true }, { readOnlyHint: false }, {}, null, undefined].map((annotations) => decide(reading, 'a/b', { annotations }))).toEqual(['allow read', 'hidden', 'hidden', 'hidden', 'hidden']);
+  const careful = await policyOf([{ id: 'care', who: 'everyone', deny: '*/*', only: 'destructive' }], 'allow');
+  expect([{ readOnlyHint: true }, { destructiveHint: false }, {}, undefined].map((annotations) => decide(careful, 'a/b', { annotations }))).toEqual(['allow', 'allow', 'hidden care', 'hidden care']);
+  expect(decide(careful, 'prompt:a/b')).toBe('allow');
+});
+
+describe('conditions in CEL', () => {
+  it('see arguments and caller, and count against the caller where they cannot be judged', async () => {
+    const policy = await policyOf([{ id: 'acme', who: 'everyone', allow: 'github/get', when: 'args.repo.startsWith("acme/") && "eng" in caller.groups && server == "github"' }]);
+    expect([{ repo: 'acme/x' }, { repo: 'other/x' }, { repo: 5 }, {}].map((args) => decide(policy, 'github/get', { args }))).toEqual(['allow acme', 'deny acme', 'deny acme', 'deny acme']);
+    const deny = await policyOf([{ id: 'big', who: 'everyone', deny: 'a/b', when: 'args.count > 10' }], 'allow');
+    expect([{ count: 11 }, { count: 10 }, { count: 'x' }, {}].map((args) => decide(deny, 'a/b', { args }))).toEqual(['deny big', 'allow', 'deny big', 'deny big']);
+  });
+
+  it.each([
+    ['args.a.matches("^(a+)+$")', /matches. is not taken/],
+    ['matches(args.a, "x")', /matches. is not taken/],
+    ['args.list.exists(x, args.list.exists(y, y == x))', /inside another one/],
+    ['nobody == 1', /nobody/],
+    ['args.a +', /./],
+    ['"text"', /true or false/],
+    [Array.from({ length: 300 }, () => 'true').join(' && '), /./],
+  ])('%s is refused', async (when, expected) => {
+    expect(await compile({ default: 'deny', rules: [{ who: 'everyone', allow: '*', when }] })).toEqual({ problems: [{ path: ['rules', 0, 'when'], message: expect.stringMatching(expected) as string }] });
+  });
+});
+
+describe('agents', () => {
+  it('may what both their user may and rules about agents say', async () => {
+    const policy = await policyOf([
+      { id: 'eng', who: 'group:eng', allow: ['github/*', 'jira/get'] },
+      { id: 'coder', who: { group: 'eng', via: 'https://login.example|agent' }, allow: ['github/get_*', 'slack/post'] },
+      { id: 'never', who: { via: 'any' }, deny: 'github/get_secret' },
+    ]);
+    const all = ['github/get_file', 'github/get_secret', 'github/push', 'jira/get', 'slack/post'];
+    expect(all.map((what) => decide(policy, what))).toEqual(['allow eng', 'allow eng', 'allow eng', 'allow eng', 'hidden']);
+    expect(all.map((what) => decide(policy, what, { facts: agent }).split(' ')[0])).toEqual(['allow', 'hidden', 'hidden', 'hidden', 'hidden']);
+  });
+
+  it('a client that a rule names as an agent is one, and other clients are not', async () => {
+    const policy = await policyOf([{ who: 'group:eng', allow: '*' }, { who: { via: 'client:bot' }, allow: 'github/*' }]);
+    expect([decide(policy, 'jira/get'), decide(policy, 'jira/get', { facts: { ...ann, client: 'bot' } }), decide(policy, 'github/get', { facts: { ...ann, client: 'bot' } })]).toEqual(['allow #1', 'hidden', 'allow #1']);
+  });
+});
+
+it('rights are chosen once for all whom the same rules are about', async () => {
+  const policy = await policyOf([{ who: 'group:eng', allow: '*' }]);
+  expect(policy.rightsOf(ann)).toBe(policy.rightsOf({ ...ann, subject: 'bob', groups: ['eng', 'x'] }));
+  expect(policy.rightsOf(ann)).not.toBe(policy.rightsOf({ ...ann, groups: [] }));
+  expect(policy.rightsOf(undefined)).toBe(policy.rightsOf(undefined));
+  expect((await policyOf([{ who: 'group:eng', allow: '*' }])).rightsOf(ann).name).toBe(policy.rightsOf(ann).name);
+});
+
+describe('a rule that means nothing is refused whole, with everything that is wrong', () => {
+  it.each<[RuleSettings, readonly (string | number)[], RegExp]>([
+    [{ who: 'eng', allow: '*' }, ['who'], /expected "everyone"/],
+    [{ who: 'everyone' }, [], /`allow` or `deny`/],
+    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow` or `deny`/],
+    [{ who: 'everyone', allow: [] }, ['allow'], /something/],
+    [{ who: 'everyone', allow: ['a/b', 'gi*'] }, ['allow', 1], /expected "server\/tool"/],
+    [{ who: 'everyone', deny: '!a/b' }, ['deny'], /takes nothing away/],
+    [{ who: 'everyone', deny: 'a/@(b|c)' }, ['deny'], /parentheses/],
+    [{ who: 'everyone', deny: 'a/' }, ['deny'], /after it/],
+    [{ who: 'everyone', allow: 'prompt:a/*', only: 'readOnly' }, ['only'], /only tools/],
+    [{ who: 'everyone', allow: '*', time: { days: 'someday' } }, ['time'], /days/],
+    [{ who: 'everyone', allow: '*', time: { hours: '8-18' } }, ['time'], /hours/],
+    [{ who: 'everyone', allow: '*', time: { zone: 'Mars/Base' } }, ['time'], /time zone/],
+    [{ who: 'everyone', allow: '*', network: '10.0.0.0/33' }, ['network'], /network/],
+    [{ who: [{ via: 'any' }, 'everyone'], allow: '*' }, ['who'], /give each a rule/],
+    [{ who: 'everyone', except: { via: 'any' }, allow: '*' }, ['except'], /agents/],
+  ])('%j', async (rule, path, message) => {
+    expect(await compile({ default: 'deny', rules: [rule] })).toEqual({ problems: [{ path: ['rules', 0, ...path], message: expect.stringMatching(message) as string }] });
+  });
+
+  it('two rules of one name are one too many', async () => {
+    expect(await compile({ default: 'deny', rules: [{ id: 'a', who: 'everyone', allow: '*' }, { id: 'a', who: 'everyone', deny: '*' }] })).toMatchObject({ problems: [{ path: ['rules', 1, 'id'] }] });
+  });
+});

@@ -1,0 +1,74 @@
+/** Rules, compiled: what a caller may is chosen once for each set of rules that are about him, however many callers there are. */
+import { hash } from 'node:crypto';
+import { Rights } from './rights.ts';
+import { compileRule, type CompileWhen, type Rule } from './rule.ts';
+import type { AccessSettings, RuleProblem } from './settings.ts';
+import { agentClients, type WhoFacts } from './who.ts';
+
+/** Sets of rights that are kept: each is as many rules as are about somebody, and what it knows of tools. */
+const maxRights = 1_000;
+
+export class Policy {
+  /** A digest of the rules, the same in every process. */
+  readonly version: string;
+  readonly rules: readonly Rule[];
+  readonly #settings: AccessSettings;
+  /** Clients that count as agents, since rules name them so. */
+  readonly #agents: ReadonlySet<string>;
+  /** The one used longest ago is first. */
+  readonly #rights = new Map<string, Rights>();
+  readonly #byFacts = new WeakMap<NonNullable<WhoFacts>, Rights>();
+  #nobody: Rights | undefined;
+
+  constructor(settings: AccessSettings, rules: readonly Rule[]) {
+    this.version = hash('sha256', JSON.stringify(settings), 'base64url').slice(0, 12);
+    this.rules = rules;
+    this.#settings = settings;
+    this.#agents = new Set(settings.rules.flatMap(({ who }) => agentClients(who)));
+  }
+
+  /** @param facts the same object for the same token is found at once. */
+  rightsOf(facts: WhoFacts): Rights {
+    if (facts === undefined) return (this.#nobody ??= this.#choose(facts));
+    const known = this.#byFacts.get(facts);
+    if (known !== undefined) return known;
+    const rights = this.#choose(facts);
+    this.#byFacts.set(facts, rights);
+    return rights;
+  }
+
+  /** Whether somebody acts for the user, or a client that rules take for an agent. */
+  isAgent(facts: WhoFacts): boolean {
+    return facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && this.#agents.has(facts.client)));
+  }
+
+  #choose(facts: WhoFacts): Rights {
+    const isAgent = this.isAgent(facts);
+    const about = this.rules.map((rule) => (isAgent || !rule.isForAgents) && rule.isFor(facts));
+    const name = `${this.version}.${hash('sha256', `${isAgent ? 'a' : 'u'}${about.map((is) => (is ? '1' : '0')).join('')}`, 'base64url').slice(0, 12)}`;
+    const known = this.#rights.get(name);
+    if (known !== undefined) {
+      this.#rights.delete(name);
+      this.#rights.set(name, known);
+      return known;
+    }
+    const chosen = this.rules.filter((_rule, index) => about[index]);
+    const halves = [chosen.filter(({ isForAgents }) => !isForAgents), ...(isAgent ? [chosen.filter(({ isForAgents }) => isForAgents)] : [])];
+    const rights = new Rights(name, halves, this.#settings.default);
+    this.#rights.set(name, rights);
+    if (this.#rights.size > maxRights) this.#rights.delete(this.#rights.keys().next().value as string);
+    return rights;
+  }
+}
+
+export type Compiled = { readonly policy: Policy } | { readonly problems: readonly RuleProblem[] };
+
+/** Makes a policy of rules, all of them or none. */
+export async function compile(settings: AccessSettings): Promise<Compiled> {
+  const compileWhen: CompileWhen | undefined = settings.rules.some(({ when }) => when !== undefined) ? (await import('./when.ts')).compileWhen : undefined;
+  const compiled = settings.rules.map((rule, index) => compileRule(rule, index, compileWhen));
+  const problems = compiled.flatMap((each) => ('problems' in each ? each.problems : []));
+  const ids = settings.rules.map(({ id }, index) => id ?? `#${index + 1}`);
+  for (const [index, id] of ids.entries()) if (ids.indexOf(id) !== index) problems.push({ path: ['rules', index, 'id'], message: `a rule before it is called ${JSON.stringify(id)} too` });
+  return problems.length > 0 ? { problems } : { policy: new Policy(settings, compiled as readonly Rule[]) };
+}

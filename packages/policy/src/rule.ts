@@ -1,0 +1,107 @@
+/** One rule, ready to be asked. */
+import { argumentCondition, networkCondition, timeCondition, type Circumstances, type Condition } from './conditions.ts';
+import { hintsVerdict } from './hints.ts';
+import { compileSelector, selectorProblem, type Selector, type TargetKind } from './selector.ts';
+import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
+import { both, type Verdict } from './verdict.ts';
+import { matchesWho, namesAgents, type Who, type WhoFacts } from './who.ts';
+
+/** What a rule is asked about, whatever the arguments and the moment. */
+export interface Target {
+  readonly kind: TargetKind;
+  readonly server: string;
+  /** The server's own name of a tool or prompt, or a URI. */
+  readonly name: string;
+  /** What the tool says of itself; left out where its word does not count. */
+  readonly annotations?: unknown;
+}
+
+export interface Rule {
+  readonly id: string;
+  readonly effect: 'allow' | 'deny';
+  /** It is about agents acting for users, and about nobody else. */
+  readonly isForAgents: boolean;
+  readonly isFor: (facts: WhoFacts) => boolean;
+  readonly selectors: readonly Selector[];
+  /** @param key `server/name` of the target. */
+  readonly covers: (target: Target, key: string) => Verdict;
+  readonly mayCover: (server: string) => boolean;
+  readonly coversAllOf: (server: string) => boolean;
+  /** Undefined for one without conditions. */
+  readonly condition: Condition | undefined;
+  readonly because: string | undefined;
+}
+
+/** Makes the condition of a text under `when`; there is one where some rule has such a text. @throws {Error} in words when it is none. */
+export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
+
+/** @returns the rule, or everything that is wrong with it. */
+export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): Rule | { readonly problems: readonly RuleProblem[] } {
+  const problems: RuleProblem[] = [];
+  const path = ['rules', index] as const;
+  const attempt = <Made>(member: string, make: () => Made): Made | undefined => {
+    try {
+      return make();
+    } catch (error) {
+      problems.push({ path: [...path, member], message: (error as Error).message });
+      return undefined;
+    }
+  };
+  const { id = `#${index + 1}`, who, except, allow, deny, only, args, time, network, when, because } = settings;
+  const effects = [allow, deny].filter((each) => each !== undefined);
+  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow` or `deny`, and one of them' });
+  const effect = deny === undefined ? 'allow' : 'deny';
+  const texts = [allow ?? deny ?? []].flat();
+  if (effects.length === 1 && texts.length === 0) problems.push({ path: [...path, effect], message: 'expected something that the rule is about' });
+  for (const [at, text] of texts.entries()) {
+    const problem = selectorProblem(text);
+    if (problem !== undefined) problems.push({ path: [...path, effect, ...([allow ?? deny].flat().length > 1 || Array.isArray(allow ?? deny) ? [at] : [])], message: problem });
+  }
+  const isFor = attempt('who', () => matchesWho(who));
+  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except));
+  if (except !== undefined && namesAgents(except) && !namesAgents(who)) problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
+  if (namesAgents(who) && !everyNamesAgents(who)) problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
+  const wanted: readonly Hint[] = only === undefined ? [] : [only].flat() as readonly Hint[];
+  for (const hint of wanted) if (!hints.includes(hint)) problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
+  const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
+  if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
+  const conditions = [
+    args === undefined ? undefined : attempt('args', () => argumentCondition(args, effect === 'deny')),
+    time === undefined ? undefined : attempt('time', () => timeCondition(time)),
+    network === undefined ? undefined : attempt('network', () => networkCondition(network)),
+    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => tried(compileWhen(when))),
+  ].filter((each) => each !== undefined);
+  if (problems.length > 0 || isFor === undefined) return { problems };
+  return {
+    id, effect, because, selectors,
+    isForAgents: namesAgents(who),
+    isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
+    covers: (target, key) => {
+      if (!selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
+      if (wanted.length === 0) return 'yes';
+      return target.kind === 'tool' ? hintsVerdict(wanted, target.annotations) : 'no';
+    },
+    mayCover: (server) => selectors.some((selector) => selector.mayCover(server)),
+    coversAllOf: (server) => wanted.length === 0 && selectors.some((selector) => selector.coversAllOf(server)),
+    condition: conditions.length === 0 ? undefined : conditionOf(conditions),
+  };
+}
+
+function everyNamesAgents(who: Who): boolean {
+  return (Array.isArray(who) ? who as readonly Who[] : [who]).every((each) => namesAgents(each));
+}
+
+function conditionOf(conditions: readonly Condition[]): Condition {
+  return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
+}
+
+/** A condition that fails says nothing. */
+function tried(holds: (circumstances: Circumstances) => boolean): Condition {
+  return (circumstances) => {
+    try {
+      return holds(circumstances) ? 'yes' : 'no';
+    } catch {
+      return 'unknown';
+    }
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * What a rule is about, as it is written: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
+ * names, or the name of a server, or `*`, for all there is. Public names never count: a rename or a prefix must not move a right.
+ */
+import { compileGlob } from '@omnibus/protocol';
+
+/** What somebody wants to use. `server`: what is neither tool nor prompt nor resource, such as a method that no revision knows. */
+export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
+
+export interface Selector {
+  /** Whether it covers a thing. @param key `server/name`, with the server's own name. */
+  readonly covers: (kind: TargetKind, server: string, key: string) => boolean;
+  /** Whether it covers everything that a server has. */
+  readonly coversAllOf: (server: string) => boolean;
+  /** Whether it may cover something that a server has. */
+  readonly mayCover: (server: string) => boolean;
+  /** The server it names; undefined where it fits several. */
+  readonly server: string | undefined;
+  readonly kind: TargetKind | undefined;
+}
+
+const marks: Readonly<Record<string, TargetKind>> = { 'tool:': 'tool', 'prompt:': 'prompt', 'resource:': 'resource' };
+const serverName = /^[A-Za-z0-9_-]{1,64}$/;
+/** Characters that mean something in a glob. */
+const special = /[*?[\]{}\\]/;
+const extended = /[?*+@!]\(/;
+const maxLength = 1_000;
+
+/** What is wrong with the text of a selector, in words. */
+export function selectorProblem(text: string): string | undefined {
+  const { glob } = split(text);
+  if (glob.length > maxLength) return `is longer than ${maxLength} characters`;
+  if (glob === '*') return undefined;
+  if (glob.startsWith('!')) return '"!" takes nothing away here; write a rule with `deny`';
+  if (extended.test(glob)) return 'a group in parentheses has no meaning in a glob here; give a glob for each part';
+  if (glob.includes('/')) return glob.startsWith('/') || glob.endsWith('/') ? 'expected a server in front of "/" and a name after it' : undefined;
+  return serverName.test(glob) ? undefined : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
+}
+
+/** @param text that has no problem. */
+export function compileSelector(text: string): Selector {
+  const { kind, glob } = split(text);
+  if (glob === '*') return whole(kind, () => true, undefined);
+  if (!glob.includes('/')) return whole(kind, (server) => server === glob, glob);
+  const ofKind = kind ?? 'tool';
+  const fits = compileFast(glob);
+  const servers = glob.split('/', 1)[0] as string;
+  // A star in front of the slash may reach over it, so only what stands before it tells which servers are not meant.
+  const start = /^[^*?[\]{}\\]*/.exec(servers)?.[0] ?? '';
+  const isPlain = start === servers;
+  const mayCover = (server: string): boolean => (isPlain ? server === servers : server.startsWith(start));
+  const rest = glob.slice(servers.length + 1);
+  return {
+    kind: ofKind,
+    server: isPlain ? servers : undefined,
+    covers: (of, _server, key) => of === ofKind && fits(key),
+    coversAllOf: () => false,
+    mayCover: rest === '' ? () => false : mayCover,
+  };
+}
+
+function whole(kind: TargetKind | undefined, fits: (server: string) => boolean, server: string | undefined): Selector {
+  return { kind, server, covers: (of, name) => (kind === undefined || of === kind) && fits(name), coversAllOf: (name) => kind === undefined && fits(name), mayCover: fits };
+}
+
+function split(text: string): { readonly kind: TargetKind | undefined; readonly glob: string } {
+  const mark = Object.keys(marks).find((each) => text.startsWith(each));
+  return mark === undefined ? { kind: undefined, glob: text } : { kind: marks[mark], glob: text.slice(mark.length) };
+}
+
+/** The same as `compileGlob`; most globs have one star at their end, or none, and a list of a thousand tools asks a hundred rules. */
+function compileFast(glob: string): (text: string) => boolean {
+  if (!special.test(glob)) return (text) => text === glob;
+  const start = glob.slice(0, -1);
+  if (glob.endsWith('*') && !special.test(start)) return (text) => text.startsWith(start);
+  return compileGlob(glob);
+}

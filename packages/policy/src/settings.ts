@@ -1,0 +1,56 @@
+/** The rules as an operator writes them, under `access` in the configuration. */
+import type { Who } from './who.ts';
+
+/** What a tool says of itself (2025-03-26 server/tools, Tool Annotations). */
+export const hints = ['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld'] as const;
+export type Hint = (typeof hints)[number];
+
+/** What an argument has to be; all that stands here has to hold. */
+export interface ArgumentSettings {
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  /** Exactly one of these. */
+  readonly in?: readonly (string | number | boolean | null)[] | undefined;
+  /** Of a text, in UTF-16 units; of a list, in items. */
+  readonly maxLength?: number | undefined;
+  /** Globs of which a text has to fit one. */
+  readonly pattern?: string | readonly string[] | undefined;
+  /** Whoever leaves the argument out is not judged by it. Else what is left out counts against the caller. */
+  readonly optional?: boolean | undefined;
+}
+
+export interface TimeSettings {
+  /** `mon-fri`, or days one by one. */
+  readonly days?: string | readonly string[] | undefined;
+  /** `08:00-18:00`, the end excluded; over midnight where it ends before it begins. */
+  readonly hours?: string | undefined;
+  /** An IANA time zone. */
+  readonly zone?: string | undefined;
+}
+
+export interface RuleSettings {
+  readonly id?: string | undefined;
+  readonly who: Who;
+  readonly except?: Who | undefined;
+  readonly allow?: string | readonly string[] | undefined;
+  readonly deny?: string | readonly string[] | undefined;
+  readonly only?: Hint | readonly Hint[] | undefined;
+  readonly args?: Readonly<Record<string, ArgumentSettings>> | undefined;
+  readonly time?: TimeSettings | undefined;
+  readonly network?: string | readonly string[] | undefined;
+  /** A condition in CEL. */
+  readonly when?: string | undefined;
+  readonly because?: string | undefined;
+}
+
+export interface AccessSettings {
+  readonly default: 'allow' | 'deny';
+  readonly rules: readonly RuleSettings[];
+}
+
+/** What is wrong with a rule. */
+export interface RuleProblem {
+  /** Below `access`: `['rules', 2, 'who']`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}

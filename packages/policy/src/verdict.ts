@@ -1,0 +1,12 @@
+/**
+ * What a test of a rule comes to. What cannot be judged (an argument of another kind, a condition that fails, a hint nobody vouches for)
+ * counts against the caller: a rule that allows does not allow then, and one that denies denies.
+ */
+export type Verdict = 'yes' | 'no' | 'unknown';
+
+export function both(one: Verdict, other: Verdict): Verdict {
+  if (one === 'no' || other === 'no') return 'no';
+  return one === 'unknown' || other === 'unknown' ? 'unknown' : 'yes';
+}
+
+export const verdictOf = (holds: boolean): Verdict => (holds ? 'yes' : 'no');

@@ -1,0 +1,57 @@
+/**
+ * Conditions in CEL, the Common Expression Language: for what the form of a rule cannot say. Imported where a rule has one.
+ *
+ * What a caller sends decides how long a condition works, so there are no regular expressions (one of 29 characters can take JavaScript
+ * half a minute), and no list is gone through inside another.
+ */
+import { Environment, type ASTNode } from '@marcbachmann/cel-js';
+import type { Circumstances } from './conditions.ts';
+
+const limits = { maxAstNodes: 200, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 8 };
+const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+
+const environment = new Environment({ limits, homogeneousAggregateLiterals: false })
+  .registerVariable('args', 'map')
+  .registerVariable('caller', 'map')
+  .registerVariable('method', 'string')
+  .registerVariable('server', 'string')
+  .registerVariable('name', 'string');
+
+/**
+ * @returns what tells whether the condition holds, or throws where that cannot be said: a member is not there, or of another kind.
+ * @throws {Error} in words when the text is none that is taken.
+ */
+export function compileWhen(text: string): (circumstances: Circumstances) => boolean {
+  const parsed = environment.parse(text);
+  const problem = problemOf(parsed.ast, false);
+  if (problem !== undefined) throw new Error(problem);
+  const { valid, type, error } = parsed.check();
+  if (!valid) throw new Error(error?.message ?? 'is no expression');
+  if (type !== 'bool' && type !== 'dyn') throw new Error(`has to be true or false, and is of type ${type ?? 'unknown'}`);
+  return ({ facts, args, method, server, name }) => {
+    const caller = facts === undefined ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', actors: [] } : {
+      issuer: facts.issuer, subject: facts.subject, groups: facts.groups, scopes: facts.scopes, tenant: facts.tenant ?? '', client: facts.client ?? '', actors: facts.actors,
+    };
+    const holds: unknown = parsed({ args: args ?? {}, caller, method, server, name });
+    if (typeof holds !== 'boolean') throw new Error('is neither true nor false');
+    return holds;
+  };
+}
+
+/** @param isInside a list that is gone through. */
+function problemOf(node: ASTNode, isInside: boolean): string | undefined {
+  const called = node.op === 'rcall' || node.op === 'call' ? node.args[0] : undefined;
+  if (called === 'matches') return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';
+  const isMacro = node.op === 'rcall' && macros.has(String(called));
+  if (isMacro && isInside) return `\`${String(called)}\` inside another one is not taken, since what a caller sends could make it work for minutes`;
+  for (const child of childrenOf(node.args)) {
+    const problem = problemOf(child, isInside || isMacro);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function childrenOf(value: unknown): ASTNode[] {
+  if (Array.isArray(value)) return value.flatMap(childrenOf);
+  return typeof value === 'object' && value !== null && 'op' in value && 'args' in value ? [value as ASTNode] : [];
+}

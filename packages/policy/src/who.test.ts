@@ -1,0 +1,53 @@
+import type { Facts, Principal } from '@omnibus/protocol';
+import { describe, expect, it } from 'vitest';
+import { agentClients, matchesWho, namesAgents, whoProblem, type Who } from './who.ts';
+
+const ann: Facts = {
+  principal: 'p_ann' as Principal, issuer: 'https://login.example', subject: 'ann', tenant: undefined, actors: [], groups: ['eng', 'oncall'], scopes: ['mcp'], client: 'cli', expiresAt: undefined, key: undefined,
+};
+const key: Facts = { ...ann, issuer: 'omnibus:keys', subject: 'ci', groups: [], scopes: [], client: undefined, key: 'k1' };
+const acme: Facts = { ...ann, tenant: 'acme' };
+const agent = { issuer: 'https://login.example', subject: 'agent' };
+
+describe.each<[Who, readonly string[]]>([
+  ['everyone', ['ann', 'key', 'acme', 'agent', 'nobody']],
+  ['user:https://login.example|ann', ['ann', 'acme', 'agent']],
+  ['key:ci', ['key']],
+  ['key:ann', []],
+  ['group:eng', ['ann', 'agent']],
+  ['tenant:acme', ['acme']],
+  [{ tenant: 'acme', group: 'eng' }, ['acme']],
+  [{ tenant: 'other', group: 'eng' }, []],
+  ['client:cli', ['ann', 'acme', 'agent']],
+  ['scope:mcp', ['ann', 'acme', 'agent']],
+  ['group:ENG', []],
+  [{ group: ['none', 'oncall'], client: 'cli' }, ['ann', 'agent']],
+  [{ group: 'eng', client: 'other' }, []],
+  [['key:ci', 'tenant:acme'], ['key', 'acme']],
+  [{ via: 'any' }, ['agent']],
+  [{ group: 'eng', via: 'https://login.example|agent' }, ['agent']],
+  [{ via: 'https://login.example|other' }, []],
+  [{ via: 'client:cli' }, ['ann', 'acme']],
+  [[], []],
+])('%j', (who, expected) => {
+  it(`is ${expected.join(', ') || 'nobody'}`, () => {
+    const all = { ann, key, acme, agent: { ...ann, actors: [agent] }, nobody: undefined };
+    expect(Object.entries(all).filter(([, facts]) => matchesWho(who)(facts)).map(([name]) => name)).toEqual(expected);
+  });
+});
+
+it('each of those that act for somebody has to be named', () => {
+  const chain = { ...ann, actors: [agent, { ...agent, subject: 'helper' }] };
+  expect(matchesWho({ via: 'https://login.example|agent' })(chain)).toBe(false);
+  expect(matchesWho({ via: ['https://login.example|agent', 'https://login.example|helper'] })(chain)).toBe(true);
+});
+
+it('a text that names nobody is said to be none', () => {
+  for (const text of ['eng', 'groups:eng', 'group:', 'user:ann', '', 'Everyone', 'user:']) expect(whoProblem(text), text).toMatch(/^expected/);
+  expect(() => matchesWho('eng')).toThrow('expected');
+});
+
+it('rules tell whether they are about agents, and which clients they take for agents', () => {
+  expect([namesAgents('everyone'), namesAgents({ group: 'eng' }), namesAgents(['everyone', { via: 'any' }])]).toEqual([false, false, true]);
+  expect(agentClients([{ via: ['client:a', 'any'] }, 'client:b'])).toEqual(['a']);
+});

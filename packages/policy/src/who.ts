@@ -1,0 +1,97 @@
+/** Whom a rule is about, as the configuration writes it, and whether somebody is one of them. */
+import type { Facts, Subject } from '@omnibus/protocol';
+
+/** `one` or a list of which one has to fit. */
+type Texts = string | readonly string[];
+
+/** Several things that have to fit at once. */
+export interface WhoParts {
+  /** `ISSUER|SUBJECT`, exact. */
+  readonly user?: Texts | undefined;
+  /** The subject of an API key. */
+  readonly key?: Texts | undefined;
+  /** With `tenant` beside it, a group of that tenant; alone, a group of callers without one: groups of one tenant may be called as those of another. */
+  readonly group?: Texts | undefined;
+  readonly tenant?: Texts | undefined;
+  /** The program that the token was given to. */
+  readonly client?: Texts | undefined;
+  readonly scope?: Texts | undefined;
+  /** Agents acting for the user: `any`, `ISSUER|SUBJECT` of the one that acts, or `client:ID`. */
+  readonly via?: Texts | undefined;
+}
+
+/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several at once; or a list of which one has to fit. */
+export type Who = string | WhoParts | readonly (string | WhoParts)[];
+
+/** Who asks: undefined for somebody who need not be known. */
+export type WhoFacts = Facts | undefined;
+
+export type WhoTest = (facts: WhoFacts) => boolean;
+
+/** The issuer of API keys (`identity/api-keys.ts`). */
+const keyIssuer = 'omnibus:keys';
+
+const simple = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
+
+/** What is wrong with the text of one selector, in words. */
+export function whoProblem(text: string): string | undefined {
+  if (text === 'everyone') return undefined;
+  const kind = simple.find((each) => text.startsWith(`${each}:`));
+  if (kind === undefined) return `expected "everyone", or one of ${simple.map((each) => `"${each}:…"`).join(', ')}`;
+  const value = text.slice(kind.length + 1);
+  if (value === '') return `expected a name after "${kind}:"`;
+  return kind === 'user' && !value.includes('|') ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"' : undefined;
+}
+
+/** @throws {Error} in words when a text is none of those that are known. */
+export function matchesWho(who: Who): WhoTest {
+  const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) => (typeof each === 'string' ? textTest(each) : partsTest(each)));
+  return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
+}
+
+/** Whether a rule is about agents: it says nothing of somebody who asks for himself. */
+export function namesAgents(who: Who): boolean {
+  return (typeof who === 'string' || !isList(who) ? [who] : who).some((each) => typeof each !== 'string' && each.via !== undefined);
+}
+
+/** The clients that count as agents because rules name them so. */
+export function agentClients(who: Who): readonly string[] {
+  return (typeof who === 'string' || !isList(who) ? [who] : who).flatMap((each) => (typeof each === 'string' ? [] : textsOf(each.via))).filter((via) => via.startsWith(clientMark)).map((via) => via.slice(clientMark.length));
+}
+
+const clientMark = 'client:';
+
+function textTest(text: string): WhoTest {
+  const problem = whoProblem(text);
+  if (problem !== undefined) throw new Error(problem);
+  if (text === 'everyone') return () => true;
+  const at = text.indexOf(':');
+  return partsTest({ [text.slice(0, at)]: text.slice(at + 1) });
+}
+
+function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts): WhoTest {
+  const tests: ((facts: Facts) => boolean)[] = [];
+  const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
+    if (texts === undefined) return;
+    const values = textsOf(texts);
+    tests.push((facts) => test(values, facts));
+  };
+  wanted(user, (values, { issuer, subject }) => values.includes(`${issuer}|${subject}`));
+  wanted(key, (values, { issuer, subject }) => issuer === keyIssuer && values.includes(subject));
+  wanted(tenant, (values, facts) => facts.tenant !== undefined && values.includes(facts.tenant));
+  wanted(group, (values, facts) => (facts.tenant === undefined || tenant !== undefined) && values.some((value) => facts.groups.includes(value)));
+  wanted(client, (values, facts) => facts.client !== undefined && values.includes(facts.client));
+  wanted(scope, (values, { scopes }) => values.some((value) => scopes.includes(value)));
+  wanted(via, actsVia);
+  return (facts) => facts !== undefined && tests.every((test) => test(facts));
+}
+
+/** Each of those that act for the subject has to be named; a client is named where nobody else acts. */
+function actsVia(values: readonly string[], { actors, client }: Facts): boolean {
+  if (actors.length > 0) return actors.every((actor) => values.includes('any') || values.includes(nameOf(actor)));
+  return client !== undefined && values.includes(`${clientMark}${client}`);
+}
+
+const nameOf = ({ issuer, subject }: Subject): string => `${issuer}|${subject}`;
+const textsOf = (texts: Texts | undefined): readonly string[] => (texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts);
+const isList = (who: WhoParts | readonly (string | WhoParts)[]): who is readonly (string | WhoParts)[] => Array.isArray(who);
