@@ -58,6 +58,7 @@ const server = z.strictObject({
   validation: z.enum(['off', 'warn', 'enforce']).default('warn')
     .describe('Whether arguments and results of tools, arguments of prompts, and answers to what the server asks are held against what was promised or asked. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
   rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
+  sleepAfter: duration('0s').describe('Time without a call after which the connection to the server is closed, and its program ended; the next call brings it back, and its lists stay as they were meanwhile. Not while a task, a subscription or a connection of a caller\'s own needs it. 0: never.'),
   concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
   maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),
   maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has three quarters at most; more are refused with "server busy". Sessions take turns.'),
@@ -191,6 +192,14 @@ const shape = z.strictObject({
       namespaces: z.array(z.string()).default([]).describe('Where to look; "*" for the whole cluster. Default: the namespace the gateway runs in.'),
       allowedHosts: z.array(z.string()).default([]).describe('Hosts of a `url` that are allowed although they are, or resolve to, an address of this machine (loopback, the gateway itself), of its link, or where clouds keep credentials. Others are refused for servers from the cluster.'),
       secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway has to be allowed to get Secrets.'),
+      pods: z.strictObject({
+        image: z.string().min(1).describe('The image of this gateway, from which pods take what wraps a program that speaks MCP on stdin and stdout.'),
+        commandImage: z.string().min(1).optional().describe('The image that the `command` of an `McpServer` runs in that names none, with npx and uvx for example.'),
+        imagePullSecrets: z.array(z.string()).default([]).describe('Secrets of the namespaces of those pods by which these images are fetched.'),
+        resources: z.record(z.string(), z.unknown()).default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } }).describe('Requests and limits of a pod whose `McpServer` names none.'),
+        from: z.array(z.record(z.string(), z.unknown())).default([]).describe('Who may connect to those pods, as peers of a NetworkPolicy. Default: nobody is kept out.'),
+        egress: z.array(z.record(z.string(), z.unknown())).default([{}]).describe('Where those pods may connect to, as rules of a NetworkPolicy. Default: anywhere.'),
+      }).optional().describe('How an `McpServer` with `command` or `image` is run, as a pod of its own beside it. Default: not at all. The gateway has to be allowed to apply Deployments, Services, ServiceAccounts and NetworkPolicies.'),
     }).prefault({}),
   }).prefault({}).describe('Servers that are not in this file.'),
   mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway, in the order of its lists.'),
@@ -249,8 +258,11 @@ function serverAddressProblem(publicUrl: string | undefined, issuers: readonly s
 }
 
 export type Config = z.output<typeof configSchema>;
-/** `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. */
-export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined };
+/**
+ * `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. `isStarted`: somebody
+ * starts the server when it is needed, so that it is waited for.
+ */
+export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined; readonly isStarted?: boolean | undefined };
 export type ProfileConfig = Config['profiles'][string];
 
 /** The JSON Schema of what a user may write, for editors. */

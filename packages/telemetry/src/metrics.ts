@@ -10,8 +10,8 @@ import { adminActs, type AdminAct } from './admin-acts.ts';
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
-export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'stopped';
-const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'stopped'];
+export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'asleep' | 'stopped';
+const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'asleep', 'stopped'];
 const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'upstream_undelivered', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
 type DropReason = (typeof dropReasons)[number];
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */

@@ -49,6 +49,8 @@ export class AdapterUnderTest implements AsyncDisposable {
   readonly records = new Heard<CatalogRecord>();
   /** What sessions are told outside calls. */
   readonly notices = new Heard<ServerNotice>();
+  /** Whether nobody calls the server, whenever that changes. */
+  readonly slept = new Heard<boolean>();
   readonly adapter: Adapter;
   readonly #server: ReturnType<typeof createServer>;
   readonly #agents: Agents;
@@ -66,6 +68,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.adapter = new Adapter({
       server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
       bus: this.bus, wheel: this.wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
+      slept: (isAsleep) => this.slept.add(isAsleep),
     });
   }
 

@@ -16,6 +16,7 @@ import type { UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
 import type { NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
+import { Slumber } from './connection/slumber.ts';
 import { LogLevels } from './subscriptions/log-levels.ts';
 import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
 
@@ -23,6 +24,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly budget: ConnectionBudget;
   readonly bus: Bus;
   readonly tracing: Tracing | undefined;
+  /** Hears when the server is left alone, and when it is called again. */
+  readonly slept: (isAsleep: boolean) => void;
   /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
   readonly before?: Adapter;
 }
@@ -45,6 +48,7 @@ export class Adapter {
   readonly #catalog: CatalogPublisher;
   readonly #schemas: SchemaChecks;
   readonly #words: ServerWords;
+  readonly #slumber: Slumber;
   /** What is said of calls that are there. */
   #controls: Subscription[] = [];
   #settled: () => void = () => undefined;
@@ -95,11 +99,15 @@ export class Adapter {
       },
     }, options.before?.gone);
     this.#pool = new ConnectionPool({
-      isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: callerIdleMs, maxConnections: config.maxConnections, budget: options.budget,
+      isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,
       create: (made) => this.#connectAnother(factory, made),
+    });
+    this.#slumber = new Slumber({
+      wheel, afterMs: config.sleepAfter, base: this.#connection, changed: options.slept,
+      isBusy: () => this.#calls.running + this.#calls.waiting + this.#pool.size > 0 || this.#tasks.areRunningOn(this.#connection) || this.#subscriptions.isNeeded(this.#connection),
     });
   }
 
@@ -157,6 +165,7 @@ export class Adapter {
   /** A call for the server. */
   hear(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { bus, worker } = this.#options;
+    this.#slumber.used();
     // Whoever comes back finds here what the server keeps for it.
     if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
     this.#calls.begin(command, reply);
@@ -185,6 +194,7 @@ export class Adapter {
   /** Lets running calls finish within the limit, and closes the connections. Nothing new comes in any more. */
   async stop(drainMs: number): Promise<void> {
     await this.#calls.drained(drainMs);
+    this.#slumber.stop();
     for (const subscription of this.#controls) subscription.close();
     await Promise.all([this.#connection.stop(), this.#pool.stop()]);
     this.#gone.resolve();
@@ -255,6 +265,7 @@ export class Adapter {
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#levels.send(this.#connection);
     this.#subscriptions.again(this.#connection);
+    this.#slumber.begin();
     this.#settled();
   }
 

@@ -39,6 +39,9 @@ export class Backend {
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heartbeat<BackendPresence>;
   readonly #leases: SessionLeases;
+  readonly #sleeping = new Set<string>();
+  /** Hears which server is left alone, or called again. */
+  #slept: (server: string, isAsleep: boolean) => void = () => undefined;
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
@@ -82,6 +85,16 @@ export class Backend {
     await this.#heart.start();
     // In one process nobody dies alone.
     if (this.#options.bus.isShared) await this.#leases.start();
+  }
+
+  /** Servers that nobody has called for so long that nothing is connected to them. */
+  get sleeping(): ReadonlySet<string> {
+    return this.#sleeping;
+  }
+
+  /** @param slept hears which server is left alone from now on, and which one is called again. */
+  onSleep(slept: (server: string, isAsleep: boolean) => void): void {
+    this.#slept = slept;
   }
 
   /** Resolves when every server is up or has failed its first attempt. */
@@ -138,7 +151,9 @@ export class Backend {
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, reading: this.#reading, dispatcher: this.#agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
       ...(before === undefined ? {} : { before: before.adapter }),
+      slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
     });
+    this.#sleeping.delete(name);
     const inlet = before?.inlet ?? new Inlet();
     this.#served.set(name, { adapter, inlet });
     await adapter.start();
@@ -157,12 +172,20 @@ export class Backend {
     const served = this.#served.get(name);
     if (served === undefined) return;
     this.#served.delete(name);
+    this.#sleeping.delete(name);
     await served.inlet.drain();
     await served.adapter.forget();
     this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {
       served.inlet.leave(served.adapter);
       if (!this.#served.has(name)) this.#options.metrics.removeServer(parseServerName(name));
     }));
+  }
+
+  #noteSleep(name: string, adapter: Adapter, isAsleep: boolean): void {
+    if (this.#served.get(name)?.adapter !== adapter) return;
+    if (isAsleep) this.#sleeping.add(name);
+    else this.#sleeping.delete(name);
+    this.#slept(name, isAsleep);
   }
 
   #letLeave(work: Promise<void>): void {

@@ -25,6 +25,11 @@ export interface ConnectionOptions extends RunOptions {
   readonly createTransport: (observer: TransportObserver) => Transport;
   /** What has to be over before an exclusive transport opens first. */
   readonly after?: Promise<void> | undefined;
+  /**
+   * Resolves when something answers where the server is, which may only be starting. Rejects with why not, in words.
+   * @param isWanted nobody waits any more when not.
+   */
+  readonly reachable?: ((isWanted: () => boolean) => Promise<void>) | undefined;
   readonly connectTimeoutMs: number;
   readonly backoff: BackoffOptions;
   readonly wheel: DeadlineWheel;

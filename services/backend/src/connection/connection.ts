@@ -8,6 +8,7 @@ import { fault, type ExchangeOutcome, type GatewayFault, type InputAnswer, type 
 import type { RequestContext, ServerDialect } from '../dialect/dialect.ts';
 import type { StandingListen } from '../dialect/modern/standing-listen.ts';
 import type { TransportObserver } from '../transport/transport.ts';
+import { askWithin } from './ask-within.ts';
 import { Circuit } from './circuit.ts';
 import { Complaints } from './complaints.ts';
 import type { ConnectionOptions } from './connection-options.ts';
@@ -117,8 +118,22 @@ export class UpstreamConnection {
     return this.owner ?? this.#user.session;
   }
 
+  get isAsleep(): boolean {
+    return this.#life.isAsleep;
+  }
+
   start(): void {
     this.#life.start();
+  }
+
+  /** Closes the connection, although it is well, unless something is on its way over it. */
+  doze(): void {
+    if (this.isReady && this.#pending.endStanding()) this.#life.doze();
+  }
+
+  /** Opens it again; what is requested meanwhile is held (C4). */
+  wake(): void {
+    if (this.isAsleep) this.#life.wake();
   }
 
   async stop(): Promise<void> {
@@ -133,8 +148,6 @@ export class UpstreamConnection {
     if (this.isReady) this.#life.lose('faults', problem);
   }
 
-  // --- what goes out ------------------------------------------------------------------------------------------------------
-
   /**
    * Sends a request.
    * @param greeting for one that belongs to the handshake: how the server is spoken to then.
@@ -142,6 +155,7 @@ export class UpstreamConnection {
    */
   request(method: string, params: JsonObject, reply: PendingReply, context: RequestContext, greeting?: ServerDialect): number {
     const isHeld = !this.isReady && greeting === undefined;
+    if (isHeld) this.wake();
     const pending: PendingRequest = { method, params, context, reply, order: this.#pending.next(), dialect: greeting ?? this.#life.dialect, state: isHeld ? 'held' : 'sent' };
     this.#user.use(reply.session);
     const id = this.#pending.add(pending);
@@ -173,24 +187,14 @@ export class UpstreamConnection {
     if (pending === undefined || pending.state === 'held') return;
     if (isTimeout) this.#circuit.timedOut();
     const { transport } = this.#life;
-    if (transport === undefined) return;
-    pending.dialect.cancel(transport, id, reason);
-    transport.abandon(id);
+    if (transport !== undefined) pending.dialect.cancel(transport, id, reason);
+    transport?.abandon(id);
   }
 
   /** A request of the gateway's own, within the time a connection may take. @param greeting as for `request`. */
   ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, context = plainRequest, greeting?: ServerDialect): Promise<ExchangeOutcome> {
-    return new Promise((resolve) => {
-      const settle = (outcome: ExchangeOutcome): void => {
-        deadline.cancel();
-        resolve(outcome);
-      };
-      const deadline = this.#options.wheel.schedule(limitMs, () => {
-        this.cancel(id, 'timeout');
-        resolve({ kind: 'fault', fault: fault('upstream.timeout', `${method} was not answered within ${limitMs} ms`) });
-      });
-      const id = this.request(method, params, { ...gatewayReply, settle }, context, greeting);
-    });
+    const send = (settle: (outcome: ExchangeOutcome) => void): number => this.request(method, params, { ...gatewayReply, settle }, context, greeting);
+    return askWithin({ wheel: this.#options.wheel, limitMs, method, send, cancel: (id) => this.cancel(id, 'timeout') });
   }
 
   /** Answers a request of the server. */
@@ -204,9 +208,8 @@ export class UpstreamConnection {
    */
   say(method: string, params: JsonObject): boolean {
     if (!this.isReady) return this.isOpen && this.#held.add(method, params);
-    const { hearsNotifications } = this.dialect;
-    if (hearsNotifications) this.notify(method, params);
-    return hearsNotifications;
+    if (this.dialect.hearsNotifications) this.notify(method, params);
+    return this.dialect.hearsNotifications;
   }
 
   notify(method: string, params?: JsonObject): void {
@@ -220,8 +223,6 @@ export class UpstreamConnection {
   watch(uris: readonly string[]): Promise<readonly unknown[]> | undefined {
     return this.#listen?.watch(uris);
   }
-
-  // --- the turns of its life ----------------------------------------------------------------------------------------------
 
   #observer(isCurrent: () => boolean): TransportObserver {
     return {
@@ -285,10 +286,10 @@ export class UpstreamConnection {
     }
   }
 
+  /** An error is an answer; and what became of another connection says nothing of this one. */
   async #isAlive(): Promise<boolean> {
     const { transport } = this.#life;
     const { kind } = await this.ask(this.dialect.signOfLife, {});
-    // An error is an answer; and what became of another connection says nothing of this one.
     return kind !== 'fault' || this.#life.transport !== transport;
   }
 

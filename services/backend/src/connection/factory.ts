@@ -5,8 +5,10 @@ import type { JsonObject, Limits, ServerName, WorkerId } from '@omnibus/protocol
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
+import { lookupUnder } from '../transport/address-rule.ts';
 import { TransportFactory } from '../transport/factory.ts';
 import type { ReadingBudget } from '../transport/reading-budget.ts';
+import { untilPortOpen } from '../transport/port.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import type { ConnectionOptions } from './connection-options.ts';
@@ -47,6 +49,7 @@ export class ConnectionFactory {
       server, worker, wheel, log, metrics, toolSchema,
       isProgram: config.command !== undefined,
       era: new Era(config.era),
+      reachable: reachableOf(config),
       connectTimeoutMs: config.connectTimeout,
       backoff: { minMs: config.restart.minDelay, maxMs: config.restart.maxDelay },
     };
@@ -88,4 +91,12 @@ export class ConnectionFactory {
       isExclusive: this.#options.config.url === undefined,
     });
   }
+}
+
+/** A server that somebody starts when it is needed may not be there yet: it is waited for as long as connecting may take. */
+function reachableOf({ isStarted, url = '', addresses, connectTimeout }: ServerConfig): ConnectionOptions['reachable'] {
+  if (isStarted !== true) return undefined;
+  return async (isWanted) => {
+    if (!(await untilPortOpen({ url, limitMs: connectTimeout, isWanted, ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }) }))) throw new Error(`nothing answers at ${new URL(url).host} yet`);
+  };
 }

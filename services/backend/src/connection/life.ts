@@ -103,8 +103,24 @@ export class ConnectionLife {
     return this.#hasState;
   }
 
+  /** Nothing is connected until somebody wakes it, and nothing is wrong. */
+  get isAsleep(): boolean {
+    return this.#actor.getSnapshot().value === 'asleep';
+  }
+
   start(): void {
     this.#actor.send({ type: 'start' });
+  }
+
+  /** Closes what is open, although it is well. */
+  doze(): void {
+    this.#settling?.cancel();
+    this.#isUp = false;
+    this.#actor.send({ type: 'doze' });
+  }
+
+  wake(): void {
+    this.#actor.send({ type: 'wake' });
   }
 
   async stop(): Promise<void> {
@@ -136,7 +152,7 @@ export class ConnectionLife {
     this.#transport = transport;
     this.#port.opening();
     const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
-    wait.then(() => (isCurrent() ? transport.open() : undefined)).then(
+    wait.then(() => this.#options.reachable?.(isCurrent)).then(() => (isCurrent() ? transport.open() : undefined)).then(
       () => {
         if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
       },

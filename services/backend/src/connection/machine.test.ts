@@ -25,6 +25,9 @@ describe('the upstream connection machine', () => {
     ['connects again when the retry is due', [...toReady, lost, { type: 'retry.due' }], 'connecting', ['openTransport']],
     ['connects at once when only its session is gone', [...toReady, { type: 'session.gone' }], 'connecting', ['closeTransport', 'openTransport']],
     ['stays in back-off when it is lost again', [...toReady, lost, lost], 'backoff', []],
+    ['closes its transport when it falls asleep', [...toReady, { type: 'doze' }], 'asleep', ['closeTransport']],
+    ['connects when it is woken', [...toReady, { type: 'doze' }, { type: 'wake' }], 'connecting', ['openTransport']],
+    ['sleeps on when what it closed says that it is lost', [...toReady, { type: 'doze' }, lost], 'asleep', []],
     ['closes its transport when stopped', [...toReady, { type: 'stop' }], 'stopped', ['closeTransport']],
   ])('%s', (_title, events, value, effects) => {
     expect(walk(...events)).toMatchObject({ value, effects });
@@ -41,6 +44,7 @@ describe('the upstream connection machine', () => {
   it('knows of no problem while it connects for the first time, or anew after its session is gone', () => {
     expect(walk({ type: 'start' }).context.problem).toBe('');
     expect(walk({ type: 'start' }, lost, ...again, { type: 'session.gone' }).context.problem).toBe('');
+    expect(walk({ type: 'start' }, lost, ...again, { type: 'doze' }, { type: 'wake' }).context.problem).toBe('');
     expect(walk({ type: 'start' }, lost, { type: 'retry.due' }).context.problem).toBe('gone');
   });
 
@@ -50,11 +54,11 @@ describe('the upstream connection machine', () => {
 
   it('reaches every state, and none but the last is a dead end', () => {
     const paths = getShortestPaths(connectionMachine, {
-      events: [...toReady, lost, { type: 'session.gone' }, { type: 'retry.due' }, { type: 'stop' }],
+      events: [...toReady, lost, { type: 'session.gone' }, { type: 'retry.due' }, { type: 'doze' }, { type: 'wake' }, { type: 'stop' }],
       serializeState: (state) => JSON.stringify(state.value),
     });
     const states = new Map(paths.map(({ state }) => [state.value as string, state]));
-    expect([...states.keys()].sort()).toEqual(['backoff', 'connecting', 'idle', 'negotiating', 'ready', 'stopped']);
+    expect([...states.keys()].sort()).toEqual(['asleep', 'backoff', 'connecting', 'idle', 'negotiating', 'ready', 'stopped']);
     for (const [value, state] of states) {
       if (value !== 'stopped') expect(getNextTransitions(state as never).length).toBeGreaterThan(1);
     }

@@ -8,7 +8,8 @@
  *                        |   v                          v  +-----------------+
  *                        backoff <--------------------------------------------
  *
- *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while.
+ *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while. `doze` leads from `ready` to `asleep`, where nothing is
+ *   connected and nothing is wrong, and `wake` from there to `connecting`.
  *
  * It is a circuit breaker too: closed in `ready`, open in `backoff`, and the next handshake is the attempt that decides.
  *
@@ -24,6 +25,8 @@ export type ConnectionEvent =
   | { readonly type: 'lost'; readonly problem: string }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
+  | { readonly type: 'doze' }
+  | { readonly type: 'wake' }
   | { readonly type: 'stop' };
 
 export interface ConnectionContext {
@@ -70,12 +73,13 @@ export const connectionMachine = setup({
     },
     ready: {
       entry: ['forgetProblem', 'announceReady'],
-      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' } },
+      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' }, doze: 'asleep' },
     },
     backoff: {
       entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure'],
       on: { 'retry.due': 'connecting', lost: {} },
     },
+    asleep: { entry: 'closeTransport', on: { wake: 'connecting', lost: {} } },
     stopped: { type: 'final', entry: 'closeTransport' },
   },
 });

@@ -82,6 +82,14 @@ export class PendingRequests {
     return this.all().map(([, pending]) => pending).sort((one, other) => one.order - other.order).map(({ reply }) => reply);
   }
 
+  /** Takes out what only tells of changes, unless something else waits too. @returns whether nothing waits now. */
+  endStanding(): boolean {
+    const all = this.all();
+    const isAlone = all.every(([, { method, reply }]) => method === 'subscriptions/listen' && reply.session === undefined);
+    if (isAlone) for (const [id] of all) this.cancel(id);
+    return isAlone;
+  }
+
   get hasHeld(): boolean {
     return this.all().some(([, { state }]) => state === 'held');
   }

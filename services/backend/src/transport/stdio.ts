@@ -2,14 +2,13 @@
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { Child, type ChildOptions } from './child-process.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
+import { Lines } from './lines.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
   /** Its bytes bound what waits to be read by the child, too. */
   readonly limits: MessageLimits;
 }
-
-const newline = 10;
 
 export class StdioTransport implements Transport {
   readonly hasSessionsOnly = false;
@@ -19,20 +18,27 @@ export class StdioTransport implements Transport {
   readonly #options: StdioOptions;
   readonly #observer: TransportObserver;
   #child: Child | undefined;
-  /** Bytes since the last newline, and their number. */
-  #partial: Buffer[] = [];
-  #partialBytes = 0;
+  readonly #lines: Lines;
   #isClosing = false;
 
   constructor(options: StdioOptions, observer: TransportObserver) {
     this.#options = options;
     this.#observer = observer;
+    const { maxUpstreamMessageBytes: maxBytes } = options.limits;
+    this.#lines = new Lines({
+      maxBytes,
+      line: (line) => this.#hear(line),
+      tooLong: () => {
+        this.#observer.lost(`the program wrote a line of more than ${maxBytes} bytes`);
+        void this.close();
+      },
+    });
   }
 
   async open(): Promise<void> {
     const child = new Child(this.#options);
     this.#child = child;
-    child.onOutput((chunk) => this.#read(chunk));
+    child.onOutput((chunk) => this.#lines.read(chunk));
     await child.started;
     void child.ended.then((problem) => {
       if (!this.#isClosing) this.#observer.lost(problem);
@@ -64,7 +70,7 @@ export class StdioTransport implements Transport {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    this.#partial = [];
+    this.#lines.end();
     await this.#child?.stop();
   }
 
@@ -72,30 +78,7 @@ export class StdioTransport implements Transport {
     return this.#child === undefined ? 'the program has not been started' : this.#child.write(`${JSON.stringify(message)}\n`, this.#options.limits.maxUpstreamMessageBytes);
   }
 
-  #read(chunk: Buffer): void {
-    let start = 0;
-    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      // What comes after the end of the connection belongs to nobody; the pipe is emptied all the same.
-      if (this.#isClosing) return;
-      this.#partial.push(chunk.subarray(start, end));
-      const line = this.#partial.length === 1 ? (this.#partial[0] as Buffer) : Buffer.concat(this.#partial);
-      this.#partial = [];
-      this.#partialBytes = 0;
-      this.#hear(line);
-      start = end + 1;
-    }
-    if (start === chunk.length || this.#isClosing) return;
-    this.#partial.push(chunk.subarray(start));
-    this.#partialBytes += chunk.length - start;
-    const { maxUpstreamMessageBytes } = this.#options.limits;
-    if (this.#partialBytes > maxUpstreamMessageBytes) {
-      this.#observer.lost(`the program wrote a line of more than ${maxUpstreamMessageBytes} bytes`);
-      void this.close();
-    }
-  }
-
   #hear(line: Buffer): void {
-    if (line.length === 0 || (line.length < maxBlank && line.toString('latin1').trim() === '')) return;
     const incoming = readIncoming(line, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
     else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`, incoming.question);
@@ -103,7 +86,5 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Longer lines are not looked at for being blank. */
-const maxBlank = 64;
 /** Of a line that is no message, for the log. */
 const shownBytes = 200;
