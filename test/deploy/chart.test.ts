@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { permissionsOf } from '@omnibus/bus';
 import { freePorts } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { root, sealing, startProcess } from '../support/processes.ts';
@@ -95,6 +96,15 @@ if (helm !== undefined) describe('the chart', () => {
     const { env = [] } = find('Deployment', 'gateway-edge').spec?.template.spec.containers[0] as Container;
     expect(env.find(({ name }) => name === 'OMNIBUS_BUS')?.value).toBe('tls://edge:$(NATS_PASSWORD)@bus:4222');
     chart('nameOverride=mcp')('Deployment', 'omnibus-mcp-edge');
+  });
+
+  it('tells the gateway and its NATS where they are: prefix, domain and region', () => {
+    const find = chart('nats.prefix=team', 'nats.domain=hub', 'nats.region=eu');
+    expect(parse(find('ConfigMap', 'omnibus').data?.['omnibus.yaml'] as string)).toMatchObject({ nats: { prefix: 'team', domain: 'hub', region: 'eu', tls: { caFile: '/etc/omnibus-nats/ca.crt' } } });
+    const { 'users.conf': users = '', 'nats.conf': nats = '' } = find('ConfigMap', 'omnibus-nats').data ?? {};
+    const wanted = roles.flatMap((role) => Object.values(permissionsOf(role, { prefix: 'team' })).flat());
+    expect(new Set([...users.matchAll(/"([^"]+)"/g)].map(([, subject]) => subject))).toEqual(new Set(wanted));
+    expect(nats).toContain('domain: "hub"');
   });
 
   it('has a NATS that takes each role as a user of its own over TLS, and nobody else', { timeout: 180_000 }, async () => {

@@ -103,16 +103,19 @@ it('only edges and session workers are given the sealing key, only edges the dig
   for (const { spec } of given) expect(JSON.stringify(spec)).toContain('{"name":"OMNIBUS_SEALING_KEY","valueFrom":{"secretKeyRef":{"name":"omnibus-sealing-key","key":"key"}}}');
 });
 
-it('the resource definition is one that Kubernetes takes, and asks for what the gateway reads', async () => {
-  const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/files/mcpserver.yaml'), 'utf8')) as [Manifest];
+const ofPods = ['image', 'port', 'path', 'envFrom', 'resources', 'imagePullSecrets'];
+it.each([
+  ['mcpserver.yaml', 'mcpServers', ['headersFrom', ...ofPods]], ['mcpprofile.yaml', 'profiles', []],
+] as const)('the resource definition of %s is one that Kubernetes takes, and asks for what the gateway reads', async (file, option, besides) => {
+  const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/files', file), 'utf8')) as [Manifest];
   await check([definition]);
   const { versions } = definition.spec as unknown as { versions: readonly [{ schema: { openAPIV3Schema: { properties: { spec: { properties: object } } } }; subresources: object; additionalPrinterColumns: readonly object[] }] };
   expect(versions[0].subresources).toEqual({ status: {} });
   expect(versions[0].additionalPrinterColumns.length).toBeGreaterThan(3);
-  const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as { properties: { mcpServers: { additionalProperties: { properties: object } } } };
-  const options = Object.keys(schema.properties.mcpServers.additionalProperties.properties);
-  for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect([...options, 'headersFrom']).toContain(field);
-  expect(await readFile(join(plain, 'mcpserver.yaml'), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/files/mcpserver.yaml'), 'utf8'));
+  const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as { properties: Record<typeof option, { additionalProperties: { properties: object } }> };
+  const options = Object.keys(schema.properties[option].additionalProperties.properties);
+  for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties)) expect([...options, ...besides]).toContain(field);
+  expect(await readFile(join(plain, file), 'utf8')).toBe(await readFile(join(root, 'deploy/helm/omnibus/files', file), 'utf8'));
 });
 
 it('the kustomization names files that are there', async () => {
@@ -139,12 +142,14 @@ if (helm !== undefined) describe('the chart', () => {
     ['everything', ['edge.autoscaling.enabled=true', 'edge.autoscaling.inFlight=100', 'session.autoscaling.enabled=true', 'backend.autoscaling.enabled=true', 'ingress.enabled=true', 'ingress.tlsSecret=tls', 'edge.env[0].name=A', 'edge.env[0].value=b', 'backend.volumes[0].name=data', 'backend.volumes[0].emptyDir.medium=Memory', 'backend.volumeMounts[0].name=data', 'backend.volumeMounts[0].mountPath=/data', 'backend.priorityClassName=high', 'monitoring.operator=true', 'monitoring.labels.release=stack', 'envFrom[0].secretRef.name=credentials'],
       ['HorizontalPodAutoscaler omnibus-edge', 'Ingress omnibus', 'ServiceMonitor omnibus', 'PrometheusRule omnibus']],
     ['a NATS that exists', ['nats.enabled=false', 'natsUrl=nats://nats.messaging:4222', 'discovery.enabled=false', 'networkPolicy.enabled=false', 'monitoring.dashboards.enabled=false'], ['Deployment omnibus-edge']],
+    ['servers in pods of their own', ['discovery.pods.enabled=true', 'discovery.pods.commandImage=launchers', 'discovery.namespaces={team-a}'], ['Role omnibus-backend', 'RoleBinding omnibus-backend', 'ServiceAccount omnibus-backend']],
+    ['a place on a NATS of others', ['nats.enabled=false', 'natsUrl=tls://nats.messaging:4222', 'nats.prefix=team', 'nats.domain=hub', 'nats.region=eu'], ['Deployment omnibus-edge']],
     ['discovery in two namespaces', ['discovery.namespaces={team-a,team-b}'], ['Role omnibus-discovery', 'RoleBinding omnibus-discovery']],
     ['one NATS node', ['nats.replicas=1'], ['StatefulSet omnibus-nats', 'NetworkPolicy omnibus-nats', 'Secret omnibus-nats-users', 'Secret omnibus-nats-tls']],
     ['a NATS without TLS', ['nats.tls.enabled=false'], ['Secret omnibus-nats-users']],
-    ['its definition of McpServer', [], ['CustomResourceDefinition mcpservers.omnibus.dev']],
+    ['its definitions', [], ['CustomResourceDefinition mcpservers.omnibus.dev', 'CustomResourceDefinition mcpprofiles.omnibus.dev']],
     ['a sealing key of its own', [], ['Secret omnibus-sealing-key']],
-    ['headers from Secrets', ['discovery.secrets=true'], ['Role omnibus-discovery']],
+    ['headers from Secrets', ['discovery.secrets=true'], ['Role omnibus-backend']],
     ['discovery in the whole cluster', ['discovery.namespaces={*}'], ['ClusterRole omnibus-discovery', 'ClusterRoleBinding omnibus-discovery']],
   ] as const)('with %s it is what Kubernetes takes', async (_name, settings, expected) => {
     const manifests = chart(...settings);
@@ -174,6 +179,7 @@ if (helm !== undefined) describe('the chart', () => {
   });
 
   it.each([
+    [['nats.prefix=a.b'], 'does not match pattern'],
     [['edge.replica=3'], "additional properties 'replica' not allowed"],
     [['natsUrl=http://nats'], 'natsUrl'],
     [['config.bus=memory'], 'config'],

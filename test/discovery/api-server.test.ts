@@ -10,6 +10,7 @@ import { findHelm } from '../deploy/helm.ts';
 import { ApiServer, findApiServer, type KubernetesObject } from '../support/api-server.ts';
 import { startGateway } from '../support/gateway.ts';
 import { root } from '../support/processes.ts';
+import { serversInPods } from './pods.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -32,11 +33,10 @@ if (programs === undefined) console.log('There is no API server of Kubernetes he
 
 it('the manifests ask for the rights to find servers and to write their status, and for no others', async () => {
   const roles = (await manifests('omnibus.yaml')).filter(({ kind }) => kind.endsWith('Role')) as (KubernetesObject & { readonly rules: object })[];
-  expect(roles.map(({ rules }) => rules)).toEqual([[
-    { apiGroups: ['omnibus.dev'], resources: ['mcpservers'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: ['omnibus.dev'], resources: ['mcpservers/status'], verbs: ['patch'] },
-    { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
-  ]]);
+  expect(roles.map(({ metadata, rules }) => [metadata.name, rules])).toEqual([
+    ['omnibus-discovery', [{ apiGroups: ['omnibus.dev'], resources: ['mcpservers', 'mcpprofiles'], verbs: ['get', 'list', 'watch'] }, { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] }]],
+    ['omnibus-backend', [{ apiGroups: ['omnibus.dev'], resources: ['mcpservers/status', 'mcpprofiles/status'], verbs: ['patch'] }]],
+  ]);
 });
 
 if (programs !== undefined) describe('with an API server of Kubernetes', () => {
@@ -46,10 +46,10 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   beforeAll(async () => {
     api = await ApiServer.start(programs);
     for (const name of ['omnibus', 'team-a', 'team-b']) await api.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    for (const definition of await manifests('mcpserver.yaml')) await api.create(definition);
+    for (const file of ['mcpserver.yaml', 'mcpprofile.yaml']) for (const definition of await manifests(file)) await api.create(definition);
     // The rights are those of the chart, in the whole cluster, as with `discovery.namespaces={*}`.
     for (const manifest of (await manifests('omnibus.yaml')).filter(isRight)) await api.create(inWholeCluster(manifest));
-    gatewayAccount = await api.actAs('omnibus', 'omnibus');
+    gatewayAccount = await api.actAs('omnibus', 'omnibus-backend');
     // The definition is served a moment after it was taken.
     for (let isServed = false; !isServed;) isServed = await api.pathOf(server('team-a', 'any', {}), false).then((path) => api.get(path)).then(() => true, () => false);
   });
@@ -68,11 +68,15 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   });
 
   it.each([
-    [{}, 'spec.url: Required value'],
+    [{}, 'give url of a server that runs already, or command or image'],
+    [{ url: 'http://example.com/mcp', command: 'rm' }, 'give url of a server that runs already, or command or image'],
+    [{ image: 'example/server' }, 'give command, which speaks MCP on stdin and stdout, or port'],
+    [{ url: 'http://example.com/mcp', env: { A: 'b' } }, 'are for a server that is to be run'],
+    [{ image: 'example/server', port: 80, args: ['x'] }, 'args are for command'],
     [{ url: 'ftp://example.com' }, 'spec.url in body should match'],
     [{ url: 'http://example.com/mcp', concurrency: 0 }, 'spec.concurrency'],
     [{ url: 'http://example.com/mcp', era: 'old' }, 'spec.era: Unsupported value'],
-    [{ url: 'http://example.com/mcp', command: 'rm' }, 'unknown field "spec.command"'],
+    [{ url: 'http://example.com/mcp', user: 'root' }, 'unknown field "spec.user"'],
   ])('an McpServer of %j is refused', async (spec, problem) => {
     await expect(api.create(server('team-a', 'wrong', spec))).rejects.toThrow(problem);
   });
@@ -98,7 +102,7 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
       expect(await api.may(token, verb, 'services')).toBe(true);
       for (const resource of ['secrets', 'configmaps', 'pods']) expect(await api.may(token, verb, resource)).toBe(false);
     }
-    expect(await api.may(token, 'patch', 'mcpservers', 'omnibus.dev', 'status')).toBe(true);
+    expect(await api.may(token, 'patch', 'mcpservers', 'omnibus.dev', { subresource: 'status' })).toBe(true);
     for (const verb of ['create', 'update', 'patch', 'delete']) {
       expect(await api.may(token, verb, 'mcpservers', 'omnibus.dev')).toBe(false);
       expect(await api.may(token, verb, 'services')).toBe(false);
@@ -107,6 +111,8 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
 
   const helm = findHelm();
   if (helm !== undefined) it('a release is installed, upgraded with its definition, rolled when a secret changes, and taken away without what teams made', () => lifeOfARelease(api, helm));
+
+  if (helm !== undefined) it('a server with a command runs in a pod of its own, restricted, for as long as somebody calls it', { timeout: 180_000 }, () => serversInPods(api, helm));
 
   it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
     await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
@@ -159,12 +165,13 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   const of = async <Entry extends object>(apiVersion: string, kind: string, name: string): Promise<Entry> => api.get<Entry>(await api.pathOf({ apiVersion, kind, metadata: { namespace: 'releases', name } }, true));
   const secrets = async (): Promise<object[]> => Promise.all(['mine-nats-users', 'mine-nats-tls', 'mine-omnibus-sealing-key', 'mine-omnibus-api-keys'].map(async (name) => (await of<{ readonly data: object }>('v1', 'Secret', name)).data));
   const digest = async (role: string): Promise<string> => (await of<{ readonly spec: { readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } } } }>('apps/v1', 'Deployment', `mine-omnibus-${role}`)).spec.template.metadata.annotations['checksum/secrets'] as string;
-  const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'mcpservers.omnibus.dev' } };
+  const definitionOf = (plural: string) => ({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `${plural}.omnibus.dev` } });
+  const definition = definitionOf('mcpservers');
 
   // The definition is there already, from a chart that kept it under crds/: docs/kubernetes.md says what to do.
   const archive = pack(join(root, 'deploy/helm/omnibus'));
   expect(() => run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace')).toThrow('invalid ownership metadata');
-  await api.merge({ ...definition, metadata: { ...definition.metadata, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations: { 'meta.helm.sh/release-name': 'mine', 'meta.helm.sh/release-namespace': 'releases' } } } as KubernetesObject);
+  for (const each of [definition, definitionOf('mcpprofiles')]) await api.merge({ ...each, metadata: { ...each.metadata, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations: { 'meta.helm.sh/release-name': 'mine', 'meta.helm.sh/release-namespace': 'releases' } } } as KubernetesObject);
   run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace');
   const made = await secrets();
 

@@ -61,10 +61,41 @@ it('what cannot be a server is said in its status, and takes nothing from the ga
   expect(await of('nonsense', 'Invalid')).toContain('expected an http://');
   expect(await of('nowhere', 'Unreachable')).not.toBe('');
   expect(await of('thief', 'Invalid')).toContain('GATEWAY_SECRET');
-  expect(await of('program', 'Invalid')).toContain('spec.url is missing');
+  expect(await of('program', 'Invalid')).toContain('this gateway has no pods made');
   expect(await of('one', 'Invalid')).toContain('the name "own_one" is taken, by the gateway');
   using client = await RawClient.open(gateway.url);
   expect(await client.untilTools((names) => names.length > 0)).toEqual(['own_one__own']);
+});
+
+it('a profile selects among the servers of its own namespace, follows them, and is served at an endpoint of its own', async () => {
+  await using api = await KubernetesApi.start();
+  await using one = await Upstream.start({ tools: [tool('read'), tool('write')], onCall: (call) => call.answer(text(JSON.stringify(call.args))) });
+  await using other = await Upstream.start({ tools: [tool('other')] });
+  api.apply('mcpservers', 'team', 'wiki', { url: one.url });
+  api.apply('mcpservers', 'elsewhere', 'secret', { url: other.url });
+  api.apply('mcpprofiles', 'team', 'readers', { servers: ['wiki', 'later'], tools: ['*/*', '!wiki/write'], rename: { 'wiki/read': 'look' }, pin: { 'wiki/read': { space: 'public' } } });
+  api.apply('mcpprofiles', 'team', 'thieves', { servers: ['secret', 'elsewhere_secret', '../elsewhere/secret'], tools: ['elsewhere_secret/*', '*_secret/*'] });
+  api.apply('mcpprofiles', 'team', 'wiki', {});
+  api.apply('mcpprofiles', 'team', 'wrong', { tools: ['wiki/(a|b)'] });
+  api.apply('mcpprofiles', 'team', 'all', {});
+  await using gateway = await startGateway('nats', config, { KUBECONFIG: api.kubeconfig });
+  const of = (name: string, reason: string) => api.patches.untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason).then(({ status }) => status);
+  expect(await of('readers', 'Incomplete')).toMatchObject({ endpoint: '/mcp/team_readers', conditions: [{ status: 'True', message: 'served at /mcp/team_readers without later, which are not there' }] });
+  expect((await of('thieves', 'Incomplete')).conditions[0].message).toContain('without secret, elsewhere_secret');
+  expect((await of('wiki', 'Invalid')).conditions[0].message).toContain('the name "team_wiki" is taken, by McpServer team/wiki');
+  expect((await of('wrong', 'Invalid')).conditions[0].message).toContain('spec.tools.0');
+  await of('all', 'Served');
+  using readers = await RawClient.open(`${gateway.url}/team_readers`);
+  expect(await readers.untilTools((names) => names.length > 0)).toEqual(['look']);
+  expect((await readers.callTool('look')).last.result).toEqual(text('{"space":"public"}'));
+  using thieves = await RawClient.open(`${gateway.url}/team_thieves`);
+  expect(await thieves.toolNames()).toEqual([]);
+
+  api.apply('mcpservers', 'team', 'later', { url: other.url });
+  await readers.untilTools((names) => names.join(' ') === 'look team_later__other' || names.includes('other'));
+  await of('readers', 'Served');
+  api.delete('mcpprofiles', 'team', 'readers');
+  await expect.poll(async () => (await fetch(`${gateway.url}/team_readers`, { method: 'POST', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } }) })).status).not.toBe(200);
 });
 
 it('a labelled Service is a server, at the port and path its annotations say', async () => {

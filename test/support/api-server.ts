@@ -191,8 +191,8 @@ export class ApiServer {
   }
 
   /** Whether whoever has the token may do something. */
-  async may(token: string, verb: string, resource: string, inGroup = '', subresource?: string): Promise<boolean> {
-    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, group: inGroup, subresource } } };
+  async may(token: string, verb: string, resource: string, inGroup = '', more: { readonly subresource?: string; readonly namespace?: string } = {}): Promise<boolean> {
+    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, group: inGroup, ...more } } };
     const { status } = (await this.#ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review, { token })) as { readonly status: { readonly allowed: boolean } };
     return status.allowed;
   }

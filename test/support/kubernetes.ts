@@ -34,16 +34,16 @@ interface Watch {
 export interface StatusPatch {
   readonly name: string;
   readonly contentType: string;
-  readonly status: { readonly tools: number; readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string }] };
+  readonly status: { readonly tools: number; readonly endpoint?: string; readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string }] };
 }
 
-const resources = { mcpservers: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer' }, services: { apiVersion: 'v1', kind: 'Service' } } as const;
+const resources = { mcpservers: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer' }, mcpprofiles: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpProfile' }, services: { apiVersion: 'v1', kind: 'Service' } } as const;
 type Resource = keyof typeof resources;
 
 export class KubernetesApi {
   readonly #server = createServer((request, response) => void this.#handle(request, response));
   readonly #entries = new Map<string, Entry>();
-  readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], services: [] };
+  readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], mcpprofiles: [], services: [] };
   readonly #watches = new Set<Watch>();
   #version = 100;
   /** Versions up to this are forgotten. */
@@ -112,7 +112,7 @@ export class KubernetesApi {
       this.#answerSecret(`${secret[1]}/${secret[2]}`, response);
       return;
     }
-    const match = /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|services)(?:\/([^/]+)\/status)?$/.exec(url.pathname);
+    const match = /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|mcpprofiles|services)(?:\/([^/]+)\/status)?$/.exec(url.pathname);
     if (match === null || request.headers.authorization !== 'Bearer test-token') {
       response.writeHead(match === null ? 404 : 401).end();
       return;

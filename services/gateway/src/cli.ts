@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
+import type { ExposeOptions } from './commands/expose.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
 import type { LoginOptions, TokenOptions } from './commands/login.ts';
@@ -89,10 +90,32 @@ export function createProgram(): Command {
       printPermissions(options);
     });
 
+  addPod(program);
   addKeys(program);
   addUsers(program);
   addLogin(program);
   return program;
+}
+
+/** What pods run that Kubernetes has for servers. */
+function addPod(program: Command): void {
+  program.command('expose')
+    .description('serve a program that speaks MCP on stdin and stdout over WebSockets, one program for each connection: omnibus expose --listen 0.0.0.0:7300 -- npx SERVER')
+    .requiredOption('-l, --listen <host:port>', 'where to listen; whoever reaches it may use the program')
+    .option('--max-programs <number>', 'programs at once', '64')
+    .argument('<command...>', 'the program and its arguments, after "--"')
+    .action(async (command: readonly [string, ...string[]], options: ExposeOptions) => {
+      const { exposeProgram } = await import('./commands/expose.ts');
+      await exposeProgram(command, options);
+    });
+
+  program.command('copy')
+    .description('copy this program, and the Node it runs on with its libraries, into a folder, from which it runs in any image of the same architecture')
+    .argument('<folder>', 'where to; loader, lib, node and app are made there')
+    .action(async (folder: string) => {
+      const { copyProgram } = await import('./commands/copy.ts');
+      copyProgram(folder);
+    });
 }
 
 function addAdmin(program: Command): void {

@@ -8,6 +8,7 @@ import type { Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
 import type { Authenticator } from '@omnibus/identity';
+import type { ServersHere } from './discovery/kubernetes.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
@@ -46,6 +47,8 @@ export interface Gateway {
   readonly adminAddress: string | undefined;
   /** Of the servers this process is connected to. */
   records(): readonly CatalogRecord[];
+  /** The servers this process is connected to; undefined in one without the role backend. */
+  readonly servers: ServersHere | undefined;
   /** Resolves when every server is up or has failed its first attempt. */
   settled(): Promise<void>;
   apply(config: Config): Promise<void>;
@@ -71,6 +74,8 @@ export interface ProcessStatus {
   readonly servers?: readonly {
     readonly server: string;
     readonly status: 'up' | 'down';
+    /** Nobody has called it for so long that nothing is connected to it: the next call is. */
+    readonly isAsleep?: true;
     readonly problem: string | undefined;
     /** Entries it offers that are in no list, because they do not fit or are too many. */
     readonly leftOut: number;
@@ -122,7 +127,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut, adapters: sessions.adapters }),
     ...(backend === undefined ? {} : {
       servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => (
-        { server, status: is, problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })),
+        { server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })),
     }),
   });
   let authenticator: Authenticator | undefined;
@@ -188,6 +193,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     endpoint,
     adminAddress: admin?.address,
     records: () => backend?.records ?? [],
+    servers: backend,
     settled: () => settled,
     async apply(changed) {
       current = changed;

@@ -23,6 +23,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if or (eq (toString .Values.monitoring.operator) "true") (and (eq (toString .Values.monitoring.operator) "auto") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor")) }}yes{{ end }}
 {{- end }}
 
+{{- define "omnibus.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
 {{- define "omnibus.natsUrl" -}}
 {{- if .Values.natsUrl }}{{ .Values.natsUrl }}{{ else if .Values.nats.enabled }}{{ ternary "tls" "nats" .Values.nats.tls.enabled }}://{{ include "omnibus.natsName" . }}:4222{{ else }}{{ fail "give natsUrl, or set nats.enabled: true" }}{{ end }}
 {{- end }}

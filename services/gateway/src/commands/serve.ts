@@ -5,7 +5,7 @@ import { banner } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
 import { sharingWarning } from '../sharing.ts';
-import type { KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
+import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
@@ -98,28 +98,26 @@ interface Followed {
 /** Keeps the gateway in step with its file, and with what is discovered besides. */
 async function followConfig(file: string, started: Config, overrides: ServeOptions, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<Followed> {
   let current = started;
-  let discovered: Config['mcpServers'] = {};
+  let discovered: Discovered = { mcpServers: {}, profiles: {} };
   /** Changes are applied one after the other: one may come while the last is still at work. */
   let applying: Promise<void> = Promise.resolve();
   const apply = (): void => {
     applying = applying.then(async () => {
       // What the operator wrote comes first, in the lists too.
-      await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered } });
+      await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
       log.info('the changed configuration is applied');
     }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
   };
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
-    namespaces: kubernetes.namespaces,
-    allowedHosts: kubernetes.allowedHosts,
-    secrets: kubernetes.secrets,
-    isTaken: (server) => Object.hasOwn(current.mcpServers, server),
-    changed: (servers) => {
-      discovered = servers;
-      log.info({ servers: Object.keys(servers) }, 'servers were discovered');
+    settings: kubernetes,
+    isTaken: (name) => Object.hasOwn(current.mcpServers, name) || Object.hasOwn(current.profiles, name),
+    changed: (found) => {
+      discovered = found;
+      log.info({ servers: Object.keys(found.mcpServers), ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }) }, 'servers were discovered');
       apply();
     },
-    records: overrides.role === 'session' ? undefined : () => gateway.records(),
+    servers: gateway.servers,
     wheel: gateway.wheel,
     log,
   }) : undefined;

@@ -1,61 +1,71 @@
 /**
- * Servers that teams add in their own namespaces. Lists and watches by the informers of the official client, which go on from
- * where a watch ended and list anew when the API server has forgotten that; what became of each `McpServer` is written into its
- * status.
+ * Servers and profiles that teams add in their own namespaces. Lists and watches by the informers of the official client, which go on from
+ * where a watch ended and list anew when the API server has forgotten that; what became of each object is written into its status.
  */
-import { readFileSync } from 'node:fs';
-import type { CoreV1Api, CustomObjectsApi, Informer, KubeConfig, KubernetesListObject, KubernetesObject, makeInformer as MakeInformerFunction } from '@kubernetes/client-node';
-import type { ServerConfig } from '@omnibus/config';
+import type { Informer, KubernetesListObject, KubernetesObject } from '@kubernetes/client-node';
+import type { Config, ProfileConfig, ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import { messageOf, openClient, ownNamespace, type KubernetesClient } from './client.ts';
+import { Pods, type PodTarget } from './pods.ts';
+import { crdVersion, group, podNameOf, readObject, secretsOf, serverNameOf, serviceLabel, type Read, type ReadOptions, type ServerObject } from './objects.ts';
+import { readProfile, type ReadProfile } from './profiles.ts';
 import { Secrets, secretId } from './secrets.ts';
-import { crdVersion, group, headersFromOf, plural, readObject, serviceLabel, type Read, type ServerObject, type ServerStatus } from './objects.ts';
+import { comparable, profileStatus, serverStatus, type ObjectStatus } from './status.ts';
+
+/** What was found, under the names that the gateway gives it. */
+export interface Discovered {
+  readonly mcpServers: Readonly<Record<string, ServerConfig>>;
+  readonly profiles: Readonly<Record<string, ProfileConfig>>;
+}
 
 export interface KubernetesDiscoveryOptions {
-  /** Namespaces to look in: "*" for all; none given means the gateway's own. */
-  readonly namespaces: readonly string[];
-  /** Hosts that a server may be on whatever their address. */
-  readonly allowedHosts: readonly string[];
-  /** Whether headers may come from Secrets. */
-  readonly secrets: boolean;
-  /** Names that are taken by the configuration file. */
-  readonly isTaken: (server: string) => boolean;
-  /** Called when servers were added, changed or removed. */
-  readonly changed: (servers: Readonly<Record<string, ServerConfig>>) => void;
+  /** Of the configuration. */
+  readonly settings: Config['discovery']['kubernetes'];
+  /** Names that are taken by the configuration file, of servers and profiles. */
+  readonly isTaken: (name: string) => boolean;
+  /** Called when servers or profiles were added, changed or removed. */
+  readonly changed: (found: Discovered) => void;
   /** What became of the servers; undefined in a process that is not connected to them and so does not know. */
-  readonly records: (() => readonly CatalogRecord[]) | undefined;
+  readonly servers: ServersHere | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
 }
 
-type MakeInformer = typeof MakeInformerFunction;
-
-interface KubernetesClient {
-  readonly kubeConfig: KubeConfig;
-  readonly custom: CustomObjectsApi;
-  readonly core: CoreV1Api;
-  readonly makeInformer: MakeInformer;
-  readonly mergePatch: Parameters<CustomObjectsApi['patchNamespacedCustomObjectStatus']>[1];
+/** The servers that this process is connected to. */
+export interface ServersHere {
+  readonly records: readonly CatalogRecord[];
+  /** Those that nobody has called for long. */
+  readonly sleeping: ReadonlySet<string>;
+  onSleep(slept: (server: string, isAsleep: boolean) => void): void;
 }
 
-type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown>; readonly status?: ServerStatus };
+type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown>; readonly status?: ObjectStatus };
 
 /** Milliseconds before a watch begins anew after an error of the API server. */
 const retryMs = 5_000;
 /** Milliseconds in which changes are collected, to be applied together. */
 const settleMs = 200;
 const statusMs = 2_000;
+const plurals = { McpServer: 'mcpservers', McpProfile: 'mcpprofiles' } as const;
+
+/** What all objects together say. */
+interface Reading {
+  readonly servers: ReadonlyMap<string, Read>;
+  readonly profiles: ReadonlyMap<string, ReadProfile>;
+}
 
 export class KubernetesDiscovery {
   readonly #options: KubernetesDiscoveryOptions;
   readonly #client: KubernetesClient;
   readonly #objects = new Map<string, ServerObject>();
   readonly #secrets: Secrets | undefined;
+  readonly #pods: Pods | undefined;
   readonly #informers: Informer<KubernetesEntry>[] = [];
   /** The status that was last written to each object. */
   readonly #written = new Map<string, string>();
-  #servers = '';
+  #found = '';
   #settling: Deadline | undefined;
   #reporting: Deadline | undefined;
   #isStopped = false;
@@ -63,28 +73,27 @@ export class KubernetesDiscovery {
   private constructor(options: KubernetesDiscoveryOptions, client: KubernetesClient) {
     this.#options = options;
     this.#client = client;
-    this.#secrets = options.secrets ? new Secrets({
-      wheel: options.wheel,
+    const { settings, servers, wheel, log } = options;
+    // Who connects to no server needs no value of any.
+    this.#secrets = settings.secrets && servers !== undefined ? new Secrets({
+      wheel,
       read: (namespace, name) => client.core.readNamespacedSecret({ namespace, name }).catch((error: unknown) => {
         throw new Error(messageOf(error), { cause: error });
       }),
       changed: () => this.#settle(),
     }) : undefined;
+    this.#pods = settings.pods === undefined || servers === undefined ? undefined : new Pods({ client, settings: settings.pods, sleeping: () => servers.sleeping, wheel, log });
+    servers?.onSleep((server, isAsleep) => (isAsleep ? undefined : this.#pods?.roused(server)));
   }
 
   /** Watches. @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
   static async start(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery> {
-    // The client library is imported here because it is large, and most gateways run without it.
-    const { CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer, PatchStrategy, setHeaderOptions } = await import('@kubernetes/client-node');
-    const kubeConfig = new KubeConfig();
-    kubeConfig.loadFromDefault();
-    if (kubeConfig.getCurrentCluster() === null) throw new Error('discovery.kubernetes: there is no cluster; run in one, or give a KUBECONFIG');
-    const discovery = new KubernetesDiscovery(options, {
-      kubeConfig, makeInformer, custom: kubeConfig.makeApiClient(CustomObjectsApi), core: kubeConfig.makeApiClient(CoreV1Api), mergePatch: setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
-    });
-    const namespaces = options.namespaces.length === 0 ? [ownNamespace(kubeConfig)] : options.namespaces;
+    const client = await openClient();
+    const discovery = new KubernetesDiscovery(options, client);
+    const { namespaces: given } = options.settings;
+    const namespaces = given.length === 0 ? [ownNamespace(client.kubeConfig)] : given;
     for (const namespace of namespaces.includes('*') ? [undefined] : namespaces) discovery.#watch(namespace);
-    if (options.records !== undefined) discovery.#reportLater();
+    if (options.servers !== undefined) discovery.#reportLater();
     return discovery;
   }
 
@@ -93,16 +102,18 @@ export class KubernetesDiscovery {
     this.#settling?.cancel();
     this.#secrets?.stop();
     this.#reporting?.cancel();
-    await Promise.all(this.#informers.map((informer) => informer.stop()));
+    await Promise.all([...this.#informers.map((informer) => informer.stop()), this.#pods?.stop()]);
   }
 
   #watch(namespace: string | undefined): void {
     const { custom, core } = this.#client;
-    const kind = { group, version: crdVersion, plural };
     const within = namespace === undefined ? '' : `/namespaces/${namespace}`;
-    this.#inform('McpServer', `/apis/${group}/${crdVersion}${within}/${plural}`, async () => (namespace === undefined
-      ? await custom.listCustomObjectForAllNamespaces({ group, version: crdVersion, resourcePlural: plural })
-      : await custom.listNamespacedCustomObject({ ...kind, namespace })) as KubernetesListObject<KubernetesEntry>);
+    for (const kind of ['McpServer', 'McpProfile'] as const) {
+      const plural = plurals[kind];
+      this.#inform(kind, `/apis/${group}/${crdVersion}${within}/${plural}`, async () => (namespace === undefined
+        ? await custom.listCustomObjectForAllNamespaces({ group, version: crdVersion, resourcePlural: plural })
+        : await custom.listNamespacedCustomObject({ group, version: crdVersion, plural, namespace })) as KubernetesListObject<KubernetesEntry>);
+    }
     const labelSelector = `${serviceLabel}=true`;
     this.#inform('Service', `/api/v1${within}/services`, async () => (namespace === undefined
       ? await core.listServiceForAllNamespaces({ labelSelector })
@@ -129,10 +140,10 @@ export class KubernetesDiscovery {
   }
 
   #note(kind: ServerObject['kind'], { metadata, spec = {}, status }: KubernetesEntry): void {
-    const { namespace = '', name = '', generation = 0, annotations = {}, creationTimestamp } = metadata ?? {};
+    const { namespace = '', name = '', uid = '', generation = 0, annotations = {}, creationTimestamp } = metadata ?? {};
     // The client makes dates of what are strings on the wire, but not in custom objects.
     const createdAt = creationTimestamp === undefined ? '' : new Date(creationTimestamp).toISOString();
-    this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, generation, spec, annotations, createdAt, status: kind === 'McpServer' && status?.conditions?.[0] !== undefined ? status : undefined });
+    this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, uid, generation, spec, annotations, createdAt, status: kind !== 'Service' && status?.conditions?.[0] !== undefined ? status : undefined });
     this.#settle();
   }
 
@@ -147,34 +158,49 @@ export class KubernetesDiscovery {
     if (this.#isStopped) return;
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
       this.#settling = undefined;
-      this.#secrets?.keep(new Set([...this.#objects.values()].flatMap((object) => headersFromOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)))));
-      const found: [string, ServerConfig][] = [];
-      for (const [key, read] of this.#readAll()) {
-        if ('config' in read) found.push([read.server, read.config]);
-        else if (key.startsWith('Service ')) this.#options.log.warn({ object: key, problem: read.problem }, 'a Service is labelled as a server and cannot be one');
+      this.#secrets?.keep(new Set([...this.#objects.values()].flatMap((object) => secretsOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)))));
+      const { servers, profiles } = this.#readAll();
+      const pods = new Map<string, PodTarget>();
+      for (const [key, read] of servers) {
+        if ('problem' in read && key.startsWith('Service ')) this.#options.log.warn({ object: key, problem: read.problem }, 'a Service is labelled as a server and cannot be one');
+        const object = this.#objects.get(key);
+        if (object !== undefined && 'pod' in read && read.pod !== undefined) pods.set(read.server, { object, pod: read.pod });
       }
-      // The same order in every process, whichever object was heard of first.
-      const servers = Object.fromEntries(found.toSorted(([a], [b]) => (a < b ? -1 : 1)));
-      const text = JSON.stringify(servers);
-      if (text === this.#servers) return;
-      this.#servers = text;
-      this.#options.changed(servers);
+      this.#pods?.keep(pods);
+      const found: Discovered = { mcpServers: sorted([...servers.values()].flatMap((read) => ('config' in read ? [[read.server, read.config]] : []))), profiles: sorted([...profiles.values()].flatMap((read) => ('config' in read ? [[read.profile, read.config]] : []))) };
+      const text = JSON.stringify(found);
+      if (text === this.#found) return;
+      this.#found = text;
+      this.#options.changed(found);
     });
   }
 
-  /** What each object says, or why it cannot be a server. Of two with one name the first has it: an `McpServer` before a Service, then the older. */
-  #readAll(): ReadonlyMap<string, Read> {
+  /** What each object says, or why it cannot be what it is to be. Of two with one name the first has it: an `McpServer` before a Service, then the older; a profile after all. */
+  #readAll(): Reading {
+    const { isTaken, settings: { allowedHosts, pods, secrets: readsSecrets } } = this.#options;
+    const secretsFor = (namespace: string): ReadOptions['secret'] => (readsSecrets ? (secretKey) => this.#secrets?.value(namespace, secretKey) ?? { value: '' } : undefined);
     const owners = new Map<string, string>();
+    const ownerOf = (name: string): string | undefined => (isTaken(name) ? "the gateway's own configuration" : owners.get(name));
+    const taken = (name: string, owner: string): string => `the name "${name}" is taken, by ${owner}`;
     const claims = [...this.#objects].toSorted(([, a], [, b]) => (claimOf(a) < claimOf(b) ? -1 : 1));
-    return new Map(claims.map(([key, object]): [string, Read] => {
-      const secrets = this.#secrets;
-      const read = readObject(object, { allowedHosts: this.#options.allowedHosts }, secrets === undefined ? undefined : (secretKey) => secrets.value(object.namespace, secretKey));
+    const servers = new Map(claims.filter(([, { kind }]) => kind !== 'McpProfile').map(([key, object]): [string, Read] => {
+      const read = readObject(object, { allowedHosts, pods, secret: secretsFor(object.namespace) });
       const { server } = read;
-      const owner = this.#options.isTaken(server) ? "the gateway's own configuration" : owners.get(server);
-      if (owner !== undefined) return [key, { server, problem: `the name "${server}" is taken, by ${owner}` }];
+      const owner = ownerOf(server);
+      if (owner !== undefined) return [key, { server, problem: taken(server, owner) }];
       if ('config' in read) owners.set(server, key);
       return [key, read];
     }));
+    const inNamespace = (namespace: string): string[] => [...servers].flatMap(([key, read]) => ('config' in read && this.#objects.get(key)?.namespace === namespace ? [read.server] : [])).toSorted();
+    const profiles = new Map(claims.filter(([, { kind }]) => kind === 'McpProfile').map(([key, object]): [string, ReadProfile] => {
+      const profile = serverNameOf(object);
+      const owner = ownerOf(profile);
+      if (owner !== undefined) return [key, { profile, problem: taken(profile, owner) }];
+      const read = readProfile(object, inNamespace(object.namespace));
+      if ('config' in read) owners.set(profile, key);
+      return [key, read];
+    }));
+    return { servers, profiles };
   }
 
   #reportLater(): void {
@@ -185,65 +211,46 @@ export class KubernetesDiscovery {
     });
   }
 
-  /** Writes what became of each `McpServer`, where that is not what was written last. */
+  /** Writes what became of each object, where that is not what was written last. */
   async #report(): Promise<void> {
-    const records = new Map((this.#options.records?.() ?? []).map((record) => [String(record.server), record]));
-    for (const [key, read] of this.#readAll()) {
+    const { servers: here } = this.#options;
+    const records = new Map((here?.records ?? []).map((record) => [String(record.server), record]));
+    const { servers, profiles } = this.#readAll();
+    for (const [key, read] of servers) {
       const object = this.#objects.get(key);
       if (object?.kind !== 'McpServer') continue;
-      const { namespace, name } = object;
-      const status = statusOf(object, read, records);
-      const text = comparable(status);
-      // Another process may have said the same already; where they disagree, each says it once.
-      if (this.#written.get(key) === text) continue;
-      try {
-        if (object.status === undefined || comparable(object.status) !== text) await this.#client.custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural, name, body: { status } }, this.#client.mergePatch);
-        this.#written.set(key, text);
-      } catch (error) {
-        this.#options.log.warn({ err: error, namespace, name }, 'the status of a server could not be written');
-      }
+      // It said before that something was made for it, and has an address now.
+      const hadPod = object.status?.conditions.some(({ type }) => type === 'Deployed') === true;
+      if (hadPod && 'config' in read && read.pod === undefined) this.#pods?.remove(object, podNameOf(object));
+      await this.#write(key, object, serverStatus(object, read, { record: records.get(read.server), isAsleep: here?.sleeping.has(read.server) === true, podProblem: this.#pods === undefined ? null : this.#pods.problemOf(read.server) }));
+    }
+    for (const [key, read] of profiles) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) await this.#write(key, object, profileStatus(object, read));
+    }
+  }
+
+  async #write(key: string, object: ServerObject, status: ObjectStatus): Promise<void> {
+    const { kind, namespace, name } = object;
+    const text = comparable(status);
+    // Another process may have said the same already; where they disagree, each says it once.
+    if (kind === 'Service' || this.#written.get(key) === text) return;
+    try {
+      const { custom, mergePatch } = this.#client;
+      const isNew = object.status === undefined || comparable(object.status) !== text;
+      if (isNew) await custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural: plurals[kind], name, body: { status } }, mergePatch);
+      this.#written.set(key, text);
+    } catch (error) {
+      this.#options.log.warn({ err: error, namespace, name }, 'the status of an object could not be written');
     }
   }
 }
 
-const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
-
-/** Of the pod, else of the kubeconfig's context. */
-function ownNamespace(kubeConfig: KubeConfig): string {
-  try {
-    return readFileSync(namespaceFile, 'utf8').trim();
-  } catch {
-    return kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ?? 'default'; // Not in a cluster.
-  }
-}
-
-/** What the API server says, without what the client wraps around it. */
-function messageOf(error: unknown): string {
-  const { body } = error as { readonly body?: unknown };
-  try {
-    return (JSON.parse(String(body)) as { readonly message: string }).message;
-  } catch {
-    return error instanceof Error ? error.message : String(error);
-  }
+/** The same order in every process, whichever object was heard of first. */
+function sorted<Value>(entries: readonly (readonly [string, Value])[]): Record<string, Value> {
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function claimOf({ kind, createdAt, namespace, name }: ServerObject): string {
   return `${kind} ${createdAt} ${namespace}/${name}`;
-}
-
-function statusOf({ generation, status: before }: ServerObject, read: Read, records: ReadonlyMap<string, CatalogRecord>): ServerStatus {
-  const record = records.get(read.server);
-  const of = (status: 'True' | 'False', reason: string, message: string, tools = 0, revision: string | null = null): ServerStatus => {
-    const [last] = before?.conditions ?? [];
-    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : new Date().toISOString();
-    return { observedGeneration: generation, tools, revision, conditions: [{ type: 'Ready', status, reason, message, observedGeneration: generation, lastTransitionTime }] };
-  };
-  if ('problem' in read) return of('False', 'Invalid', read.problem);
-  if (record?.status === 'up') return of('True', 'Connected', `its tools are offered as ${read.server}__*`, record.lists.tools.length, record.revision);
-  return of('False', 'Unreachable', record?.problem ?? 'it is still connecting');
-}
-
-/** Without times, and in an order of our own: the API server has another. */
-function comparable({ observedGeneration, tools, revision, conditions: [{ status, reason, message }] }: ServerStatus): string {
-  return JSON.stringify([observedGeneration, tools, revision, status, reason, message]);
 }

@@ -1,49 +1,41 @@
 /**
  * Servers as objects of Kubernetes: an `McpServer` of a team's own namespace, or a Service that is labelled. Only what is safe to
- * take from somebody else is read: an address and settings, never a program to start and never the gateway's own environment.
+ * take from somebody else is read: an address and settings, and a program only to be run in a pod of that namespace. Nothing is started where the
+ * gateway runs, and nothing of the gateway's own environment is looked up.
  */
+import { createHash } from 'node:crypto';
 import { forbiddenHost } from '@omnibus/backend/transport';
 import { formatProblem, loadConfig, type ServerConfig } from '@omnibus/config';
-import { isToken } from '@omnibus/protocol';
+import { isObject, isToken } from '@omnibus/protocol';
+import { exposedPort, type Pod, type PodSettings } from './pod-objects.ts';
+import type { ObjectStatus } from './status.ts';
 
 export const group = 'omnibus.dev';
 export const crdVersion = 'v1alpha1';
-export const plural = 'mcpservers';
 /** A Service with this label, set to "true", is a server; a Secret with it may be sent to one. */
 export const serviceLabel = `${group}/mcp`;
 const annotation = { port: `${group}/port`, path: `${group}/path`, type: `${group}/type`, description: `${group}/description` };
 
 /** The part of an object that is looked at. */
 export interface ServerObject {
-  readonly kind: 'McpServer' | 'Service';
+  readonly kind: 'McpServer' | 'McpProfile' | 'Service';
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly generation: number;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** When it was made, in ISO 8601. */
   readonly createdAt: string;
   /** What its status says now. */
-  readonly status: ServerStatus | undefined;
-}
-
-/** The status of an `McpServer`. */
-export interface ServerStatus {
-  readonly observedGeneration: number;
-  readonly tools: number;
-  readonly revision: string | null;
-  readonly conditions: readonly [{
-    readonly type: 'Ready';
-    readonly status: 'True' | 'False';
-    readonly reason: string;
-    readonly message: string;
-    readonly observedGeneration: number;
-    readonly lastTransitionTime: string;
-  }];
+  readonly status: ObjectStatus | undefined;
 }
 
 /** What an `McpServer` may say; the same words as in the configuration file. */
-const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxWaiting', 'tools'] as const;
+const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxConnections', 'maxWaiting', 'sleepAfter', 'tools'] as const;
+
+/** Of a server in a pod, where it does not say otherwise. A pod may have to be placed, and its image fetched; each caller's own program takes memory of the one pod. */
+const podDefaults = { sleepAfter: '10m', connectTimeout: '60s', maxConnections: 16 };
 
 /** A value in a Secret. */
 export interface SecretKey {
@@ -51,50 +43,111 @@ export interface SecretKey {
   readonly key: string;
 }
 
-/** A header whose value is kept in a Secret. */
-export interface HeaderFrom {
+/** A header or a variable whose value is kept in a Secret. */
+export interface ValueFrom {
   readonly name: string;
-  /** What comes before the value, such as "Bearer ". */
+  /** What comes before the value of a header, such as "Bearer ". */
   readonly prefix?: string;
   readonly secretKeyRef: SecretKey;
 }
 
-export type Read = { readonly server: string; readonly config: ServerConfig } | { readonly server: string; readonly problem: string };
+export type Read = { readonly server: string; readonly config: ServerConfig; readonly pod?: Pod } | { readonly server: string; readonly problem: string };
+
+export interface ReadOptions {
+  /** Hosts it may be on although they are at addresses that are forbidden to servers of others. */
+  readonly allowedHosts: readonly string[];
+  /** How pods are made; undefined where none are. */
+  readonly pods: PodSettings | undefined;
+  /** Looks up the value of a header or variable; undefined where the gateway reads no Secrets. */
+  readonly secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined;
+}
 
 /**
  * No name of Kubernetes has a "_", so no team can take the name of another's server. A dot, which names may have there, would be
  * none here.
  */
-function serverNameOf({ namespace, name }: ServerObject): string {
+export function serverNameOf({ namespace, name }: Pick<ServerObject, 'namespace' | 'name'>): string {
   return `${namespace}_${name.replaceAll('.', '-')}`;
 }
 
-export function headersFromOf({ spec }: ServerObject): readonly HeaderFrom[] {
-  return (spec['headersFrom'] ?? []) as readonly HeaderFrom[];
+/** What everything is called that is made for an `McpServer`. */
+export function podNameOf({ name }: Pick<ServerObject, 'name'>): string {
+  return `mcp-${name.replaceAll('.', '-')}`;
 }
 
-/**
- * @param addresses hosts it may be on although they are at addresses that are forbidden to servers of others.
- * @param secret looks up the value of a header; undefined where the gateway reads no Secrets.
- */
-export function readObject(object: ServerObject, addresses: { readonly allowedHosts: readonly string[] }, secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined): Read {
+/** Whatever an object takes from Secrets. */
+export function secretsOf(object: ServerObject): readonly ValueFrom[] {
+  return [...valuesFrom(object, 'headersFrom'), ...valuesFrom(object, 'envFrom')];
+}
+
+function valuesFrom({ spec }: ServerObject, field: 'headersFrom' | 'envFrom'): readonly ValueFrom[] {
+  return (spec[field] ?? []) as readonly ValueFrom[];
+}
+
+export function readObject(object: ServerObject, { allowedHosts, pods, secret }: ReadOptions): Read {
   const server = serverNameOf(object);
+  const { spec } = object;
   if (!isToken(server)) return { server, problem: `"${server}" is no name for a server: namespace and name together may have 63 characters` };
-  const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (object.spec[field] === undefined ? [] : [[field, object.spec[field]]])));
+  const wantsPod = object.kind === 'McpServer' && (spec['command'] !== undefined || spec['image'] !== undefined);
+  if (wantsPod && spec['url'] !== undefined) return { server, problem: 'spec.url is of a server that runs already, and does not go with spec.command or spec.image' };
+  if (wantsPod && pods === undefined) return { server, problem: 'this gateway has no pods made: discovery.kubernetes.pods is not there' };
+  const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
   if (typeof given === 'string') return { server, problem: given };
-  if (given['url'] === undefined) return { server, problem: 'spec.url is missing' };
-  const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: given } }), env: {}, readFile: () => '' });
+  const values = secretValues(object, secret);
+  if (typeof values === 'string') return { server, problem: values };
+  const pod = wantsPod && pods !== undefined ? podOf(object, pods, values) : undefined;
+  if (typeof pod === 'string') return { server, problem: pod };
+  const complete = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
+  if (!('url' in complete)) return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
+  const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: complete } }), env: {}, readFile: () => '' });
   if ('problems' in result) return { server, problem: result.problems.map((problem) => formatProblem(problem).replace(`mcpServers.${server}`, 'spec')).join('; ') };
   const config = result.config.mcpServers[server] as ServerConfig;
+  const addresses = { allowedHosts };
   const problem = forbiddenHost(new URL(String(config.url)).hostname, addresses);
   if (problem !== undefined) return { server, problem: `spec.url: the address is not allowed: ${problem}` };
   const headers: Record<string, string> = { ...config.headers };
-  for (const { name, prefix = '', secretKeyRef } of headersFromOf(object)) {
-    const found = secret?.(secretKeyRef) ?? { problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off' };
-    if ('problem' in found) return { server, problem: `spec.headersFrom: ${found.problem}` };
-    headers[name] = `${prefix}${found.value}`;
+  for (const [index, { name, prefix = '' }] of valuesFrom(object, 'headersFrom').entries()) headers[name] = `${prefix}${values[index] as string}`;
+  return pod === undefined ? { server, config: { ...config, headers, addresses } } : { server, config: { ...config, headers, addresses, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
+}
+
+/** In the order of `secretsOf`. @returns what stands in the way of one, in words. */
+function secretValues(object: ServerObject, secret: ReadOptions['secret']): string | readonly string[] {
+  const values: string[] = [];
+  for (const field of ['headersFrom', 'envFrom'] as const) {
+    for (const { secretKeyRef } of valuesFrom(object, field)) {
+      const found = secret?.(secretKeyRef) ?? { problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off' };
+      if ('problem' in found) return `spec.${field}: ${found.problem}`;
+      values.push(found.value);
+    }
   }
-  return { server, config: { ...config, headers, addresses } };
+  return values;
+}
+
+/** @returns what is wrong with it, in words. */
+function podOf(object: ServerObject, settings: PodSettings, secrets: readonly string[]): Omit<Pod, 'sleepMs'> | string {
+  const { spec } = object;
+  const { command, args = [], image = settings.commandImage, port, env = {}, resources = settings.resources, imagePullSecrets = [] } = spec as {
+    readonly command?: string; readonly args?: readonly string[]; readonly image?: string; readonly port?: number; readonly env?: Readonly<Record<string, string>>; readonly resources?: object; readonly imagePullSecrets?: readonly string[];
+  };
+  const name = podNameOf(object);
+  if (name.length > 63) return `metadata.name: "${name}" is too long for a Service, which may have 63 characters`;
+  if (image === undefined) return 'spec.image is missing: this gateway has no image for commands (discovery.kubernetes.pods.commandImage)';
+  if (command === undefined && port === undefined) return 'spec.command is missing: what the image runs that speaks MCP on stdin and stdout; or spec.port, where the image serves it over HTTP by itself';
+  return {
+    name, image, httpPort: port, resources, imagePullSecrets,
+    command: command === undefined ? [] : [command, ...args],
+    env: [
+      ...Object.entries(isObject(env) ? env : {}).map(([variable, value]) => ({ name: variable, value })),
+      ...valuesFrom(object, 'envFrom').map(({ name: variable, secretKeyRef }) => ({ name: variable, valueFrom: { secretKeyRef: { name: secretKeyRef.name, key: secretKeyRef.key } } })),
+    ],
+    secretsDigest: createHash('sha256').update(JSON.stringify(secrets)).digest('hex').slice(0, 16),
+  };
+}
+
+function addressOf({ namespace, spec: { path = '/mcp' } }: ServerObject, { name, httpPort }: Omit<Pod, 'sleepMs'>): { readonly url: string } {
+  const host = `${name}.${namespace}.svc`;
+  if (httpPort === undefined) return { url: `ws://${host}:${exposedPort}/` };
+  return { url: `http://${host}:${httpPort}${typeof path === 'string' ? path : '/mcp'}` };
 }
 
 function fromService({ namespace, name, spec, annotations }: ServerObject): Record<string, unknown> | string {

@@ -1,0 +1,26 @@
+import { cpSync, copyFileSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fail } from './settings.ts';
+
+/** The loader of dynamic programs, of glibc or musl. */
+const loaderName = /^ld-(linux|musl)/;
+
+/**
+ * Copies this package, Node, and the libraries it is linked with, so that they run in an image that has none of them, or others:
+ * `FOLDER/loader --library-path FOLDER/lib FOLDER/node FOLDER/app/bin/omnibus.js`. Pods of servers do so before the server's own image is started.
+ */
+export function copyProgram(folder: string): void {
+  // What is loaded now is what Node needs: it opens no library later.
+  const libraries = [...new Set(readFileSync('/proc/self/maps', 'utf8').split('\n').flatMap((line) => /\s(\/\S+\.so(?:\.[\w.-]+)?)$/.exec(line)?.slice(1) ?? []))];
+  const loader = libraries.find((file) => loaderName.test(basename(file)));
+  if (loader === undefined) {
+    fail(['the Node of this process is linked in a way that cannot be copied: no loader was found among what it has loaded']);
+    return;
+  }
+  const lib = join(folder, 'lib');
+  mkdirSync(lib, { recursive: true });
+  for (const file of libraries) copyFileSync(realpathSync(file), join(lib, basename(file)));
+  copyFileSync(realpathSync(loader), join(folder, 'loader'));
+  copyFileSync(realpathSync(process.execPath), join(folder, 'node'));
+  cpSync(dirname(dirname(realpathSync(process.argv[1] ?? ''))), join(folder, 'app'), { recursive: true });
+}

@@ -1,0 +1,30 @@
+import { expose } from '@omnibus/backend/expose';
+import { loadConfig } from '@omnibus/config';
+import { stopOnSignal } from '@omnibus/lifecycle';
+import { defaultLimits } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { fail } from './settings.ts';
+
+export interface ExposeOptions {
+  readonly listen: string;
+  readonly maxPrograms: string;
+}
+
+/** Longer than a program has that is told to end (`backend/transport/child-process.ts`). */
+const stopMs = 8_000;
+
+/** Serves a program that speaks MCP on stdin and stdout to whoever connects. What the program gets as its environment is ours: there is nothing else in it. */
+export async function exposeProgram([command, ...args]: readonly [string, ...string[]], { listen, maxPrograms }: ExposeOptions): Promise<void> {
+  const checked = loadConfig({ file: 'options', text: JSON.stringify({ listen }), env: {}, readFile: () => '' });
+  if ('problems' in checked || !/^[1-9]\d{0,4}$/.test(maxPrograms)) {
+    fail(['problems' in checked ? '--listen: expected HOST:PORT, for example "0.0.0.0:7300"' : '--max-programs: expected a number from 1']);
+    return;
+  }
+  const { hostname, port } = new URL(`http://${listen}`);
+  // What the program writes to stderr is for whoever looks at the log of the pod.
+  const log = createLogger({ level: 'debug', format: 'auto' });
+  const env = Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const exposed = await expose({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), command, args, env, cwd: process.cwd(), maxPrograms: Number(maxPrograms), maxBytes: defaultLimits.maxUpstreamMessageBytes, log });
+  stopOnSignal({ limitMs: stopMs, stop: () => exposed.close(), onForced: (reason) => log.error({ reason }, 'stopped by force') });
+  log.info({ port: exposed.port, command }, 'listening');
+}

@@ -1,0 +1,41 @@
+/**
+ * Profiles as objects of Kubernetes: an `McpProfile` of a team's own namespace is an endpoint `/mcp/NAMESPACE_NAME`. It selects among the servers of its
+ * own namespace and no others: whoever may use an endpoint may use what is behind it, and that is for each team to give away.
+ */
+import { formatProblem, loadConfig, type ProfileConfig } from '@omnibus/config';
+import { isObject, isToken } from '@omnibus/protocol';
+import { serverNameOf, type ServerObject } from './objects.ts';
+
+export type ReadProfile =
+  /** `missing`: servers it names that are not there. */
+  | { readonly profile: string; readonly config: ProfileConfig; readonly missing: readonly string[] }
+  | { readonly profile: string; readonly problem: string };
+
+/** @param servers there are in its namespace, as the gateway calls them. */
+export function readProfile(object: ServerObject, servers: readonly string[]): ReadProfile {
+  const profile = serverNameOf(object);
+  if (!isToken(profile)) return { profile, problem: `"${profile}" is no name for an endpoint: namespace and name together may have 63 characters` };
+  const { spec, namespace } = object;
+  const full = (server: string): string => serverNameOf({ namespace, name: server });
+  const named = Array.isArray(spec['servers']) ? spec['servers'].map(String) : undefined;
+  const missing = (named ?? []).filter((server) => !servers.includes(full(server)));
+  const known = new Set(servers);
+  const keyed = (given: unknown): Record<string, unknown> => Object.fromEntries(Object.entries(isObject(given) ? given : {}).map(([key, value]) => [inNamespace(key, full), value] as const).filter(([key]) => known.has(key.split('/', 1)[0] as string)));
+  const { description, prefix, tools } = spec;
+  const given = {
+    ...(description === undefined ? {} : { description }), ...(prefix === undefined ? {} : { prefix }),
+    servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
+    ...(Array.isArray(tools) ? { tools: tools.map((glob) => inNamespace(String(glob), full)) } : {}),
+    rename: keyed(spec['rename']), pin: keyed(spec['pin']),
+  };
+  const mcpServers = Object.fromEntries(servers.map((server) => [server, { url: 'http://server' }]));
+  const result = loadConfig({ file: profile, text: JSON.stringify({ mcpServers, profiles: { [profile]: given } }), env: {}, readFile: () => '' });
+  if ('problems' in result) return { profile, problem: result.problems.map((problem) => formatProblem(problem).replace(`profiles.${profile}`, 'spec')).join('; ') };
+  return { profile, config: result.config.profiles[profile] as ProfileConfig, missing };
+}
+
+/** `wiki/get_*` as the gateway would say it: `docs_wiki/get_*`. What has no `/` stays, and is refused where it has to have one. */
+function inNamespace(key: string, full: (server: string) => string): string {
+  const [, not = '', server, rest] = /^(!?)([^/]*)(\/.*)$/.exec(key) ?? [];
+  return server === undefined || rest === undefined ? key : `${not}${full(server)}${rest}`;
+}

@@ -1,0 +1,73 @@
+/** What is said of objects in their status, for `kubectl get` and `kubectl wait`. */
+import type { CatalogRecord } from '@omnibus/protocol';
+import type { ReadProfile } from './profiles.ts';
+import type { Read, ServerObject } from './objects.ts';
+
+export interface Condition {
+  readonly type: 'Ready' | 'Deployed';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration: number;
+  readonly lastTransitionTime: string;
+}
+
+export interface ObjectStatus {
+  readonly observedGeneration: number;
+  readonly conditions: readonly Condition[];
+  /** Of an `McpServer`. */
+  readonly tools?: number;
+  readonly revision?: string | null;
+  /** Of an `McpProfile`. */
+  readonly endpoint?: string;
+}
+
+type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+/** What this process knows of a server besides its record. */
+export interface ServerState {
+  readonly record: CatalogRecord | undefined;
+  readonly isAsleep: boolean;
+  /** What the API server says against its pod; undefined when it took it, null where that is not known. */
+  readonly podProblem: string | null | undefined;
+}
+
+/** @returns the status of an `McpServer`. */
+export function serverStatus(object: ServerObject, read: Read, { record, isAsleep, podProblem }: ServerState): ObjectStatus {
+  const ready = (status: Condition['status'], reason: string, message: string): Said => ({ type: 'Ready', status, reason, message });
+  const pod = 'pod' in read ? read.pod : undefined;
+  const deployed: readonly Said[] = pod === undefined || podProblem === null ? []
+    : [podProblem === undefined ? { type: 'Deployed', status: 'True', reason: 'Applied', message: `Deployment ${pod.name}` } : { type: 'Deployed', status: 'False', reason: 'Refused', message: podProblem }];
+  const of = (said: Said, tools = 0, revision: string | null = null): ObjectStatus => ({ observedGeneration: object.generation, tools, revision, conditions: timed(object, [said, ...deployed]) });
+  if ('problem' in read) return of(ready('False', 'Invalid', read.problem));
+  if (record?.status === 'up') {
+    const offered = `its tools are offered as ${read.server}__*`;
+    return of(isAsleep ? ready('True', 'Asleep', `${offered}; the next call wakes it`) : ready('True', 'Connected', offered), record.lists.tools.length, record.revision ?? null);
+  }
+  if (typeof podProblem === 'string') return of(ready('False', 'NotDeployed', podProblem));
+  return of(ready('False', 'Unreachable', record?.problem ?? 'it is still connecting'));
+}
+
+/** @returns the status of an `McpProfile`. */
+export function profileStatus(object: ServerObject, read: ReadProfile): ObjectStatus {
+  const endpoint = `/mcp/${read.profile}`;
+  const said = ((): Said => {
+    if ('problem' in read) return { type: 'Ready', status: 'False', reason: 'Invalid', message: read.problem };
+    if (read.missing.length > 0) return { type: 'Ready', status: 'True', reason: 'Incomplete', message: `served at ${endpoint} without ${read.missing.join(', ')}, which are not there` };
+    return { type: 'Ready', status: 'True', reason: 'Served', message: `served at ${endpoint}` };
+  })();
+  return { observedGeneration: object.generation, endpoint, conditions: timed(object, [said]) };
+}
+
+/** What is as it was has been so since then. */
+function timed({ generation, status: before }: ServerObject, conditions: readonly Said[]): Condition[] {
+  return conditions.map((said) => {
+    const last = before?.conditions.find(({ type }) => type === said.type);
+    return { ...said, observedGeneration: generation, lastTransitionTime: last?.status === said.status ? last.lastTransitionTime : new Date().toISOString() };
+  });
+}
+
+/** Without times, and in an order of our own: the API server has another. */
+export function comparable({ observedGeneration, tools, revision, endpoint, conditions }: ObjectStatus): string {
+  return JSON.stringify([observedGeneration, tools, revision, endpoint, ...conditions.map(({ type, status, reason, message }) => [type, status, reason, message])]);
+}
