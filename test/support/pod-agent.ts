@@ -14,7 +14,7 @@ interface Variable {
   readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
 }
 
-export interface Container {
+interface Container {
   readonly image: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];

@@ -1,6 +1,6 @@
 /** The official client of Kubernetes, as discovery uses it. */
 import { readFileSync } from 'node:fs';
-import type { AppsV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, KubernetesObject, makeInformer as MakeInformerFunction, NetworkingV1Api } from '@kubernetes/client-node';
+import type { AppsV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer as MakeInformerFunction, NetworkingV1Api } from '@kubernetes/client-node';
 
 type MakeInformer = typeof MakeInformerFunction;
 /** What says how a patch is meant. */
@@ -17,8 +17,6 @@ export interface KubernetesClient {
   /** Server-side apply. */
   readonly applyPatch: PatchKind;
 }
-
-export type { KubernetesObject };
 
 /** @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
 export async function openClient(): Promise<KubernetesClient> {

@@ -3,7 +3,7 @@ import type { CatalogRecord } from '@omnibus/protocol';
 import type { ReadProfile } from './profiles.ts';
 import type { Read, ServerObject } from './objects.ts';
 
-export interface Condition {
+interface Condition {
   readonly type: 'Ready' | 'Deployed';
   readonly status: 'True' | 'False';
   readonly reason: string;
