@@ -14,6 +14,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 import { findHelm, render } from './helm.ts';
 
 interface Container {
+  readonly volumeMounts?: readonly object[];
   readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string; readonly key: string } } }[];
   readonly envFrom?: readonly object[];
 }
@@ -72,6 +73,22 @@ if (helm !== undefined) describe('the chart', () => {
   it('gives secrets of servers to backends alone', () => {
     const find = chart('envFrom[0].secretRef.name=credentials', 'edge.envFrom[0].secretRef.name=introspection');
     expect(roles.map((role) => podOf(find, role).container.envFrom)).toEqual([[{ secretRef: { name: 'introspection' } }], undefined, [{ secretRef: { name: 'credentials' } }]]);
+  });
+
+  it('gives the digests of API keys to every role with an admin port where somebody administers it by a key, and else to edges alone', () => {
+    const mounts = (find: ReturnType<typeof chart>): readonly boolean[] => roles.map((role) => {
+      const { container, volumes } = podOf(find, role);
+      const isMounted = JSON.stringify(container).includes('/etc/omnibus-keys"');
+      expect(JSON.stringify(volumes ?? []).includes('"items":[{"key":"keys.yaml","path":"keys.yaml"}]')).toBe(isMounted);
+      return isMounted;
+    });
+    expect(mounts(chart())).toEqual([true, false, false]);
+    const administered = chart('config.auth.admin.roles.admin[0]=key:first');
+    expect(mounts(administered)).toEqual([true, true, true]);
+    const configuration = parse(administered('ConfigMap', 'omnibus').data?.['omnibus.yaml'] as string) as object;
+    expect(configuration).toMatchObject({ auth: { keys: { file: '/etc/omnibus-keys/keys.yaml' }, admin: { roles: { admin: ['key:first'] } } } });
+    administered('Secret', 'omnibus-api-keys');
+    expect(mounts(chart('config.auth.keys.file=/own/keys.yaml', 'config.auth.admin.roles.admin[0]=key:first'))).toEqual([false, false, false]);
   });
 
   it('takes environment, volumes, affinity, resources and annotations for each role', () => {

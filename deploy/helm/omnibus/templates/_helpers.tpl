@@ -59,9 +59,17 @@ makes are new with the first installation and stay.
 {{- $data | toJson | sha256sum }}
 {{- end }}
 
-{{/* Not empty where the configuration leaves it to the chart how callers are known. */}}
+{{/* Not empty where the configuration leaves it to the chart how callers are known: it says nothing of that, or only who administers the gateway. */}}
 {{- define "omnibus.usesKeys" -}}
-{{- if not (hasKey .Values.config "auth") }}yes{{ end }}
+{{- if not (hasKey .Values.config "auth") }}yes
+{{- else if kindIs "map" .Values.config.auth }}{{ if eq (keys .Values.config.auth | join " ") "admin" }}yes{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty for a role that has to know callers by keys: edges, and where somebody may administer the gateway, whoever has an admin port. */}}
+{{- define "omnibus.readsKeys" -}}
+{{- $root := index . 0 }}
+{{- if and (include "omnibus.usesKeys" $root) (or (eq (index . 1) "edge") (hasKey $root.Values.config "auth")) }}yes{{ end }}
 {{- end }}
 
 {{- define "omnibus.apiKeysSecret" -}}
