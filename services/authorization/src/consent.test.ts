@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
+import { DevicePolls } from './device.ts';
 import { AuthorizationServer } from './server.ts';
 import { digestOf, formatUsers } from './users.ts';
 
@@ -109,4 +110,29 @@ it('whoever types the code of a program sees where it asked from, and not the pr
   address = '203.0.113.7';
   const { typed } = await begin(await registered(), new Browser());
   expect(typed.text).toContain('<dt>Asked from</dt><dd>203.0.113.7</dd>');
+});
+
+it('a program that asks all the time whether its code was typed is told to slow down, and another one beside it is not', async () => {
+  const [client, browser] = [await registered(), new Browser()];
+  const [eager, patient] = [await begin(client, browser), await begin(client, browser)];
+  const poll = async (device: string): Promise<string | undefined> => (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['error'];
+  const answers: (string | undefined)[] = [];
+  for (let count = 0; count < 12; count += 1) answers.push(await poll(eager.device));
+  expect(new Set(answers.slice(0, 5))).toEqual(new Set(['authorization_pending']));
+  expect(answers.at(-1)).toBe('slow_down');
+  expect(await poll(patient.device)).toBe('authorization_pending');
+  expect((await post('/token', new URLSearchParams({ client_id: client, grant_type: 'refresh_token', refresh_token: 'x' })))['error']).toBe('invalid_grant');
+});
+
+it('a program that asks every five seconds is never told to slow down, and whoever guesses codes is by its address', () => {
+  let now = 0;
+  const polls = new DevicePolls(() => now);
+  const take = (code: string, from: string): boolean => polls.take(new URLSearchParams({ device_code: code }), from);
+  for (let count = 0; count < 120; count += 1) {
+    now += 5_000;
+    expect(take('patient', '198.51.100.1')).toBe(true);
+  }
+  const guessed = Array.from({ length: 400 }, (_, index) => take(`guess ${index}`, '198.51.100.2'));
+  expect(guessed.filter(Boolean).length).toBe(300);
+  expect(take('other', '198.51.100.1')).toBe(true);
 });

@@ -3,6 +3,8 @@
  * program asked for. What the program asks for is put right as for any other client; the page asks for the code, and whether it is his own program.
  */
 import type { IncomingMessage } from 'node:http';
+import { hash } from 'node:crypto';
+import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
 import { deviceConfirmPage, deviceInputPage, rendered, wordsPage, type Page } from './pages.ts';
 
@@ -59,5 +61,31 @@ function problemOf({ name }: Error): string {
     case 'AlreadyUsedError': return 'This code was used already. Begin again at the program.';
     case 'AbortedError': return 'It was refused.';
     default: return 'This did not work. Begin again at the program.';
+  }
+}
+
+/** Codes and addresses whose questions are remembered. */
+const maxNames = 10_000;
+
+/**
+ * How often programs may ask whether their code was typed: every five seconds where nothing else was said (RFC 8628, 3.2 and 3.5). The library answers
+ * as often as it is asked.
+ */
+export class DevicePolls {
+  /** By code: somewhat more often than that, since clocks and networks differ. */
+  readonly #ofCode: TokenBuckets;
+  /** Some hundred programs may wait behind one address, and whoever guesses codes has another each time. */
+  readonly #ofAddress: TokenBuckets;
+
+  /** @param now monotonic milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#ofCode = new TokenBuckets({ burst: 5, everyMs: 4_000, maxNames, now });
+    this.#ofAddress = new TokenBuckets({ burst: 300, everyMs: 50, maxNames, now });
+  }
+
+  /** @returns false when the program has to be told to ask more seldom (`slow_down`). */
+  take(form: URLSearchParams, address: string): boolean {
+    const byAddress = this.#ofAddress.take(address);
+    return this.#ofCode.take(hash('sha256', form.get('device_code') ?? '', 'base64url')) === 0 && byAddress === 0;
   }
 }

@@ -5,7 +5,7 @@ import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
 import { Account } from './account.ts';
-import { devicePaths, takeCode } from './device.ts';
+import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
 import { readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
@@ -31,7 +31,7 @@ export interface SiteOptions {
   readonly users: () => Users | undefined;
   /** As it is now: keys that change make another. */
   readonly provider: () => Provider;
-  readonly serversAt: (resource: string) => readonly string[] | undefined;
+  readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
 }
 
 export interface Exchange {
@@ -54,6 +54,7 @@ export class Site {
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
   /** Codes are guessed where they are typed: of 25 thousand million, nobody finds one that is good for ten minutes. */
   readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
+  readonly #polls = new DevicePolls();
   readonly #registered = new TokenBuckets({ burst: 30, everyMs: 10_000, maxNames });
   readonly #registeredByAll = new TokenBuckets({ burst: 300, everyMs: 1_000, maxNames });
 
@@ -87,6 +88,7 @@ export class Site {
     if (first === 'account') return this.#account.serve(exchange, second, url.searchParams);
     if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
+    if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
     if (url.pathname === '/authorize' && request.method === 'GET') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
@@ -106,6 +108,13 @@ export class Site {
     const form = new URLSearchParams(await readText(request));
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
+  }
+
+  async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
+    const text = await readText(request);
+    const form = new URLSearchParams(text);
+    if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address)) return library(withBody(request, text, request.headers['content-type']), response);
+    sendJson(response, 400, { error: 'slow_down', error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom' });
   }
 
   /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
