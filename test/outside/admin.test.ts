@@ -120,6 +120,15 @@ it('a user who is signed in has a role by a group, with a token that was asked f
   expect((await run(['status', '--admin', ...ports])).output).toContain('wants to know who asks');
 });
 
+it('a token that its user takes back opens no admin port any more, those of processes without an edge among them', async () => {
+  const client = await OAuthClient.register(front.url);
+  const { access_token: token, refresh_token: refresh } = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
+  const statuses = (): Promise<number[]> => Promise.all(ports.map(async (port) => (await ask(port, '/status', token)).status));
+  expect(await statuses()).toEqual([200, 200, 200]);
+  expect((await fetch(`${front.url}/revoke`, { method: 'POST', body: new URLSearchParams({ token: refresh, client_id: client.id }) })).status).toBe(200);
+  await expect.poll(statuses).toEqual([401, 401, 401]);
+});
+
 it('an admin makes and revokes keys and users of a running gateway, and the log says who did it', async () => {
   const [edge] = ports;
   const made = await ask(edge, '/keys', keys.admin, 'POST', { subject: 'new', groups: ['people'], expires: '1d', note: 'for the test' });

@@ -15,6 +15,8 @@ const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'exp
 const required = z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat())).default({})
   .describe('Claims that have to say one of these, or have one of these in their list: `{ hd: example.com }`. Whoever is let in by an issuer that serves others too is said here. A dot leads into a claim, as in `realm_access.roles`.');
 
+const tenantName = z.string().min(1).max(255);
+
 const issuer = z.strictObject({
   issuer: trustedUrl.max(512).describe('The issuer exactly as its tokens say it, such as "https://login.example.com". Its keys are found by its metadata.'),
   jwksUri: trustedUrl.optional().describe('Where its keys are, for an issuer without metadata.'),
@@ -24,6 +26,7 @@ const issuer = z.strictObject({
   groups: claim('groups').describe('The claim that names its groups. A dot leads into a claim: Keycloak has `realm_access.roles`.'),
   require: required,
   tenant: z.string().min(1).optional().describe('The claim that names its tenant; a token without it is refused then.'),
+  ofTenant: tenantName.optional().describe('The tenant of all its callers, instead of a claim.'),
   introspection: z.strictObject({
     url: trustedUrl.describe('Where opaque tokens are asked about.'),
     clientId: z.string().min(1).describe('Who asks.'),
@@ -35,6 +38,7 @@ const proxy = z.strictObject({
   addresses: z.array(network).min(1).describe('Addresses and networks the proxy connects from. From anywhere else its headers mean nothing.'),
   userHeader: headerName.default('x-forwarded-user').describe('The header that names the user. The proxy has to take it away from what clients send.'),
   groupsHeader: headerName.optional().describe('The header that names groups, separated by commas.'),
+  tenantHeader: headerName.optional().describe('The header that names the tenant; a request without it is refused then.'),
 });
 
 const lasting = (fallback: string) => z.union([z.string(), z.number()])
@@ -107,6 +111,7 @@ const adminAccess = z.strictObject({
     auditor: persons.describe('They see, besides what a viewer does, whom API keys speak for and which users there are.'),
     admin: persons.describe('They may do everything: make and revoke API keys, add and remove users.'),
   }).prefault({}).describe('Who may do what: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". Followed without a restart. A group counts for callers without a tenant alone, and whoever acts for somebody else has none of these roles.'),
+  tenants: z.record(tenantName, persons).default({}).describe('Who sees at /status what there is for callers of a tenant, and in `omnibus usage` what those have used, by tenant: callers of that tenant, whose groups count here. Nothing else may be done so. Followed without a restart.'),
   metrics: z.enum(['open', 'viewer']).default('open').describe('Whether /metrics is for everybody who reaches the port, or for those with a role.'),
   scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('The scope that a token must have besides, so that what a client was allowed to use is not what it may administer. false: none, for issuers that have no scopes of yours.'),
 });
@@ -124,6 +129,7 @@ const ways = z.strictObject({
   kubernetes: kubernetes.optional().describe('Tokens of the service accounts of a cluster, about which its API server is asked (TokenReview); its answers are kept for a minute. Needs `publicUrl`, or `audience`.'),
   admin: adminAccess.optional().describe('Who may do what at the admin port, known by the same ways. Without, whoever is on this machine may look and have the configuration read again, and nobody else may do anything but read metrics.'),
 }).refine(({ keys, issuers, proxy: front, clientCertificates: certificates, kubernetes: cluster, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || certificates !== undefined || cluster !== undefined || server !== undefined, { error: 'expected a way to be known, such as `keys: { file: keys.yaml }`, or "none"' })
+  .refine(({ issuers }) => issuers.every(({ tenant, ofTenant }) => tenant === undefined || ofTenant === undefined), { error: 'a tenant is named by a claim (`tenant`) or by `ofTenant`, not by both', path: ['issuers'] })
   .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, { error: 'an issuer stands here twice', path: ['issuers'] })
   .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, { error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider', path: ['server'] })
   .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, { error: 'registration with a token needs `registrationToken`', path: ['server', 'registration'] })

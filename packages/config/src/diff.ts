@@ -32,5 +32,5 @@ export function restartOptions(before: Config, after: Config): string[] {
 /** Who has which role at the admin port is followed. */
 function withoutRoles(config: Config): Config {
   const { auth } = config;
-  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
+  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
 }

@@ -6,4 +6,5 @@ export { migrateConfig } from './migrate.ts';
 export { readConfigFile } from './read-file.ts';
 export { watchConfigFile } from './watch.ts';
 export { diffServers, enabledServers, restartOptions } from './diff.ts';
+export { hasEndpoint, hasTenants, isForTenant, serversFor } from './tenants.ts';
 export type { ServerChanges } from './diff.ts';

@@ -27,6 +27,9 @@ const count = (fallback: number) => z.int().positive().default(fallback);
 /** Reserved because `/mcp/<name>` is an endpoint for each of these. */
 const prefixMode = z.enum(['auto', 'always', 'never']);
 
+/** As issuers, keys and proxies say them. */
+const tenants = z.array(z.string().min(1).max(255)).min(1).max(1_000).optional();
+
 const toolSettings = z.strictObject({
   timeout: optionalDuration.describe('Time without an answer or progress after which a call of this tool is given up.'),
   maxTime: optionalDuration.describe('Time after which a call of this tool is given up whatever happens.'),
@@ -48,6 +51,7 @@ const server = z.strictObject({
   url: serverUrl.optional().describe('Address of a server over HTTP, or over a WebSocket (`ws://`). With `command`, the program is started first and serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
   disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
+  tenants: tenants.describe('Tenants whose callers the server is for; to everybody else it is not there, and neither is anything of it. Default: everybody.'),
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
   maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
   connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
@@ -74,6 +78,7 @@ const extendedGlob = /[?*+@!]\(/;
 
 const profile = z.strictObject({
   description: z.string().optional().describe('For people.'),
+  tenants: tenants.describe('Tenants whose callers the profile is for; to everybody else there is no such endpoint. Servers with `tenants` of their own are in it for theirs alone. Default: everybody.'),
   servers: z.array(name).optional().describe('Servers of this profile, in the order of its lists. Default: all.'),
   tools: z.array(z.string().refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part')).optional()
     .describe('Globs over `server/tool`, for example "github/get_*" or "github/*" for all of a server. "!" in front takes away. Default: all tools.'),

@@ -104,11 +104,11 @@ export class ApiKeys {
 
 const isGood = ({ expiresAt }: Facts): boolean => expiresAt === undefined || Date.now() < expiresAt;
 
-function entryOf({ id, hash: digest, subject, groups, endpoints, expires }: KeyRecord): Entry {
+function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, expires }: KeyRecord): Entry {
   const name = { issuer: keyIssuer, subject };
   return {
     digest: Buffer.from(digest, 'hex'),
     endpoints,
-    facts: { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id },
+    facts: { ...name, principal: principalOf(name, tenant), tenant, actors: [], groups, scopes: [], client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id },
   };
 }

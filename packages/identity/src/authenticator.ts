@@ -94,7 +94,7 @@ export class Authenticator {
     this.#listeners = listeners;
     this.#own = own === undefined ? undefined : new OwnTokens(own, () => {
       for (const listener of listeners) listener();
-    });
+    }, (problem) => warn({ issuer: own.issuer, problem }, 'the keys of an issuer cannot be had'));
     this.#issuers = new Map([
       ...(this.#own === undefined ? [] : [this.#own.issuer]),
       ...issuers.map((each) => new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))),

@@ -2,7 +2,6 @@ export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem } from './issuers/claims.ts';
 export { Proofs } from './proofs.ts';
-export { ownTokenNames } from './own-tokens.ts';
 export type { OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';
 export { followTls, readTls, tlsProblem } from './tls-files.ts';

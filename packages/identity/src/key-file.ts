@@ -24,6 +24,7 @@ const record = z.strictObject({
   /** SHA-256 of the whole key, in hexadecimal digits. */
   hash: z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected the SHA-256 of the key in hexadecimal digits' }),
   subject: name,
+  tenant: name.optional(),
   groups: z.array(name).max(64).default([]),
   endpoints: z.array(z.string().refine((endpoint) => endpoint === '' || isToken(endpoint), { error: 'expected the name of an endpoint, or "" for /mcp itself' })).optional(),
   created: date.optional(),
@@ -64,7 +65,7 @@ export function isKey(credential: string): boolean {
 }
 
 /** A new key, and what is kept of it. */
-export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'>): { readonly key: string; readonly record: KeyRecord } {
+export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'> & Partial<Pick<KeyRecord, 'tenant'>>): { readonly key: string; readonly record: KeyRecord } {
   const id = randomBytes(idBytes).toString('hex');
   const key = `${prefix}_${id}_${randomBytes(secretBytes).toString('base64url')}`;
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;

@@ -7,7 +7,8 @@ import { Issuer } from './issuers/issuer.ts';
 /** What is known of the authorization server in this process. */
 export interface OwnServer {
   readonly issuer: string;
-  publicKeys(): { readonly keys: readonly JsonObject[] };
+  /** Left out in a process that has no part of it: there its keys are asked for like those of any other issuer. */
+  publicKeys?(): { readonly keys: readonly JsonObject[] };
   /** @param grant the claim `grant_id` of a token. */
   isRevoked(grant: string): boolean;
   /** Calls back when keys have changed, or something was revoked. */
@@ -15,19 +16,20 @@ export interface OwnServer {
 }
 
 /** How tokens of ours say what they say: a user of a provider may have a tenant, and one of our own file has none. */
-export const ownTokenNames = { tokenType: 'at+jwt', subject: 'sub', groups: 'groups', tenant: 'tenant', mayLackTenant: true } as const;
+const names = { algorithms: ['ES256'], tokenType: 'at+jwt', subject: 'sub', groups: 'groups', tenant: 'tenant', mayLackTenant: true } as const;
 
 export class OwnTokens {
   readonly issuer: Issuer;
   readonly #server: OwnServer;
-  #keys: JWTVerifyGetKey;
 
-  constructor(server: OwnServer, changed: () => void) {
+  /** @param failed hears in words why keys cannot be had, where they are asked for. */
+  constructor(server: OwnServer, changed: () => void, failed: (problem: string) => void) {
     this.#server = server;
-    this.#keys = this.#read();
-    this.issuer = new Issuer({ issuer: server.issuer, algorithms: ['ES256'], ...ownTokenNames }, () => undefined, (header, token) => this.#keys(header, token));
+    const { issuer } = server;
+    let keys = this.#read();
+    this.issuer = new Issuer({ issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names }, failed, keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token));
     server.onChanged(() => {
-      this.#keys = this.#read();
+      keys = this.#read();
       changed();
     });
   }
@@ -37,7 +39,8 @@ export class OwnTokens {
     return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant));
   }
 
-  #read(): JWTVerifyGetKey {
-    return createLocalJWKSet(this.#server.publicKeys() as unknown as JSONWebKeySet);
+  #read(): JWTVerifyGetKey | undefined {
+    const set = this.#server.publicKeys?.();
+    return set === undefined ? undefined : createLocalJWKSet(set as unknown as JSONWebKeySet);
   }
 }

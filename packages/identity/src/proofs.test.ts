@@ -56,3 +56,15 @@ it('whoever checks a proof reads the facts in it, the same object each time, and
   expect(Proofs.factsOf(callerOf(anonymous), session)).toBeUndefined();
   expect(Proofs.factsOf({ ...callerOf(ann.principal), facts: ann }, undefined)).toBe(ann);
 });
+
+it('what is proven of a caller is known to whoever checks it, as one object, and to nobody who is told it without', () => {
+  const [edge, session] = [new Proofs([secret]), new Proofs([secret])];
+  const ann = { ...factsOf('ann'), tenant: 'acme' };
+  const [first, second] = [0, 1].map(() => Proofs.factsOf(callerOf(ann.principal, edge.of(ann)), session));
+  expect(first).toMatchObject({ subject: 'ann', tenant: 'acme', groups: ['staff'] });
+  expect(second).toBe(first);
+  expect(Proofs.factsOf(callerOf(ann.principal, new Proofs([older]).of(ann)), session)).toBeUndefined();
+  expect(Proofs.factsOf(callerOf(anonymous), session)).toBeUndefined();
+  // A tenant is part of what is proven, and of nothing that is only said.
+  expect(problemOf(session, { ...callerOf(anonymous), tenant: 'acme' }, false)).toBe('caller.unproven');
+});

@@ -58,8 +58,8 @@ export class Proofs {
    * Why a caller is not believed to be who a command says.
    * @param mustBeKnown where `auth` asks for it, nobody is anonymous.
    */
-  problemOf({ principal, proof }: Caller, mustBeKnown: boolean): GatewayFault | undefined {
-    const isProven = proof === undefined ? !mustBeKnown && principal === anonymous : this.#isProven(principal, proof);
+  problemOf({ principal, proof, tenant }: Caller, mustBeKnown: boolean): GatewayFault | undefined {
+    const isProven = proof === undefined ? !mustBeKnown && principal === anonymous && tenant === undefined : this.#isProven(principal, proof);
     return isProven ? undefined : fault('caller.unproven');
   }
 

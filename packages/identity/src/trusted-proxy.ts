@@ -11,6 +11,8 @@ export interface TrustedProxyOptions {
   readonly userHeader: string;
   /** The header that names groups, separated by commas. */
   readonly groupsHeader?: string | undefined;
+  /** The header that names the tenant; whoever it does not come with is refused. */
+  readonly tenantHeader?: string | undefined;
 }
 
 /** Who vouches for what a proxy says. */
@@ -43,21 +45,23 @@ export class TrustedProxy {
    * @param address of the other end of the connection.
    */
   verify({ headers, rawHeaders }: Request, address: string | undefined): Verdict | undefined {
-    const { userHeader, groupsHeader } = this.#options;
+    const { userHeader, groupsHeader, tenantHeader } = this.#options;
     const user = headers[userHeader];
     if (user === undefined || !this.#isTrusted(address)) return undefined;
     // A header of the client's own beside the proxy's: nobody can tell which is whose.
-    const isTwice = [userHeader, groupsHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
+    const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
     if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
     const said = groupsHeader === undefined ? undefined : headers[groupsHeader];
+    const tenant = tenantHeader === undefined ? undefined : headers[tenantHeader];
+    if (tenantHeader !== undefined && (typeof tenant !== 'string' || tenant === '' || strange.test(tenant) || Buffer.byteLength(tenant) > maxUserBytes)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
     // No header has a line break in it.
-    const key = `${user}\n${String(said)}`;
+    const key = `${user}\n${String(said)}\n${String(tenant)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
     if (groups.length > maxGroups) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups`) };
     const name = { issuer: proxyIssuer, subject: user };
-    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+    const facts: Facts = { ...name, principal: principalOf(name, tenant as string | undefined), tenant: tenant as string | undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, facts);
     return facts;

@@ -19,6 +19,8 @@ export interface Caller {
   readonly address?: string;
   /** Whose its requests without a session are, where the edge can tell. */
   readonly client?: Client;
+  /** Of a session's caller, as it was proven when the session began: a principal is of one tenant for ever. Of others, what is proven counts. */
+  readonly tenant?: string;
 }
 
 /** Whoever makes requests that name no session. */

@@ -42,8 +42,8 @@ export interface AdminOptions {
   readonly tls?: TlsOptions | undefined;
   /** What keeps the process from serving, in words; empty when it is ready. */
   readonly notReady: () => readonly string[];
-  /** What `/status` shows, as JSON. */
-  readonly status: () => unknown;
+  /** What `/status` shows whoever asks, as JSON. */
+  readonly status: (request: IncomingMessage) => unknown;
   /** Why a request may not have what it asks for; undefined when it may. */
   readonly guard: (request: IncomingMessage, path: string, act: AdminAct) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
   readonly routes: readonly AdminRoute[];
@@ -116,7 +116,7 @@ async function answer(request: IncomingMessage, options: AdminOptions): Promise<
   }
   if (isRead && path === '/metrics') return (await guard(request, url, 'metrics')) ?? { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
   if (!isOurs(headers.host, allowedHosts)) return { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
-  if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status());
+  if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
   const [, name = '', rest, ...more] = path.split('/');
   const here = more.length > 0 ? [] : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));
   const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));

@@ -1,3 +1,4 @@
 export { AuthorizationServer } from './server.ts';
+export { openRevocations } from './revocations.ts';
 export { digestOf, formatUsers, minPasswordCharacters, parseUsers } from './users.ts';
 export type { UserRecord } from './users.ts';

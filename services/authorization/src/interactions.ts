@@ -149,6 +149,7 @@ export class Interactions {
     const redirectUri = typeof asked === 'string' ? asked : '';
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
+    const tenant = person !== undefined && 'tenant' in person ? person.tenant : undefined;
     // Of what was asked for, the library names as missing what was not allowed before; tokens get all of it.
     const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
     const { scope = '' } = params;
@@ -159,7 +160,7 @@ export class Interactions {
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
       redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
       person: person?.name ?? subject, scopes: wanted, administers: wanted.some((scope) => moreScopes.includes(scope)),
-      resources: resources.map((address) => ({ address, servers: serversAt(address) ?? [] })), formTargets: targetsOf(redirectUri),
+      resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })), formTargets: targetsOf(redirectUri),
     }));
   }
 

@@ -3,7 +3,18 @@
  * what stands in it is remembered for as long as a token of it may live.
  */
 import { hash } from 'node:crypto';
-import type { KeyValue, Watch } from '@omnibus/bus';
+import { authorizationBuckets, type Bus, type KeyValue, type Watch } from '@omnibus/bus';
+
+/** Clocks of edges differ. */
+const toleranceMs = 60_000;
+
+/**
+ * @param accessTokenMs how long an access token lives.
+ * @param counted is called for what is revoked here, and not for what others have revoked.
+ */
+export async function openRevocations(bus: Bus, accessTokenMs: number, counted?: () => void): Promise<Revocations> {
+  return Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs, counted);
+}
 
 export class Revocations {
   readonly #bucket: KeyValue<string>;

@@ -8,7 +8,7 @@ import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
 import { Site } from './site.ts';
 import { People, type Person } from './people.ts';
-import { Revocations } from './revocations.ts';
+import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
 import { settingsOf, type Rules } from './settings.ts';
@@ -25,12 +25,10 @@ export interface AuthorizationServerOptions extends Rules {
   readonly usersFile: string | undefined;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
-  /** What an address gives access to: the endpoint's servers. @returns undefined for one that is none of ours. */
-  readonly serversAt: (resource: string) => readonly string[] | undefined;
+  /** What an address gives users of a tenant access to: the endpoint's servers. @returns undefined for one that is none of ours. */
+  readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
 }
 
-/** Clocks of edges differ. */
-const toleranceMs = 60_000;
 /** Between two looks whether there has to be another key. */
 const renewMs = 600_000;
 
@@ -56,7 +54,7 @@ export class AuthorizationServer {
     const secrets = new Secrets(sealingKeys);
     const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
     const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
-    const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs, () => metrics.oauthRevoked.inc());
+    const revocations = await openRevocations(bus, accessTokenMs, () => metrics.oauthRevoked.inc());
     const server = new AuthorizationServer(options, { library, secrets, revocations, stores: { short, long, clients } });
     await server.#open(options);
     return server;
@@ -83,7 +81,7 @@ export class AuthorizationServer {
     this.#build = (keys) => {
       const provider = new library.default(publicUrl, settingsOf({
         rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
-        audienceOf: (resource) => (serversAt(resource) === undefined ? undefined : audienceOf(resource)),
+        audienceOf: (resource) => (serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
         personOf: (subject, isRefresh) => this.#personOf(subject, isRefresh),
       }));
       // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
-import { enabledServers, type Config } from '@omnibus/config';
+import { hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from './sealing-key.ts';
 
@@ -39,22 +39,24 @@ export async function openAuthorization({ config, baseFolder, bus, log, metrics,
     clientDocuments: server.clientDocuments, documentHosts: server.documentHosts,
     usersFile: server.users === undefined ? undefined : resolve(baseFolder, server.users.file),
     signIn: server.signIn,
-    serversAt: (resource) => serversAt(resource, publicUrl, config()),
+    serversAt: (resource, tenant) => serversAt(resource, publicUrl, config(), tenant),
   });
 }
 
-/** The servers behind an address of the gateway; undefined for one that is no address of it. */
-function serversAt(resource: string, publicUrl: string, config: Config): readonly string[] | undefined {
+/** The servers behind an address of the gateway, as there are for users of a tenant; undefined for one that is no address of it. */
+function serversAt(resource: string, publicUrl: string, config: Config, tenant: string | undefined): readonly string[] | undefined {
   if (!URL.canParse(resource)) return undefined;
   const { origin, pathname, search, hash } = new URL(resource);
   if (origin !== new URL(publicUrl).origin || search !== '' || hash !== '') return undefined;
-  const all = [...enabledServers(config).keys()];
+  const all = serversFor(config, tenant);
   const match = fronts.exec(pathname);
   if (match === null) return pathname === '/' ? all : undefined;
   const name = match[1];
   if (name === undefined) return all;
+  if (!hasEndpoint(config, name, tenant)) {
+    // Of servers that are found elsewhere an edge knows nothing but their names, from addresses; and whether a name is another tenant's is told nobody.
+    return config.discovery.kubernetes.enabled || hasTenants(config) ? [name] : undefined;
+  }
   const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
-  if (profile !== undefined) return profile.servers ?? all;
-  // Of servers that are found elsewhere an edge knows nothing but their names, from addresses.
-  return all.includes(name) || config.discovery.kubernetes.enabled ? [name] : undefined;
+  return profile === undefined ? [name] : (profile.servers?.filter((server) => all.includes(server)) ?? all);
 }

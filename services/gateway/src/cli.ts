@@ -146,6 +146,7 @@ function addKeys(program: Command): void {
 
   command('create', 'make a key and show it, this once')
     .requiredOption('-s, --subject <name>', 'whom it speaks for; keys of one name are one caller')
+    .option('-t, --tenant <name>', 'the tenant of its caller: the same subject of another tenant is another caller')
     .option('-g, --group <name...>', 'groups of its caller')
     .option('-e, --endpoint <name...>', 'servers and profiles it opens, "/mcp" for the endpoint of all (default: every endpoint)')
     .option('-x, --expires <when>', 'days such as 90d, or a date (default: never)')

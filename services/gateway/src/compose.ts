@@ -9,6 +9,7 @@ import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
 import type { Authenticator } from '@omnibus/identity';
 import type { ServersHere } from './discovery/kubernetes.ts';
+import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
@@ -17,6 +18,7 @@ import { version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Faults, Metrics, openTracing, type Logger, type Tracing } from '@omnibus/telemetry';
 import { openAdmin } from './admin/open-admin.ts';
+import type { ProcessStatus } from './admin/status.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -53,37 +55,6 @@ export interface Gateway {
   settled(): Promise<void>;
   apply(config: Config): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** What one process says of itself at `/status`. */
-export interface ProcessStatus {
-  readonly role: Role;
-  readonly version: string;
-  readonly pid: number;
-  readonly uptimeSeconds: number;
-  readonly endpoint: string | undefined;
-  /** What keeps it from serving, in words. */
-  readonly problems: readonly string[];
-  readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
-  /** By state. */
-  readonly sessions?: Readonly<Record<string, number>>;
-  /** What servers offer and clients cannot be shown, with the reason. */
-  readonly leftOut?: readonly string[];
-  /** Servers, with the number of backend workers that calls of clients may go to, as far as this process knows by now. */
-  readonly adapters?: Readonly<Record<string, number>>;
-  readonly servers?: readonly {
-    readonly server: string;
-    readonly status: 'up' | 'down';
-    /** Nobody has called it for so long that nothing is connected to it: the next call is. */
-    readonly isAsleep?: true;
-    readonly problem: string | undefined;
-    /** Entries it offers that are in no list, because they do not fit or are too many. */
-    readonly leftOut: number;
-    readonly revision: string | undefined;
-    readonly tools: number;
-    readonly prompts: number;
-    readonly resources: number;
-  }[];
 }
 
 /** Between two measurements of the bus. */
@@ -131,6 +102,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     }),
   });
   let authenticator: Authenticator | undefined;
+  let closeRevocations = (): void => undefined;
   let current = config;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, baseFolder, sealingKeys, reload, metrics, notReady, status,
@@ -167,7 +139,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
-    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) authenticator = await openForAdmin({ config, baseFolder, log });
+    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
     const { tally } = authenticator ?? {};
     metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callersAsked(way, outcome, count)));
     await sessions?.start();
@@ -176,6 +148,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   } catch (error) {
     await backend?.stop();
     await authenticator?.close();
+    closeRevocations();
     await authorization?.close();
     await bus.drain();
     throw error;
@@ -209,6 +182,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       await sessions?.stop();
       await edge?.stop();
       await authenticator?.close();
+      closeRevocations();
       await authorization?.close();
       await backend?.stop();
       stopMeasuring();
@@ -220,14 +194,14 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   };
 }
 
-/** What a process without an edge is to do is done whether or not anybody can be known at its admin port. @returns undefined when nobody can. */
-async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'>): Promise<Authenticator | undefined> {
+/** What a process without an edge is to do is done whether or not anybody can be known at its admin port; nobody is then. */
+async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'> & { readonly bus: Bus }): ReturnType<typeof openAdminAuthenticator> {
   try {
-    const { openAdminAuthenticator } = await import('./identity.ts');
-    return await openAdminAuthenticator({ ...options, own: undefined });
+    const { openAdminAuthenticator: open } = await import('./identity.ts');
+    return await open(options);
   } catch (error) {
     options.log.error({ problem: (error as Error).message }, 'nobody can be known at the admin port of this process');
-    return undefined;
+    return { authenticator: undefined, close: () => undefined };
   }
 }
 

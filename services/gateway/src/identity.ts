@@ -1,7 +1,8 @@
 /** How callers are known, as the configuration says. */
 import { resolve } from 'node:path';
+import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Authenticator, ownTokenNames, type OwnServer } from '@omnibus/identity';
+import { Authenticator, type OwnServer } from '@omnibus/identity';
 import type { Logger } from '@omnibus/telemetry';
 
 interface IdentityOptions {
@@ -32,14 +33,16 @@ export async function openAuthenticator({ config: { auth, publicUrl }, baseFolde
 }
 
 /**
- * The same for a process without an edge, where whoever administers it is to be known: tokens of our own authorization server are those of any
- * other issuer there, and what is taken back is known when they end.
+ * The same for a process without an edge, where whoever administers it is to be known. The keys of our own authorization server are asked for there
+ * as those of any other issuer; what is taken back stands in a bucket that is followed.
+ * @returns what it opened besides, to be closed with it.
  * @throws {Error} in words for the operator when a way cannot be used.
  */
-export async function openAdminAuthenticator(options: IdentityOptions): Promise<Authenticator | undefined> {
-  const { config } = options;
-  const { auth, publicUrl } = config;
-  if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return openAuthenticator(options);
-  const own = { issuer: publicUrl, jwksUri: `${publicUrl}/.well-known/jwks.json`, algorithms: ['ES256' as const], require: {}, ...ownTokenNames };
-  return openAuthenticator({ ...options, config: { ...config, auth: { ...auth, issuers: [own, ...auth.issuers] } } });
+export async function openAdminAuthenticator({ bus, ...options }: Omit<IdentityOptions, 'own'> & { readonly bus: Bus }): Promise<{ readonly authenticator: Authenticator | undefined; readonly close: () => void }> {
+  const { auth, publicUrl } = options.config;
+  if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return { authenticator: await openAuthenticator({ ...options, own: undefined }), close: () => undefined };
+  const { openRevocations } = await import('@omnibus/authorization');
+  const revocations = await openRevocations(bus, auth.server.accessTokenLife);
+  const own = { issuer: publicUrl, isRevoked: (grant: string) => revocations.has(grant), onChanged: (listener: () => void) => revocations.onRevoked(listener) };
+  return { authenticator: await openAuthenticator({ ...options, own }), close: () => revocations.close() };
 }

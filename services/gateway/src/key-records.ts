@@ -6,6 +6,7 @@ import { rewrite } from './rewrite.ts';
 /** What a new key is to be. */
 export interface NewKey {
   readonly subject: string;
+  readonly tenant?: string | undefined;
   readonly groups: readonly string[];
   /** `/mcp` is the endpoint of all servers. Default: every endpoint. */
   readonly endpoints?: readonly string[] | undefined;
@@ -27,11 +28,11 @@ export function readKeys(file: string): readonly KeyRecord[] {
 }
 
 /** @throws {Error} */
-export function addKey(file: string, { subject, groups, endpoints, expires, note }: NewKey): { readonly id: string; readonly key: string } {
+export function addKey(file: string, { subject, tenant, groups, endpoints, expires, note }: NewKey): { readonly id: string; readonly key: string } {
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
   // `/mcp` itself has no name.
-  const { key, record } = newKey({ subject, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), expires: until, note });
+  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), expires: until, note });
   change(file, (keys) => [...keys, record]);
   return { id: record.id, key };
 }

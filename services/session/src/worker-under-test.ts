@@ -5,8 +5,8 @@ import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
-  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type ExchangeEvent, type JsonObject, type JsonRpcNotification,
-  type JsonRpcRequest, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type Facts, type JsonObject, type JsonRpcNotification,
+  type JsonRpcRequest, type Principal, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker } from './worker.ts';
@@ -28,6 +28,12 @@ export interface ClientUnderTest {
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 
+/** A caller who is known, as an edge of the same process says it. */
+export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: EndpointName = rootEndpoint): Caller {
+  const principal = `p_${more.tenant ?? ''}_${subject}` as Principal;
+  return { principal, endpoint, facts: { principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined, ...more } };
+}
+
 export class WorkerUnderTest {
   readonly faults: string[] = [];
   readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
@@ -38,7 +44,7 @@ export class WorkerUnderTest {
   outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
   /** Takes the next call instead of answering it at once. */
   takes: ((reply: (event: ExchangeEvent) => void) => void) | undefined;
-  #worker: SessionWorker | undefined;
+  worker: SessionWorker | undefined;
   #catalog: KeyValue<CatalogRecord> | undefined;
   readonly #backend = newWorkerId('backend');
   #count = 0;
@@ -51,8 +57,8 @@ export class WorkerUnderTest {
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.#worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
-    await made.#worker.start();
+    made.worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
+    await made.worker.start();
     for (const server of servers.map(parseServerName)) {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
       await bus.subscribe(subjects.backend(server), (command, reply) => {
@@ -72,20 +78,20 @@ export class WorkerUnderTest {
     await this.#catalog?.put(catalogKey(name, this.#backend), record);
   }
 
-  /** A client of a revision, with a session where that has them. */
-  async open(revision: Revision, capabilities: JsonObject = {}): Promise<ClientUnderTest> {
-    return revision === latestModernRevision ? this.#openModern(capabilities) : this.#openSession(revision, capabilities);
+  /** A client of a revision, with a session where that has them. @param by whom it is; default: nobody in particular. */
+  async open(revision: Revision, capabilities: JsonObject = {}, by: Caller = caller): Promise<ClientUnderTest> {
+    return revision === latestModernRevision ? this.#openModern(capabilities, by) : this.#openSession(revision, capabilities, by);
   }
 
   async stop(): Promise<void> {
-    await this.#worker?.stop();
+    await this.worker?.stop();
   }
 
-  async #openModern(capabilities: JsonObject): Promise<ClientUnderTest> {
+  async #openModern(capabilities: JsonObject, by: Caller): Promise<ClientUnderTest> {
     const ask = async (method: string, params: JsonObject = {}): Promise<Message> => {
       this.#count += 1;
       const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { [metaKeys.clientCapabilities]: capabilities } } };
-      const frame = await first(this.bus, subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined });
+      const frame = await first(this.bus, subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller: by, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined });
       if (frame.kind === 'refused') return { error: toErrorObject(frame.fault) as NonNullable<Message['error']> };
       return frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : { error: { code: 0, message: JSON.stringify(frame) } };
     };
@@ -93,9 +99,9 @@ export class WorkerUnderTest {
     return { greeting: result as JsonObject, ask, pushed: new Heard() };
   }
 
-  async #openSession(revision: Revision, capabilities: JsonObject): Promise<ClientUnderTest> {
+  async #openSession(revision: Revision, capabilities: JsonObject, by: Caller): Promise<ClientUnderTest> {
     const opened = await first(this.bus, subjects.sessionOpen(undefined), {
-      kind: 'open', caller, request: { jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } } },
+      kind: 'open', caller: by, request: { jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } } },
     });
     if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
     const key = sessionKey(opened.session);
@@ -103,12 +109,12 @@ export class WorkerUnderTest {
     const hear = (frame: StreamFrame): void => {
       if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
     };
-    this.#command(opened.worker, key, { kind: 'post', caller, stream: this.#stream(), message: { kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification } }, () => undefined);
-    this.#command(opened.worker, key, { kind: 'attach', caller, stream: this.#stream(), after: undefined }, hear);
+    this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message: { kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification } }, () => undefined);
+    this.#command(opened.worker, key, { kind: 'attach', caller: by, stream: this.#stream(), after: undefined }, hear);
     const ask = (method: string, params: JsonObject = {}): Promise<Message> => new Promise((resolve) => {
       this.#count += 1;
       const id = this.#count;
-      this.#command(opened.worker, key, { kind: 'post', caller, stream: this.#stream(), message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } } }, (frame) => {
+      this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } } }, (frame) => {
         const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
         if (message?.['id'] === id) resolve(message);
       });

@@ -1,11 +1,11 @@
 /** One session worker: what it is made of, what it subscribes to, and in which order it begins and ends. */
 import { catalogBucket, Heartbeat, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import type { Proofs } from '@omnibus/identity';
+import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   idSequence, newWorkerId,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type GatewayFault, type OpenCommand,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
@@ -22,9 +22,10 @@ import { StatelessRequests } from './stateless/requests.ts';
 import type { StatelessHost } from './stateless/stateless-host.ts';
 import { Edges } from './streams/edges.ts';
 import { FrameBudget } from './streams/kept-frames.ts';
-import { endpointDefinitions } from './views/endpoints.ts';
+import { Endpoints } from './views/endpoints.ts';
 import { Interest } from './views/interest.ts';
 import { Offers } from './views/offers.ts';
+import { placeAt, type Place } from './views/place.ts';
 import { Views } from './views/views.ts';
 
 export interface SessionWorkerOptions {
@@ -77,7 +78,7 @@ export class SessionWorker {
     this.#config = options.config;
     this.#settings = new ServerSettings(options.config);
     this.#views = this.#makeViews();
-    this.#offers = new Offers({ bus, wheel, recordsOf: (endpoint) => this.#views.get(endpoint)?.records ?? [] });
+    this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
     this.#records = new SessionRecords({ records: stored, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#sessions.lose(key) });
     this.#heart = new Heartbeat<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#sessions.verify() });
     this.#peers = new Peers({ bus, wheel, worker });
@@ -91,15 +92,17 @@ export class SessionWorker {
     });
     this.#interest = new Interest({
       bus, wheel,
-      serversOf: (endpoint) => this.#views.get(endpoint)?.definition.servers ?? [],
-      inUse: () => new Set([...this.#sessions.held.values().map(({ session }) => session.caller.endpoint), ...this.#stateless.listenedTo]),
+      serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
+      inUse: () => new Set([...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)), ...this.#stateless.listenedTo]),
     });
     const callerProblem = this.#callerProblem();
-    const used = (endpoint: Caller['endpoint']): void => this.#interest.use(endpoint);
+    const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
+    const placeOf = (caller: Caller): Place => this.#placeOf(caller);
+    const used = (caller: Caller): void => this.#interest.use(placeOf(caller));
     const config = (): Config => this.#config;
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
-      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, used,
+      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used,
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
@@ -109,13 +112,13 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      view: ({ endpoint }, declared?: Declared) => this.#views.get(endpoint, declared),
-      viewAlone: ({ endpoint }, capabilities) => this.#views.getAlone(endpoint, capabilities),
+      view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared),
+      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities),
       timeLimits: this.#settings.timeLimits,
     };
     const owned = { bus, wheel, log, metrics, worker, config, records: this.#records, peers: this.#peers, callerProblem };
     this.#sessions = new Sessions({ ...owned, host, used });
-    this.#opening = new Opening({ ...owned, sessions: this.#sessions, view: ({ endpoint }) => this.#views.get(endpoint) });
+    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, view: (caller) => this.#views.get(placeOf(caller)) });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
@@ -128,16 +131,22 @@ export class SessionWorker {
 
   #makeViews(): Views {
     const { config, wheel, log } = this.#options;
-    return new Views(endpointDefinitions(config), {
+    return new Views(new Endpoints(config), {
       wheel,
-      announce: (endpoint, changesFor) => {
-        for (const { session } of this.#sessions.held.values()) if (session.caller.endpoint === endpoint) session.listsChanged(changesFor(session.declared));
-        this.#stateless.listsChanged(endpoint, changesFor);
+      announce: (place, changesFor) => {
+        for (const { session } of this.#sessions.held.values()) if (this.#placeOf(session.caller) === place) session.listsChanged(changesFor(session.declared));
+        this.#stateless.listsChanged(place, changesFor);
       },
       tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
       isLost: (backend) => this.#watch.isLost(backend),
       remove: (key) => void this.#catalog?.delete(key).catch((error: unknown) => log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed')),
     });
+  }
+
+  /** Of a session's caller, the tenant was found out when it began. */
+  #placeOf(caller: Caller): Place {
+    const { endpoint, tenant, facts, proof } = caller;
+    return placeAt(endpoint, facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant);
   }
 
   #callerProblem(): (caller: Caller) => GatewayFault | undefined {
@@ -218,7 +227,7 @@ export class SessionWorker {
   apply(config: Config): void {
     this.#config = config;
     this.#settings.apply(config);
-    this.#views.redefine(endpointDefinitions(config));
+    this.#views.redefine(new Endpoints(config));
   }
 
   async stop(): Promise<void> {

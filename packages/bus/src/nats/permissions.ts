@@ -24,6 +24,8 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [sessionsBucket.name]: ['session', 'backend'],
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
 };
+/** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back. */
+const followed: Readonly<Record<string, readonly BusRole[]>> = { [authorizationBuckets.revoked.name]: ['session', 'backend'] };
 const journalRoles: readonly BusRole[] = ['session', 'edge'];
 
 /** Under which subject answers to a role come in; its processes add a token of their own. */
@@ -44,6 +46,7 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
     publish: [
       ...[...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`)].map(at), ...apisAt(place).map((api) => `${api}.INFO`),
       ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
+      ...Object.entries(followed).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => followingOf(at(bucket), place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
@@ -63,15 +66,17 @@ function ofStream(stream: string, place: NatsPlace): string[] {
   return apisAt(place).flatMap((api) => ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
 }
 
-/** The same of a bucket (NATS, ADR-8), reading keys, writing them, and watching all of them by a consumer. */
-function ofBucket(bucket: string, place: NatsPlace): string[] {
+/** The same of a bucket (NATS, ADR-8), reading keys, and watching all of them by a consumer. */
+function followingOf(bucket: string, place: NatsPlace): string[] {
   const stream = `KV_${bucket}`;
+  return [...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`];
+}
+
+/** The same, and writing keys. */
+function ofBucket(bucket: string, place: NatsPlace): string[] {
   const values = `$KV.${bucket}.>`;
-  return [
-    ...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`, values,
-    // Into a domain, values are written through the same door.
-    ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`]),
-  ];
+  // Into a domain, values are written through the same door.
+  return [...followingOf(bucket, place), values, ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`])];
 }
 
 /**

@@ -10,7 +10,7 @@ import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, p
 export const client = fields<Client>({ id: text, isOne: flag });
 /** What only the same process may say, and nobody over NATS. */
 const never: Predicate = (value) => value === undefined;
-export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client) });
+export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client), tenant: optional(text) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
 

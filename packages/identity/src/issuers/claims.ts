@@ -7,6 +7,8 @@ export interface ClaimNames {
   readonly subject: string;
   readonly groups: string;
   readonly tenant?: string | undefined;
+  /** The tenant of all its callers, where no claim names it. */
+  readonly ofTenant?: string | undefined;
   /** Whether there are subjects without a tenant: else a token that does not name one is refused. */
   readonly mayLackTenant?: boolean;
   /** What claims have to say: one of these, or a list with one of these in it. */
@@ -49,7 +51,8 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   // Whoever sends it would have to prove that a key is his, and that is not asked here.
   if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
   const saidTenant = names.tenant === undefined ? undefined : claims[names.tenant];
-  const tenant = textOf(saidTenant);
+  const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
+  if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
   const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
   if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
   const { exp } = claims;

@@ -24,6 +24,9 @@ import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
 import { findEndpoint } from '../requests/find-endpoint.ts';
 import { readTarget, type Target } from './steps/read-target.ts';
 
+/** Said word for word of what is another tenant's too. */
+const noSuchPath = fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>');
+
 export interface RouterOptions {
   readonly bus: Bus;
   readonly delivery: Delivery;
@@ -104,7 +107,7 @@ export class Router {
     const arrival = arrivalAt(name ?? '');
     const document = name === undefined ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each)) : undefined;
     if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
-    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>'));
+    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(noSuchPath);
     else if (eventSource === undefined) this.#whenKnown(arrival, target.path, () => this.#handleEndpoint(arrival));
     else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
   }
@@ -124,10 +127,14 @@ export class Router {
 
   /** Goes on when it is known who asks. A browser asks without a credential whether it may send one. */
   #whenKnown(arrival: Arrival, path: string, work: () => void): void {
-    const { gatekeeper } = this.#options;
+    const { gatekeeper, endpoints } = this.#options;
     const { request, response, caller: { endpoint } } = arrival;
+    const workFor = (tenant: string | undefined): void => {
+      if (endpoints.isFor(endpoint, tenant)) work();
+      else arrival.refuse(noSuchPath);
+    };
     if (gatekeeper === undefined || request.method === 'OPTIONS') {
-      arrival.run(work);
+      arrival.run(gatekeeper === undefined ? () => workFor(undefined) : work);
       return;
     }
     const run = (part: () => void): void => arrival.run(part);
@@ -135,7 +142,7 @@ export class Router {
       request, path, endpoint, run,
       admit: (facts) => {
         arrival.identify(facts);
-        work();
+        workFor(facts.tenant);
       },
       refuse: (gatewayFault, challenge) => {
         response.setHeader('www-authenticate', challenge);

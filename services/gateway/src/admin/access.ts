@@ -6,7 +6,7 @@ import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName } from '@omnibus/protocol';
 import type { AdminAct, AdminAnswer, Logger, Metrics } from '@omnibus/telemetry';
 import type { Recovery } from './recovery.ts';
-import { mayDo, rolesOf, whoMay, type AdminRole } from './roles.ts';
+import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from './roles.ts';
 
 /** Whom a request is of. */
 export interface Administrator {
@@ -14,6 +14,8 @@ export interface Administrator {
   readonly name: string;
   readonly roles: readonly AdminRole[];
   readonly facts: Facts | undefined;
+  /** All that he may see, where that is one tenant's. */
+  readonly tenant?: string | undefined;
 }
 
 export interface AdminAccessOptions {
@@ -55,6 +57,10 @@ export class AdminAccess {
       return found;
     }
     if (mayDo(act, found.roles)) {
+      this.#known.set(request, { ...found, tenant: undefined });
+      return undefined;
+    }
+    if (found.tenant !== undefined && mayDoForTenant(act)) {
       this.#known.set(request, found);
       return undefined;
     }
@@ -90,7 +96,7 @@ export class AdminAccess {
     if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
       return this.#stranger('auth.scope', `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`, rules.scope);
     }
-    return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict };
+    return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict, tenant: tenantOf(verdict, rules.tenants) };
   }
 
   #stranger(reason: string, message: string, scope: string | false): AdminAnswer {

@@ -22,7 +22,7 @@ export interface ActsOptions {
 
 const name = z.string().min(1).max(255);
 const names = z.array(name).max(200);
-const newKey = z.strictObject({ subject: name, groups: names.default([]), endpoints: names.optional(), expires: z.string().optional(), note: z.string().max(1_000).optional() });
+const newKey = z.strictObject({ subject: name, tenant: name.optional(), groups: names.default([]), endpoints: names.optional(), expires: z.string().optional(), note: z.string().max(1_000).optional() });
 const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: names.default([]) });
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
@@ -51,8 +51,8 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
   });
   return [
     act({ name: 'whoami', method: 'GET', act: 'whoami' }, ({ request }) => {
-      const { name: who, roles, facts } = access.of(request);
-      return json(200, { name: who, roles, issuer: facts?.issuer, subject: facts?.subject, groups: facts?.groups, until: facts?.expiresAt === undefined ? undefined : new Date(facts.expiresAt).toISOString() });
+      const { name: who, roles, facts, tenant } = access.of(request);
+      return json(200, { name: who, roles, looksAfter: tenant, issuer: facts?.issuer, subject: facts?.subject, tenant: facts?.tenant, groups: facts?.groups, until: facts?.expiresAt === undefined ? undefined : new Date(facts.expiresAt).toISOString() });
     }),
     act({ name: 'reload', method: 'POST', act: 'reload' }, async ({ request }) => {
       const problems = await reload();

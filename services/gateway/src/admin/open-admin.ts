@@ -7,11 +7,13 @@ import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
 import { adminRoutes } from './acts.ts';
 import { Recovery } from './recovery.ts';
+import { statusFor, type ProcessStatus } from './status.ts';
 
-export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'status' | 'onFault'> {
+export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'onFault'> {
   /** As it is now. */
   readonly config: () => Config;
   readonly baseFolder: string;
+  readonly status: () => ProcessStatus;
   /** Undefined as long as the process is starting, and where nobody is to be known. */
   readonly authenticator: () => Authenticator | undefined;
   readonly sealingKeys: SealingKeys | undefined;
@@ -21,7 +23,7 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, sealingKeys, reload, log, metrics, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, sealingKeys, reload, log, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
@@ -31,7 +33,7 @@ export async function openAdmin({ config, baseFolder, authenticator, sealingKeys
   try {
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
-      tls: files === undefined ? undefined : readTls(files), guard: access.guard,
+      tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: adminRoutes({ config, baseFolder, access, recovery, reload, log, metrics }),
     });
   } catch (error) {

@@ -31,12 +31,32 @@ export function whoMay(act: AdminAct): string {
   return permitted[act].join(' or ');
 }
 
+/** What whoever looks after one tenant may do; he is shown what is that tenant's. */
+const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami']);
+
+export function mayDoForTenant(act: AdminAct): boolean {
+  return ofTenant.has(act);
+}
+
+function namesOf({ issuer, subject }: Facts): string[] {
+  return [`${issuer}|${subject}`, ...(issuer === 'omnibus:keys' ? [`key:${subject}`] : [])];
+}
+
 /**
  * The roles of a caller. Whoever acts for somebody else is not that person, and has none. Groups of one tenant may be called as those of
- * another, so they count for callers without a tenant alone.
+ * another, and so may subjects of keys: they count for callers without a tenant alone.
  */
-export function rolesOf({ issuer, subject, groups, tenant, actors }: Facts, lists: RoleLists): readonly AdminRole[] {
+export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
+  const { issuer, subject, groups, tenant, actors } = facts;
   if (actors.length > 0) return [];
-  const names = new Set([`${issuer}|${subject}`, ...(issuer === 'omnibus:keys' ? [`key:${subject}`] : []), ...(tenant === undefined ? groups.map((group) => `group:${group}`) : [])]);
+  const names = new Set(tenant === undefined ? [...namesOf(facts), ...groups.map((group) => `group:${group}`)] : [`${issuer}|${subject}`]);
   return everyRole.filter((role) => lists[role].some((who) => names.has(who)));
+}
+
+/** The tenant that a caller looks after, which is his own or none. @param lists of who does, by tenant. */
+export function tenantOf(facts: Facts, lists: Readonly<Record<string, readonly string[]>>): string | undefined {
+  const { groups, tenant, actors } = facts;
+  if (tenant === undefined || actors.length > 0 || !Object.hasOwn(lists, tenant)) return undefined;
+  const names = new Set([...namesOf(facts), ...groups.map((group) => `group:${group}`)]);
+  return lists[tenant]?.some((who) => names.has(who)) === true ? tenant : undefined;
 }

@@ -13,6 +13,7 @@ export interface KeysOptions {
 
 export interface CreateOptions extends KeysOptions {
   readonly subject: string;
+  readonly tenant?: string;
   readonly group?: readonly string[];
   readonly endpoint?: readonly string[];
   /** A number of days, or a date. */
@@ -21,9 +22,9 @@ export interface CreateOptions extends KeysOptions {
 }
 
 /** Prints the new key on stdout, alone, and what it is on stderr. */
-export function createKey({ subject, group = [], endpoint, expires, note, ...where }: CreateOptions): void {
+export function createKey({ subject, tenant, group = [], endpoint, expires, note, ...where }: CreateOptions): void {
   inFile(where, (file) => {
-    const { id, key } = addKey(file, { subject, groups: group, endpoints: endpoint, expires, note });
+    const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, expires, note });
     process.stderr.write(`omnibus: key ${id} of ${subject} is in ${file}, as a digest. The key itself is shown this once:\n`);
     process.stdout.write(`${key}\n`);
   });
@@ -36,8 +37,8 @@ export function listKeys({ json = false, ...where }: KeysOptions & { readonly js
       process.stdout.write(`${JSON.stringify(keys.map(({ hash: _digest, ...rest }) => rest), null, 2)}\n`);
       return;
     }
-    const rows = keys.map((key) => [key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.groups.map((group) => printable(group)).join(', ') || '-', key.created ?? '-', printable(key.note ?? '')]);
-    process.stdout.write(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'GROUPS', 'CREATED', 'NOTE'], ...rows])}\n`);
+    const rows = keys.map((key) => [key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.groups.map((group) => printable(group)).join(', ') || '-', printable(key.tenant ?? '-'), key.created ?? '-', printable(key.note ?? '')]);
+    process.stdout.write(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`);
   });
 }
 

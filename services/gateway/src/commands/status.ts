@@ -1,4 +1,4 @@
-import type { ProcessStatus } from '../compose.ts';
+import type { ProcessStatus } from '../admin/status.ts';
 import { alignColumns } from '../table.ts';
 import { askAdmin, type AskOptions } from './administer.ts';
 

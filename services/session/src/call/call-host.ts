@@ -1,5 +1,5 @@
 /** What carries requests of clients to servers works with; one worker has one. */
-import type { ExchangeId, Limits, ServerName } from '@omnibus/protocol';
+import type { Caller, ExchangeId, Facts, Limits, ServerName } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
@@ -11,5 +11,7 @@ export interface CallHost extends ExchangeHost {
   readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;
   readonly nextExchangeId: () => ExchangeId;
+  /** What is proven of a caller; undefined where it is nobody in particular. */
+  readonly factsOf: (caller: Caller) => Facts | undefined;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

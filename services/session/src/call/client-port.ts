@@ -1,6 +1,6 @@
 /** What carries requests to servers knows of the client they come from: a session, or one request that stands alone. */
 import type { View } from '@omnibus/catalog';
-import type { Caller, ExchangeEvent, ExchangeMethod, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
+import type { Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -20,6 +20,8 @@ export interface CallStream {
 export interface ClientPort<Stream extends CallStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
+  /** What its last request has proven of it; undefined where it is nobody in particular, and at a session that another worker began, until its client says something. */
+  readonly facts: Facts | undefined;
   /** It is one request and no session (2026-07-28). */
   readonly standsAlone: boolean;
   readonly dialect: ClientDialect;

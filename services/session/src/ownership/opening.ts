@@ -1,7 +1,7 @@
 /** Opens sessions, within what one caller may have and what this worker has room for. */
 import type { View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { errorText, fault, newSessionId, sessionKey, toErrorObject, type Caller, type GatewayFault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
+import { errorText, fault, newSessionId, sessionKey, toErrorObject, type Caller, type Facts, type GatewayFault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { initializeProblem } from '../dialect/legacy/handshake.ts';
 import type { SessionRecords } from './records.ts';
@@ -16,6 +16,7 @@ export interface OpeningOptions {
   readonly sessions: Sessions;
   /** Why a caller is not believed to be who a command says. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  readonly factsOf: (caller: Caller) => Facts | undefined;
   /** What everybody is offered at an endpoint; undefined when there is no such endpoint. */
   readonly view: (caller: Caller) => View | undefined;
 }
@@ -34,7 +35,7 @@ export class Opening {
   }
 
   open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
-    const { log, metrics, worker, records, sessions, callerProblem, view: viewOf } = this.#options;
+    const { log, metrics, worker, records, sessions, callerProblem, factsOf, view: viewOf } = this.#options;
     const declared = request.params?.['capabilities'];
     const bytes = declared === undefined ? 0 : JSON.stringify(declared).length;
     const problem = callerProblem(caller) ?? this.#problem(caller, bytes);
@@ -55,8 +56,10 @@ export class Opening {
       return;
     }
     const id = newSessionId();
-    const { proof: _proof, facts: _facts, address: _address, ...kept } = caller;
-    const session = sessions.hold(sessionKey(id), kept);
+    const { proof: _proof, facts: _facts, address: _address, tenant: _tenant, ...kept } = caller;
+    const facts = factsOf(caller);
+    const session = sessions.hold(sessionKey(id), facts?.tenant === undefined ? kept : { ...kept, tenant: facts.tenant });
+    session.know(facts);
     let text: string;
     try {
       text = session.open(request, view);

@@ -24,7 +24,7 @@ export interface SessionsOptions {
   /** Why a caller is not believed to be who a command says. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** Somebody is at an endpoint. */
-  readonly used: (endpoint: Caller['endpoint']) => void;
+  readonly used: (caller: Caller) => void;
 }
 
 /** Records read at once after a reconnect. */
@@ -57,7 +57,7 @@ export class Sessions {
   /** Begins one that is recorded already, or that is recorded next. */
   hold(key: SessionKey, caller: Caller): Session {
     const { host, records, worker, used } = this.#options;
-    used(caller.endpoint);
+    used(caller);
     const session: Session = new Session(key, caller, host, {
       released: (ended) => {
         records.remove(ended.key);

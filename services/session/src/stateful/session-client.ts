@@ -1,7 +1,7 @@
 /** The client of one session, as those know it who carry its requests: what it declared, what it was offered, and where it is asked. */
 import {
   declaredBy, sessionExtensions,
-  type Caller, type Declared, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
+  type Caller, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
 import type { Exchange } from '../call/exchange.ts';
@@ -27,6 +27,7 @@ export class SessionClient implements ClientPort<PostStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
   readonly standsAlone = false;
+  facts: Facts | undefined;
   /** What it is offered may depend on this part of what it declared. */
   declared: Declared = declaredBy({}, true);
   declaredBytes = 0;

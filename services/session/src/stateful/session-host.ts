@@ -4,6 +4,7 @@ import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey
 import type { CallHost } from '../call/call-host.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
 import type { Offers } from '../views/offers.ts';
+import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
   readonly nextQuestionId: () => QuestionId;
@@ -17,5 +18,6 @@ export interface SessionHost extends CallHost, StreamHost {
   readonly hasRoomFor: (bytes: number) => boolean;
   /** Undefined when the endpoint has left the configuration. */
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
+  readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
 }

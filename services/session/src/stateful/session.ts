@@ -11,7 +11,7 @@ import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
   changeKinds, fault, isObject, latestLegacyRevision, negotiateRevision, resultText,
-  type Caller, type ChangeKind, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
+  type Caller, type ChangeKind, type Declared, type Facts, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
   type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -103,7 +103,7 @@ export class Session {
     const client = new SessionClient({ key, caller, streams, level, dialect, questions: () => questions });
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
     const questions: ServerQuestions = new ServerQuestions({ key, host, client, words: forwarding.words, push: streams.push, changed });
-    const offerWait = new OfferWait({ key, caller, offers: host.offers, capabilities: () => client.capabilities(), declared: () => client.declared, told: (server) => forwarding.kept.contacted.add(server) });
+    const offerWait = new OfferWait({ key, caller, place: host.placeOf(caller), offers: host.offers, capabilities: () => client.capabilities(), declared: () => client.declared, told: (server) => forwarding.kept.contacted.add(server) });
     return { host, client, streams, forwarding, questions, offerWait };
   }
 
@@ -133,6 +133,11 @@ export class Session {
   }
 
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
+
+  /** @param facts that its first request has proven of its caller. */
+  know(facts: Facts | undefined): void {
+    this.#parts.client.facts = facts;
+  }
 
   /** Answers `initialize`. The result as JSON-RPC text. */
   open(request: JsonRpcRequest, view: View): string {
@@ -201,6 +206,7 @@ export class Session {
       reply({ kind: 'refused', fault: fault('session.unknown') }); // S3
       return;
     }
+    client.facts = this.#parts.host.factsOf(command.caller);
     switch (command.kind) {
       case 'post':
         if (this.#posted.receive(command, [command.message], reply, edge)) this.isUsed = true;

@@ -1,7 +1,7 @@
 /** The client of one call without a session, as those know it who carry the call: its latest request tells what it can do and wants. */
 import {
   carriedExtensions, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels,
-  type Caller, type ExchangeEvent, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+  type Caller, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { CallStream, ClientPort } from '../call/client-port.ts';
 import type { Exchange } from '../call/exchange.ts';
@@ -15,6 +15,7 @@ import { RoundProgress } from './round-progress.ts';
 export interface CallClientOptions extends CallDialectOptions {
   /** The request with which the call began. */
   readonly first: PendingReply;
+  readonly host: { readonly factsOf: (caller: Caller) => Facts | undefined };
 }
 
 /** The call of the client. */
@@ -37,15 +38,21 @@ export class CallClient implements ClientPort<CallStream> {
   readonly progress = new RoundProgress();
   readonly #questions: CallQuestions;
   readonly #call: AskedCall;
+  readonly #factsOf: (caller: Caller) => Facts | undefined;
 
   constructor(options: CallClientOptions, questions: CallQuestions, call: AskedCall) {
-    const { first } = options;
+    const { first, host } = options;
+    this.#factsOf = host.factsOf;
     this.key = first.command.key;
     this.caller = first.command.caller;
     this.latest = first;
     this.dialect = new CallDialect(options);
     this.#questions = questions;
     this.#call = call;
+  }
+
+  get facts(): Facts | undefined {
+    return this.#factsOf(this.latest.command.caller);
   }
 
   capabilities(): JsonObject {

@@ -13,6 +13,7 @@ import { resourceRoute } from '../call/routes/resource-route.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
+import type { Place } from '../views/place.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
@@ -23,6 +24,7 @@ export const maxResourceSubscriptions = 1_000;
 
 export class Listener {
   readonly waiter: PendingReply;
+  readonly place: Place;
   /** What it is told of may depend on it. */
   readonly declared: Declared;
   readonly #host: StatelessHost;
@@ -39,6 +41,7 @@ export class Listener {
   constructor(host: StatelessHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
     this.#host = host;
     this.waiter = waiter;
+    this.place = host.placeOf(waiter.command.caller);
     this.declared = declaredBy(waiter.command.context.capabilities, false);
     // From now on changes of what it sees are its own.
     host.view(waiter.command.caller, this.declared);

@@ -1,7 +1,8 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: who may have one, and what all of them are told of. */
 import type { View } from '@omnibus/catalog';
-import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ChangeKind, type Declared, type EndpointName, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ChangeKind, type Declared, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
+import type { Place } from '../views/place.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
@@ -23,9 +24,9 @@ export class Listeners {
     return this.#shares.size;
   }
 
-  /** Endpoints with subscriptions. */
-  get endpoints(): readonly EndpointName[] {
-    return [...this.#open.values()].map(({ waiter }) => waiter.command.caller.endpoint);
+  /** Where there are subscriptions. */
+  get places(): readonly Place[] {
+    return [...this.#open.values()].map(({ place }) => place);
   }
 
   has(key: SessionKey): boolean {
@@ -68,8 +69,8 @@ export class Listeners {
     for (const key of [...this.#open.keys()]) this.#end(key, true);
   }
 
-  listsChanged(endpoint: EndpointName, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
-    for (const listener of this.#open.values()) if (listener.waiter.command.caller.endpoint === endpoint) listener.listsChanged(changesFor(listener.declared));
+  listsChanged(place: Place, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
+    for (const listener of this.#open.values()) if (listener.place === place) listener.listsChanged(changesFor(listener.declared));
   }
 
   adaptersChanged(server: ServerName, hasGap: boolean): void {
@@ -81,7 +82,7 @@ export class Listeners {
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view !== undefined) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+      if (view?.definition.servers.includes(notice.server) === true) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }
 

@@ -3,12 +3,13 @@ import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
-  type ChangeKind, type Declared, type EndpointName, type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
+  type ChangeKind, type Declared, type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { discovery, modernList } from '../dialect/modern/encode.ts';
 import { serverFeatures } from '../dialect/servers.ts';
+import type { Place } from '../views/place.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
@@ -99,13 +100,13 @@ export class StatelessRequests {
     return this.#calls.size;
   }
 
-  /** Endpoints with subscriptions. */
-  get listenedTo(): readonly EndpointName[] {
-    return this.#listeners.endpoints;
+  /** Where there are subscriptions. */
+  get listenedTo(): readonly Place[] {
+    return this.#listeners.places;
   }
 
-  listsChanged(endpoint: EndpointName, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
-    this.#listeners.listsChanged(endpoint, changesFor);
+  listsChanged(place: Place, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
+    this.#listeners.listsChanged(place, changesFor);
   }
 
   adaptersChanged(server: ServerName, hasGap: boolean): void {
@@ -153,7 +154,7 @@ export class StatelessRequests {
       this.#refuse(waiter, 'http.path_unknown');
       return;
     }
-    this.#host.used(caller.endpoint);
+    this.#host.used(caller);
     const lacking = missingCapability(request, view, nothing);
     if (lacking === undefined) this.#serve(waiter, view);
     else this.#refuse(waiter, 'method.removed', lacking);
@@ -194,9 +195,10 @@ export class StatelessRequests {
 
   /** Serves a request when it is known what its client is offered. @returns false when that is known. */
   #receiveLater(waiter: PendingReply): boolean {
-    const { key, caller: { endpoint, principal }, context: { capabilities: declared } } = waiter.command;
+    const { key, caller, context: { capabilities: declared } } = waiter.command;
+    const { principal } = caller;
     const capabilities = offeredCapabilities(declared, carriedExtensions);
-    const settling = this.#host.offers.settling({ endpoint, declared: declaredBy(capabilities, false), caller: { principal, session: key, standsAlone: true, capabilities } });
+    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredBy(capabilities, false), caller: { principal, session: key, standsAlone: true, capabilities } });
     if (settling === undefined) return false;
     void settling.then(() => this.#receive(waiter));
     return true;

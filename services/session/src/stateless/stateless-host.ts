@@ -1,8 +1,9 @@
 /** What requests without sessions share at one worker. */
 import type { View } from '@omnibus/catalog';
-import type { Caller, Declared, EndpointName, GatewayFault, JsonObject } from '@omnibus/protocol';
+import type { Caller, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
 import type { Offers } from '../views/offers.ts';
+import type { Place } from '../views/place.ts';
 
 export interface StatelessHost extends CallHost {
   /** Why a caller is not believed to be who a command says. */
@@ -11,7 +12,8 @@ export interface StatelessHost extends CallHost {
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
   /** The same for a request that stands alone. */
   readonly viewAlone: (caller: Caller, capabilities: JsonObject) => View | undefined;
+  readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
   /** A client asks something at an endpoint that exists. */
-  readonly used: (endpoint: EndpointName) => void;
+  readonly used: (caller: Caller) => void;
 }

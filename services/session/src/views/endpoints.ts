@@ -1,29 +1,55 @@
-/** The endpoints a configuration makes: `/mcp` for all servers, `/mcp/<server>` for one, `/mcp/<profile>` for a selection. */
+/** The endpoints a configuration makes: `/mcp` for all servers, `/mcp/<server>` for one, `/mcp/<profile>` for a selection; each as it is for callers of a tenant. */
 import type { EndpointDefinition } from '@omnibus/catalog';
-import { enabledServers, type Config } from '@omnibus/config';
-import { parseEndpointName, parseServerName, rootEndpoint, type EndpointName, type JsonObject } from '@omnibus/protocol';
+import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
+import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { partsOf, type Place } from './place.ts';
 
-export function endpointDefinitions(config: Config): ReadonlyMap<EndpointName, EndpointDefinition> {
-  const all = [...enabledServers(config).keys()].map(parseServerName);
-  const { pageSize, prefix } = config;
-  const common = { pageSize, isForKnown: config.auth !== undefined && config.auth !== 'none' };
-  const plain = { rename: new Map<string, string>(), pin: new Map<string, JsonObject>(), ...common };
-  const definitions = new Map<EndpointName, EndpointDefinition>([[rootEndpoint, { endpoint: rootEndpoint, servers: all, prefix, ...plain }]]);
-  for (const server of all) {
-    const endpoint = parseEndpointName(server);
-    definitions.set(endpoint, { endpoint, servers: [server], prefix: 'never', ...plain });
+/** Places whose definitions are remembered: tenants are what issuers say, and those that nothing is for are as many as they like. */
+const maxPlaces = 10_000;
+
+export class Endpoints {
+  readonly #config: Config;
+  /** The one that was asked for first is first. */
+  readonly #known = new Map<Place, EndpointDefinition>();
+  /** By what is in them: tenants that see the same share what is computed of it. */
+  readonly #distinct = new Map<string, EndpointDefinition>();
+
+  constructor(config: Config) {
+    this.#config = config;
   }
-  for (const [name, profile] of Object.entries(config.profiles)) {
-    const endpoint = parseEndpointName(name);
-    definitions.set(endpoint, {
-      endpoint,
-      servers: profile.servers === undefined ? all : profile.servers.map(parseServerName).filter((server) => all.includes(server)),
+
+  /** @returns undefined where there is no such endpoint; the same object as long as the configuration does, wherever the same servers are seen. */
+  get(place: Place): EndpointDefinition | undefined {
+    const known = this.#known.get(place);
+    if (known !== undefined) return known;
+    const { endpoint, tenant } = partsOf(place);
+    if (!hasEndpoint(this.#config, endpoint, tenant)) return undefined;
+    const servers = this.#serversOf(endpoint, serversFor(this.#config, tenant));
+    const name = JSON.stringify([endpoint, ...servers]);
+    const definition = this.#distinct.get(name) ?? this.#define(endpoint, servers);
+    this.#distinct.set(name, definition);
+    this.#known.set(place, definition);
+    if (this.#known.size > maxPlaces) this.#known.delete(this.#known.keys().next().value as Place);
+    return definition;
+  }
+
+  #serversOf(endpoint: EndpointName, visible: readonly string[]): readonly ServerName[] {
+    const { profiles } = this.#config;
+    const selected = Object.hasOwn(profiles, endpoint) ? profiles[endpoint]?.servers : endpoint === '' ? undefined : [endpoint];
+    return (selected?.filter((server) => visible.includes(server)) ?? visible).map(parseServerName);
+  }
+
+  #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
+    const { pageSize, prefix, auth, profiles } = this.#config;
+    const common = { endpoint, servers, pageSize, isForKnown: auth !== undefined && auth !== 'none' };
+    const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
+    if (profile === undefined) return { ...common, prefix: endpoint === '' ? prefix : 'never', rename: new Map<string, string>(), pin: new Map<string, JsonObject>() };
+    return {
+      ...common,
       prefix: profile.prefix ?? prefix,
       ...(profile.tools === undefined ? {} : { tools: profile.tools }),
       rename: new Map(Object.entries(profile.rename)),
       pin: new Map(Object.entries(profile.pin)),
-      ...common,
-    });
+    };
   }
-  return definitions;
 }

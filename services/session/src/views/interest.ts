@@ -4,20 +4,21 @@
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { interestMs, type EndpointName, type ServerName } from '@omnibus/protocol';
+import { interestMs, type ServerName } from '@omnibus/protocol';
+import type { Place } from './place.ts';
 
 export interface InterestOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  readonly serversOf: (endpoint: EndpointName) => readonly ServerName[];
-  /** Endpoints with clients that are there. */
-  readonly inUse: () => Iterable<EndpointName>;
+  readonly serversOf: (place: Place) => readonly ServerName[];
+  /** Where clients are. */
+  readonly inUse: () => Iterable<Place>;
 }
 
 export class Interest {
   readonly #options: InterestOptions;
-  /** Endpoints of which it was said since the last round. */
-  #said = new Set<EndpointName>();
+  /** Places of which it was said since the last round. */
+  #said = new Set<Place>();
   #next: Deadline | undefined;
 
   constructor(options: InterestOptions) {
@@ -26,10 +27,10 @@ export class Interest {
   }
 
   /** A client asks something at an endpoint that exists. */
-  use(endpoint: EndpointName): void {
-    if (this.#said.has(endpoint)) return;
-    this.#said.add(endpoint);
-    this.#say(new Set(this.#options.serversOf(endpoint)));
+  use(place: Place): void {
+    if (this.#said.has(place)) return;
+    this.#said.add(place);
+    this.#say(new Set(this.#options.serversOf(place)));
   }
 
   stop(): void {

@@ -1,10 +1,12 @@
 /** Requests of one session that wait until it is known what servers offer to a client that declared what this one did. */
 import { idKey, type Caller, type Declared, type JsonObject, type JsonRpcId, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Offers } from './offers.ts';
+import type { Place } from './place.ts';
 
 export interface OfferWaitOptions {
   readonly key: SessionKey;
   readonly caller: Caller;
+  readonly place: Place;
   readonly offers: Offers;
   readonly capabilities: () => JsonObject;
   readonly declared: () => Declared;
@@ -23,8 +25,8 @@ export class OfferWait {
 
   /** Has it found out what is not known yet. @returns undefined when there is nothing to wait for. */
   begin(): Promise<void> | undefined {
-    const { key, caller: { endpoint, principal }, offers, capabilities, declared, told } = this.#options;
-    return offers.settling({ endpoint, declared: declared(), caller: { principal, session: key, standsAlone: false, capabilities: capabilities() } }, told);
+    const { key, caller: { principal }, place, offers, capabilities, declared, told } = this.#options;
+    return offers.settling({ place, declared: declared(), caller: { principal, session: key, standsAlone: false, capabilities: capabilities() } }, told);
   }
 
   /** @returns false when there is nothing to wait for; else `go` runs when there is not any more, or `cancelled`. */

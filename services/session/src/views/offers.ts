@@ -6,18 +6,19 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfferKnown, offerKeyOf } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { CatalogRecord, Declared, EndpointName, OfferCaller, ServerName } from '@omnibus/protocol';
+import type { CatalogRecord, Declared, OfferCaller, ServerName } from '@omnibus/protocol';
+import type { Place } from './place.ts';
 
 export interface OffersOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  /** Of the servers of an endpoint. */
-  readonly recordsOf: (endpoint: EndpointName) => readonly CatalogRecord[];
+  /** Of the servers that are seen there. */
+  readonly recordsOf: (place: Place) => readonly CatalogRecord[];
 }
 
 /** A client that asks something. */
 export interface OfferRequest {
-  readonly endpoint: EndpointName;
+  readonly place: Place;
   readonly declared: Declared;
   readonly caller: OfferCaller;
 }
@@ -87,7 +88,7 @@ export class Offers {
     waiting.resolve();
   }
 
-  #unknown({ endpoint, declared }: OfferRequest): readonly CatalogRecord[] {
-    return this.#options.recordsOf(endpoint).filter((record) => record.status === 'up' && !isOfferKnown(record, declared));
+  #unknown({ place, declared }: OfferRequest): readonly CatalogRecord[] {
+    return this.#options.recordsOf(place).filter((record) => record.status === 'up' && !isOfferKnown(record, declared));
   }
 }

@@ -3,6 +3,7 @@ import { View, type EndpointDefinition, type ViewProblem } from '@omnibus/catalo
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type ServerName, type WorkerId } from '@omnibus/protocol';
+import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
 
 /** Changes that come together, as at a start, are told together. */
@@ -15,13 +16,15 @@ const sweepMs = 60_000;
  * during which it may be another version's that runs beside this one.
  */
 const foreignMs = 60 * 60_000;
+/** Places that are followed; clients at one that is forgotten hear of changes again once they have asked something. Tenants are what issuers say. */
+const maxPlaces = 10_000;
 /** Of such keys as many are remembered; the others come with the next start. */
 const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
-  /** Clients of an endpoint are to be told that lists changed. @param changesFor which, for those that declared certain capabilities. */
-  readonly announce: (endpoint: EndpointName, changesFor: (declared?: Declared) => readonly ChangeKind[]) => void;
+  /** Clients at a place are to be told that lists changed. @param changesFor which, for those that declared certain capabilities. */
+  readonly announce: (place: Place, changesFor: (declared?: Declared) => readonly ChangeKind[]) => void;
   /** Whether it is proven that a backend worker is not there. */
   readonly isLost: (worker: WorkerId) => boolean;
   /** Hears what servers offer and clients cannot be shown, when that changes. */
@@ -30,11 +33,22 @@ export interface ViewsOptions {
   readonly remove: (key: string) => void;
 }
 
-/** What one endpoint offers now. */
-interface EndpointViews {
+/** What is at a place; the same object wherever it is the same. */
+export interface Definitions {
+  /** @returns undefined where nothing is. */
+  get(place: Place): EndpointDefinition | undefined;
+}
+
+/** What is offered where the same servers are seen. */
+interface Offered {
   readonly common: View;
   /** For clients that are offered something else, by what differs. */
   readonly special: Map<string, View>;
+}
+
+/** What one place offers now. */
+interface PlaceViews {
+  readonly offered: Offered;
   /** Which of them clients see, by what they declared. */
   readonly shown: Map<string, View>;
 }
@@ -54,18 +68,20 @@ export class Views {
   /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
-  /** What is computed of each endpoint; nothing, when a change has put an end to it. */
-  readonly #views = new Map<EndpointName, EndpointViews>();
+  /** What is computed for each place; nothing, when a change has put an end to it. */
+  readonly #views = new Map<Place, PlaceViews>();
+  /** The same by what is there: tenants that see the same servers are shown the same lists. */
+  readonly #computed = new Map<EndpointDefinition, Offered>();
   /**
    * What clients may have seen, by what they declared: the view that was announced last, and those that were asked for since, also when a
    * further change has put an end to them. An endpoint is here once it was asked for.
    */
-  readonly #seen = new Map<EndpointName, Map<string, Seen>>();
-  #definitions: ReadonlyMap<EndpointName, EndpointDefinition>;
+  readonly #seen = new Map<Place, Map<string, Seen>>();
+  #definitions: Definitions;
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
 
-  constructor(definitions: ReadonlyMap<EndpointName, EndpointDefinition>, options: ViewsOptions) {
+  constructor(definitions: Definitions, options: ViewsOptions) {
     this.#definitions = definitions;
     this.#options = options;
     this.#sweepLater();
@@ -73,7 +89,7 @@ export class Views {
 
   /** What clients cannot be shown now, in words: of those endpoints that were asked for. */
   get leftOut(): readonly string[] {
-    const all = [...this.#views.values()].flatMap(({ common: { problems } }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
+    const all = [...this.#computed.values()].flatMap(({ common: { problems } }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
     return [...new Set(all)];
   }
 
@@ -81,21 +97,23 @@ export class Views {
    * @param declared what the client did, where what it is offered may depend on it; it is told of changes then.
    * @returns undefined when there is no such endpoint.
    */
-  get(endpoint: EndpointName, declared?: Declared): View | undefined {
+  get(place: Place, declared?: Declared): View | undefined {
     const key = declared?.key ?? '';
-    const present = this.#views.get(endpoint)?.shown.get(key);
+    const present = this.#views.get(place)?.shown.get(key);
     if (present !== undefined) return present;
-    const views = this.#compute(endpoint);
+    const views = this.#viewsAt(place);
     if (views === undefined) return undefined;
-    const differing = declared === undefined ? undefined : views.common.differing(declared);
-    let view = views.common;
+    const { common, special } = views.offered;
+    const differing = declared === undefined ? undefined : common.differing(declared);
+    let view = common;
     if (differing !== undefined) {
-      view = views.special.get(differing.name) ?? differing.make();
-      views.special.set(differing.name, view);
+      view = special.get(differing.name) ?? differing.make();
+      special.set(differing.name, view);
     }
     views.shown.set(key, view);
-    const seen = this.#seen.get(endpoint) ?? new Map<string, Seen>();
-    this.#seen.set(endpoint, seen);
+    const seen = this.#seen.get(place) ?? new Map<string, Seen>();
+    if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
+    this.#seen.set(place, seen);
     const before = seen.get(key);
     if (before === undefined) seen.set(key, { declared, views: new Set([view]) });
     else before.views.add(view);
@@ -103,23 +121,31 @@ export class Views {
   }
 
   /** The same for a request that stands alone and hears of no changes. @param capabilities as its client declares them. */
-  getAlone(endpoint: EndpointName, capabilities: JsonObject): View | undefined {
-    const common = this.get(endpoint);
-    return common?.dependsOnCaller === true ? this.get(endpoint, declaredBy(capabilities, false)) : common;
+  getAlone(place: Place, capabilities: JsonObject): View | undefined {
+    const common = this.get(place);
+    return common?.dependsOnCaller === true ? this.get(place, declaredBy(capabilities, false)) : common;
   }
 
-  #compute(endpoint: EndpointName): EndpointViews | undefined {
-    const present = this.#views.get(endpoint);
+  #viewsAt(place: Place): PlaceViews | undefined {
+    const present = this.#views.get(place);
     if (present !== undefined) return present;
-    const definition = this.#definitions.get(endpoint);
+    const definition = this.#definitions.get(place);
     if (definition === undefined) return undefined;
-    const view = new View(definition, this.#records);
-    const views: EndpointViews = { common: view, special: new Map(), shown: new Map() };
-    this.#views.set(endpoint, views);
-    const words = JSON.stringify(view.problems);
-    if (words !== (this.#told.get(endpoint) ?? '[]')) this.#options.tell(endpoint, view.problems);
-    this.#told.set(endpoint, words);
+    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map() };
+    if (this.#views.size >= maxPlaces) this.#views.delete(this.#views.keys().next().value as Place);
+    this.#views.set(place, views);
     return views;
+  }
+
+  #compute(definition: EndpointDefinition): Offered {
+    const { endpoint } = definition;
+    const offered: Offered = { common: new View(definition, this.#records), special: new Map() };
+    this.#computed.set(definition, offered);
+    const { problems } = offered.common;
+    const words = JSON.stringify(problems);
+    if (words !== (this.#told.get(endpoint) ?? '[]')) this.#options.tell(endpoint, problems);
+    this.#told.set(endpoint, words);
+    return offered;
   }
 
   catalogChanged(change: KeyValueChange<CatalogRecord>): void {
@@ -155,7 +181,8 @@ export class Views {
     if (!isOther) return;
     if (replicas.record === undefined) this.#records.delete(server);
     else this.#records.set(server, replicas.record);
-    for (const [endpoint, { servers }] of this.#definitions) if (servers.includes(server)) this.#views.delete(endpoint);
+    for (const definition of this.#computed.keys()) if (definition.servers.includes(server)) this.#computed.delete(definition);
+    for (const [place, { offered: { common } }] of this.#views) if (common.definition.servers.includes(server)) this.#views.delete(place);
     this.#announceSoon();
   }
 
@@ -174,9 +201,10 @@ export class Views {
     });
   }
 
-  redefine(definitions: ReadonlyMap<EndpointName, EndpointDefinition>): void {
+  redefine(definitions: Definitions): void {
     this.#definitions = definitions;
     this.#views.clear();
+    this.#computed.clear();
     this.#announceSoon();
   }
 
@@ -184,12 +212,12 @@ export class Views {
     if (this.#announcement !== undefined) return;
     this.#announcement = this.#options.wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
-      for (const [endpoint, seen] of [...this.#seen]) {
+      for (const [place, seen] of [...this.#seen]) {
         const changes = new Map<string, readonly ChangeKind[]>();
         for (const [key, { declared, views }] of [...seen]) {
-          const view = this.get(endpoint, declared);
+          const view = this.get(place, declared);
           if (view === undefined) {
-            this.#seen.delete(endpoint);
+            this.#seen.delete(place);
             break;
           }
           seen.set(key, { declared, views: new Set([view]) });
@@ -197,7 +225,7 @@ export class Views {
           const kinds = new Set([...views].flatMap((before) => view.changesSince(before)));
           if (kinds.size > 0) changes.set(key, [...kinds]);
         }
-        if (changes.size > 0) this.#options.announce(endpoint, (declared) => changes.get(declared?.key ?? '') ?? []);
+        if (changes.size > 0) this.#options.announce(place, (declared) => changes.get(declared?.key ?? '') ?? []);
       }
     });
   }

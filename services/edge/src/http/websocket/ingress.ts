@@ -45,6 +45,9 @@ const pingMs = 30_000;
 const brokenFrame = 'WS_ERR_';
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
+/** Said word for word of what is another tenant's too. */
+const noSuchPath = fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>');
+
 export class WebSocketIngress {
   readonly #options: WebSocketOptions;
   readonly #server: WebSocketServer;
@@ -69,9 +72,12 @@ export class WebSocketIngress {
       const target = targetOf(request);
       const match = 'fault' in target ? null : path.exec(target.path);
       const endpoint = (match?.[1] ?? '') as EndpointName;
-      const serve = (caller: Caller, facts?: Facts): void => this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
+      const serve = (caller: Caller, facts?: Facts): void => {
+        if (endpoints.isFor(endpoint, facts?.tenant)) this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
+        else refuse(noSuchPath);
+      };
       if ('fault' in target) refuse(target.fault);
-      else if (match === null || !endpoints.has(endpoint)) refuse(fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>'));
+      else if (match === null || !endpoints.has(endpoint)) refuse(noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
       else if (gatekeeper === undefined) serve({ principal: anonymous, endpoint });
       else gatekeeper.ask({

@@ -1,0 +1,15 @@
+/** Where callers meet servers: an endpoint, as it is for those of one tenant. To each tenant what is of others is not there, so it may see other servers than the next. */
+import type { EndpointName } from '@omnibus/protocol';
+
+declare const ofTenant: unique symbol;
+/** The endpoint alone, for callers without a tenant; else the endpoint, a space, which no endpoint has, and the tenant. */
+export type Place = EndpointName | (string & { readonly [ofTenant]: true });
+
+export function placeAt(endpoint: EndpointName, tenant: string | undefined): Place {
+  return tenant === undefined ? endpoint : `${endpoint} ${tenant}` as Place;
+}
+
+export function partsOf(place: Place): { readonly endpoint: EndpointName; readonly tenant: string | undefined } {
+  const end = place.indexOf(' ');
+  return end === -1 ? { endpoint: place as EndpointName, tenant: undefined } : { endpoint: place.slice(0, end) as EndpointName, tenant: place.slice(end + 1) };
+}
