@@ -52,7 +52,8 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
   return [
     act({ name: 'whoami', method: 'GET', act: 'whoami' }, ({ request }) => {
       const { name: who, roles, facts, tenant } = access.of(request);
-      return json(200, { name: who, roles, looksAfter: tenant, issuer: facts?.issuer, subject: facts?.subject, tenant: facts?.tenant, groups: facts?.groups, until: facts?.expiresAt === undefined ? undefined : new Date(facts.expiresAt).toISOString() });
+      const until = facts?.expiresAt === undefined ? undefined : new Date(facts.expiresAt).toISOString();
+      return json(200, { name: who, roles, looksAfter: tenant, issuer: facts?.issuer, subject: facts?.subject, tenant: facts?.tenant, groups: facts?.groups, until });
     }),
     act({ name: 'reload', method: 'POST', act: 'reload' }, async ({ request }) => {
       const problems = await reload();

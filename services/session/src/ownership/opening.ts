@@ -59,10 +59,9 @@ export class Opening {
     const { proof: _proof, facts: _facts, address: _address, tenant: _tenant, ...kept } = caller;
     const facts = factsOf(caller);
     const session = sessions.hold(sessionKey(id), facts?.tenant === undefined ? kept : { ...kept, tenant: facts.tenant });
-    session.know(facts);
     let text: string;
     try {
-      text = session.open(request, view);
+      text = session.open(request, view, facts);
     } catch (error) {
       sessions.held.remove(session);
       throw error; // Which answers the command (B6).

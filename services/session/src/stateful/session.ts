@@ -134,18 +134,13 @@ export class Session {
 
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
 
-  /** @param facts that its first request has proven of its caller. */
-  know(facts: Facts | undefined): void {
-    this.#parts.client.facts = facts;
-  }
-
-  /** Answers `initialize`. The result as JSON-RPC text. */
-  open(request: JsonRpcRequest, view: View): string {
+  /** Answers `initialize`. The result as JSON-RPC text. @param facts that are proven of its caller. */
+  open(request: JsonRpcRequest, view: View, facts?: Facts): string {
     const { protocolVersion, capabilities: given } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const capabilities = isObject(given) ? given : {};
     this.#declare(capabilities);
-    this.#parts.client.offered = new Set(offeredBy(view));
+    Object.assign(this.#parts.client, { facts, offered: new Set(offeredBy(view)) });
     // Its first list is not far.
     void this.#parts.offerWait.begin();
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
