@@ -21,7 +21,6 @@ export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';
 export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
-export type { Facts, Subject } from './facts.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller } from './exchange.ts';
