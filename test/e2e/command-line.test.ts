@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { natsUsers } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
@@ -189,9 +190,24 @@ it('doctor is content with a good gateway, its bus and its clock', async () => {
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', nats.url, '--json');
   expect((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state])).toEqual([
-    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
+    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['bus user', 'good'], ['storage', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
   ]);
   expect(status).toBe(0);
+});
+
+it('doctor works as a user with the permissions of one role, and says what it could not check', async () => {
+  await using server = await Upstream.start();
+  await using nats = await startNatsServer(`authorization { users: [\n${natsUsers((role) => role)}\n{ user: nobody, password: nobody, permissions: { publish: ["elsewhere"], subscribe: ["elsewhere"] } }\n] }`);
+  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
+  const as = async (user: string, ...more: string[]): Promise<Readonly<Record<string, string>>> => {
+    const { output } = await omnibus('doctor', '-c', file, '--bus', nats.url.replace('://', `://${user}:${user}@`), '--json', ...more);
+    return Object.fromEntries((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state]));
+  };
+  // Nothing is stored yet: NATS shows its clock to nobody who may make nothing there.
+  expect(await as('edge', '--role', 'edge')).toMatchObject({ 'bus': 'good', 'bus user': 'good', 'storage': 'good', 'clock': 'unchecked', 'sealing key': 'good', 'servers': 'unchecked' });
+  expect(await as('backend')).toMatchObject({ 'bus user': 'unchecked', 'storage': 'good', 'server good': 'good' });
+  expect(await as('session', '--role', 'edge')).toMatchObject({ 'bus user': 'bad' });
+  expect(await as('nobody')).toMatchObject({ 'bus': 'good', 'bus user': 'bad', 'storage': 'unchecked', 'clock': 'unchecked' });
 });
 
 it('status shows the processes and their servers, as a table and as JSON', async () => {

@@ -64,9 +64,6 @@ export interface Bus {
   /** Milliseconds to the bus and back. */
   roundTrip(): Promise<number>;
 
-  /** Milliseconds by which the clock of the bus is ahead of ours; undefined where it has none of its own. */
-  clockSkew(): Promise<number | undefined>;
-
   /** Where this process is, among regions that ways between are long; undefined where nobody said. */
   readonly region?: string | undefined;
 

@@ -11,6 +11,7 @@ export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
-export { findLoginProblem, openNatsBus } from './nats/open.ts';
+export { examineNats, findLoginProblem, openNatsBus } from './nats/open.ts';
+export type { NatsExamination } from './nats/examine.ts';
 export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';

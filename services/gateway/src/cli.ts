@@ -46,6 +46,7 @@ export function createProgram(): Command {
     .description('try everything a gateway needs, and say what is wrong and what to do')
     .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
     .option('-b, --bus <address>', '"memory", or nats://host:port (default: memory)')
+    .addOption(new Option('-r, --role <role>', 'what this process is to be; what other roles need is left out').choices(['all', 'edge', 'session', 'backend']).default('all'))
     .option('--json', 'as JSON')
     .action(async (options: DoctorOptions) => {
       const { doctor } = await import('./commands/doctor.ts');

@@ -1,12 +1,12 @@
 /** The bus that the configuration names, and how this process shows it who it is. */
 import { resolve } from 'node:path';
-import { findLoginProblem, inboxOf, MemoryBus, openNatsBus, type Bus, type NatsLogin, type OnFault } from '@omnibus/bus';
+import { examineNats, findLoginProblem, inboxOf, MemoryBus, openNatsBus, type Bus, type NatsExamination, type NatsLogin, type OnFault } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Role } from './compose.ts';
 
 interface BusOptions {
   /** Names the process in NATS' own monitoring; answers come in under the subject of its role. */
-  readonly role: Role | 'doctor';
+  readonly role: Role;
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly onFault: OnFault;
@@ -20,7 +20,13 @@ interface BusOptions {
 export function openBus(config: Config, { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
   if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
   const { prefix, domain, region } = config.nats;
-  return openNatsBus({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role === 'doctor' ? 'all' : role), connectTimeoutMs, waiting }, onFault);
+  return openNatsBus({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role), connectTimeoutMs, waiting }, onFault);
+}
+
+/** What this process would find on its bus. Nothing is changed there. @throws {BusError} as `openBus` does. */
+export function examineBus(config: Config, baseFolder: string, connectTimeoutMs: number): Promise<NatsExamination> {
+  const { prefix, domain, region } = config.nats;
+  return examineNats({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: 'omnibus-doctor', connectTimeoutMs });
 }
 
 /** What is wrong with the address or the login of the bus, as far as that can be said without it. */

@@ -95,10 +95,6 @@ export class MemoryBus implements Bus {
     return Promise.resolve(0);
   }
 
-  clockSkew(): Promise<undefined> {
-    return Promise.resolve(undefined);
-  }
-
   readonly reconnects = 0;
   readonly isShared = false;
 

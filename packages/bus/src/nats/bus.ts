@@ -14,7 +14,7 @@ import { Fetches, parseClaim } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
 import { failureKind, failureOf, failureReply, foreignSign, notFitting } from './failure.ts';
 import { openJournal } from './journal.ts';
-import { openKeyValue, readClockSkew } from './key-value.ts';
+import { openKeyValue } from './key-value.ts';
 import { Lane, Lanes } from './lanes.ts';
 import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 
@@ -148,10 +148,6 @@ class NatsBus implements Bus {
     const startedAt = performance.now();
     await this.#connection.flush();
     return performance.now() - startedAt;
-  }
-
-  clockSkew(): Promise<number> {
-    return readClockSkew(this.#connection, this.#place);
   }
 
   readonly isShared = true;

@@ -25,7 +25,6 @@ const storeFailed = 10_077;
 const largestPartBytes = 512 * 1024;
 /** Of one value: as much as one message may have. */
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
-const clockTtlMs = 60_000;
 
 /** `format`: left out before 0.2.0. */
 type Stored = { readonly format?: number } & ({ readonly value: unknown } | { readonly generation: string; readonly parts: number });
@@ -59,17 +58,6 @@ export async function openKeyValue<Value>(connection: NatsConnection, place: Nat
 /** The stream a bucket is (NATS, ADR-8). */
 function streamOf(bucket: string): string {
   return `KV_${bucket}`;
-}
-
-/** Milliseconds by which the server's clock is ahead of ours: it stamps what it stores. Half of the way there is taken off. */
-export async function readClockSkew(connection: NatsConnection, place: NatsPlace): Promise<number> {
-  const name = nameAt(place, 'omnibus-clock');
-  const bucket = await withReplicas(connection, place, streamOf(name), (replicas) => bucketsAt(connection, place).create(name, { history: 1, ttl: clockTtlMs, replicas }));
-  const before = Date.now();
-  await bucket.put('clock', '');
-  const after = Date.now();
-  const entry = await bucket.get('clock');
-  return entry === null ? 0 : entry.created.getTime() - (before + after) / 2;
 }
 
 /** Of many values, one that cannot be read does not keep the others from being heard. */

@@ -1,12 +1,19 @@
 /** The library that speaks NATS is loaded where there is one to speak to: a gateway of one process starts without it. */
 import type { Bus, OnFault } from '../bus.ts';
 import type { NatsOptions } from './connect.ts';
+import type { NatsExamination } from './examine.ts';
 import type { NatsLogin } from './login.ts';
 
 /** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS that takes only small messages. */
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const { openNatsBus: open } = await import('./bus.ts');
   return open(options, onFault);
+}
+
+/** Looks at a NATS without changing anything there. @throws {BusError} as `openNatsBus` does. */
+export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Promise<NatsExamination> {
+  const { examineNats: examine } = await import('./examine.ts');
+  return examine(options);
 }
 
 /** What cannot be meant, for a check that connects to nothing. */

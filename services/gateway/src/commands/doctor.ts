@@ -3,13 +3,14 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import type { NatsExamination } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { startGateway } from '../compose.ts';
+import { startGateway, type Role } from '../compose.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { tlsFilesOf, tlsFilesProblem } from '../tls-files.ts';
-import { busAddress, openBus } from '../open-bus.ts';
+import { busAddress, examineBus } from '../open-bus.ts';
 import { findSealingKeys } from '../sealing-key.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { exitConfig, findSettings, type Overrides } from './settings.ts';
@@ -21,7 +22,8 @@ export interface DoctorOptions extends Overrides {
 
 interface Finding {
   readonly about: string;
-  readonly state: 'good' | 'warning' | 'bad';
+  /** `unchecked`: it may be good or bad, and could not be looked at from here. */
+  readonly state: 'good' | 'warning' | 'unchecked' | 'bad';
   readonly text: string;
   /** What to do. */
   readonly advice?: string;
@@ -34,7 +36,7 @@ const maxSkewMs = 2_000;
 const dayMs = 86_400_000;
 /** A certificate that ends in less is likely forgotten. */
 const soonDays = 7;
-const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', bad: '✗' };
+const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', unchecked: '?', bad: '✗' };
 
 export async function doctor(options: DoctorOptions): Promise<void> {
   const settings = findSettings(options.config, options);
@@ -49,11 +51,13 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
   // One that is too old never comes here: bin/omnibus.js.
   found({ about: 'Node', state: 'good', text: process.versions.node });
-  for (const finding of await addressFindings(config)) found(finding);
+  const { role = 'all' } = options;
+  for (const finding of await addressFindings(config, role)) found(finding);
   for (const finding of [...exposureFindings(config), ...await tlsFindings(config, baseFolder)]) found(finding);
-  for (const finding of await busFindings(config, baseFolder)) found(finding);
-  for (const finding of sealingFindings(config, baseFolder)) found(finding);
-  for (const finding of await serverFindings(config, baseFolder)) found(finding);
+  for (const finding of await busFindings(config, baseFolder, role)) found(finding);
+  if (role !== 'backend') for (const finding of sealingFindings(config, baseFolder)) found(finding);
+  if (role === 'all' || role === 'backend') for (const finding of await serverFindings(config, baseFolder)) found(finding);
+  else found({ about: 'servers', state: 'unchecked', text: `a process of the role ${role} connects to none` });
   if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
   process.exit(findings.some(({ state }) => state === 'bad') ? exitConfig : 0);
 }
@@ -79,8 +83,9 @@ async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[
 }
 
 /** Whether the ports can be listened on. */
-async function addressFindings({ listen, admin }: Config): Promise<Finding[]> {
-  return Promise.all(([['listen', listen], ['admin', admin]] as const).map(async ([option, address]): Promise<Finding> => {
+async function addressFindings({ listen, admin }: Config, role: Role): Promise<Finding[]> {
+  const addresses = [...(role === 'all' || role === 'edge' ? [['listen', listen] as const] : []), ['admin', admin] as const];
+  return Promise.all(addresses.map(async ([option, address]): Promise<Finding> => {
     const { hostname, port } = new URL(`http://${address}`);
     const server = createServer();
     try {
@@ -97,22 +102,43 @@ async function addressFindings({ listen, admin }: Config): Promise<Finding[]> {
   }));
 }
 
-async function busFindings(config: Config, baseFolder: string): Promise<Finding[]> {
+async function busFindings(config: Config, baseFolder: string, role: Role): Promise<Finding[]> {
   if (config.bus === 'memory') return [{ about: 'bus', state: 'good', text: 'in this process' }];
   try {
-    const bus = await openBus(config, { role: 'doctor', baseFolder, onFault: () => undefined, connectTimeoutMs: busMs });
-    const roundTripMs = await bus.roundTrip();
-    const skewMs = (await bus.clockSkew()) ?? 0;
-    await bus.drain();
+    const { roundTripMs, roles, storage, clockSkewMs } = await examineBus(config, baseFolder, busMs);
     return [
-      roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(1)} ms, and stores` }
+      roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(1)} ms` }
       : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
-      Math.abs(skewMs) < maxSkewMs ? { about: 'clock', state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` }
-      : { about: 'clock', state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' },
+      rolesFinding(roles, role), storageFinding(storage), clockFinding(clockSkewMs),
     ];
   } catch (error) {
     return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message) ? 'See `nats` in docs/config.md.' : 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
   }
+}
+
+/** Which processes this user may be. One that may be only some is right for those, and doctor is told by `--role` which is meant. */
+function rolesFinding(roles: NatsExamination['roles'], wanted: Role): Finding {
+  const about = 'bus user';
+  if (roles.includes('all')) return { about, state: 'good', text: 'may be a process of every role' };
+  if (roles.includes(wanted)) return { about, state: 'good', text: `may be a process of the role ${wanted}` };
+  const named = roles.length === 0 ? 'may hear answers as no role' : `may be a process of the role ${roles.join(' or ')}, not of ${wanted === 'all' ? 'all in one' : wanted}`;
+  const advice = 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.';
+  if (wanted !== 'all' || roles.length === 0) return { about, state: 'bad', text: named, advice };
+  return { about, state: 'unchecked', text: `${named}; what the other roles need was not looked at`, advice: 'Say which role this process is to be: --role.' };
+}
+
+function storageFinding(storage: NatsExamination['storage']): Finding {
+  const about = 'storage';
+  if (storage === 'there') return { about, state: 'good', text: 'JetStream answers' };
+  if (storage === undefined) return { about, state: 'unchecked', text: 'this user may not ask JetStream', advice: 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.' };
+  return { about, state: 'bad', text: storage.problem, advice: 'Start NATS with JetStream (nats-server -js), or put `nats.domain` right.' };
+}
+
+function clockFinding(skewMs: number | undefined): Finding {
+  const about = 'clock';
+  if (skewMs === undefined) return { about, state: 'unchecked', text: 'NATS shows its clock only to who may make something there, and this user may not, or nothing is stored yet', advice: 'Look again when a gateway has run, or compare the clocks yourself: date.' };
+  if (Math.abs(skewMs) < maxSkewMs) return { about, state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` };
+  return { about, state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' };
 }
 
 /** Session workers seal what clients bring back to any of them. */
@@ -122,7 +148,7 @@ function sealingFindings(config: Config, baseFolder: string): Finding[] {
     findSealingKeys('session', { config, baseFolder, env: process.env });
     return [{ about: 'sealing key', state: 'good', text: 'it is there' }];
   } catch (error) {
-    return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Only processes with the role session need it, all of them the same.' }];
+    return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Processes with the role session need it, and edges that know their callers; all of them the same.' }];
   }
 }
 

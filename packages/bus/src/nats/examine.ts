@@ -1,0 +1,137 @@
+/**
+ * Looks at a NATS as a process would find it, with no more than one role may do there, and leaves nothing behind. What NATS refuses it says of the
+ * connection, not of the message that was refused: so whoever asks has an inbox of its own, and waits no longer than NATS needs to say so.
+ */
+import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import { createInbox, nuid } from '@nats-io/transport-node';
+import { root } from '../subject.ts';
+import { authorizationBuckets, catalogBucket, sessionsBucket } from '../subjects.ts';
+import { connectNats, type NatsOptions } from './connect.ts';
+import { busRoles, inboxOf } from './permissions.ts';
+import { apiAt, nameAt, usualPlace } from './place.ts';
+import type { BusRole } from '../families.ts';
+
+export interface NatsExamination {
+  readonly roundTripMs: number;
+  /** Bytes of one message that it takes. */
+  readonly maxPayloadBytes: number;
+  /** As which roles this user may hear answers; `all` for a process of all of them. */
+  readonly roles: readonly (BusRole | 'all')[];
+  /** What JetStream says of itself: it is there, or why not; undefined when it may not be asked. */
+  readonly storage: 'there' | { readonly problem: string } | undefined;
+  /** Milliseconds by which its clock is ahead of ours; undefined when this user may do nothing that shows it. */
+  readonly clockSkewMs: number | undefined;
+}
+
+type Answer = { readonly created?: string; readonly error?: { readonly description?: string; readonly err_code?: number } };
+
+/** NATS says that something is refused before it answers the next ping; an answer of JetStream takes a way through its cluster. */
+const answerMs = 2_000;
+const lookMs = 20;
+/** How long NATS keeps what is made here where this process ends in between. */
+const inactiveNs = 5_000_000_000;
+
+/** @throws {BusError} as `connectNats` does. */
+export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Promise<NatsExamination> {
+  const place = options.place ?? usualPlace;
+  const connection = await connectNats(options);
+  const asking = new Asking(connection);
+  try {
+    const startedAt = performance.now();
+    await connection.flush();
+    const roundTripMs = performance.now() - startedAt;
+    const roles: (BusRole | 'all')[] = [];
+    for (const role of ['all', ...busRoles] as const) if (await asking.mayHear(createInbox(nameAt(place, inboxOf(role))))) roles.push(role);
+    const api = apiAt(place);
+    const information = await asking.ask(`${api}.INFO`, {});
+    const storage = information === undefined || information.error === undefined ? information && 'there' : { problem: information.error.description ?? 'it does not say why' };
+    return { roundTripMs, roles, storage, maxPayloadBytes: connection.info?.max_payload ?? 0, clockSkewMs: storage === 'there' ? await readClock(asking, api, (name) => nameAt(place, name)) : undefined };
+  } finally {
+    asking.close();
+    await connection.close();
+  }
+}
+
+/** JetStream dates what it makes: a consumer of something that is there, else a stream in memory, each removed at once. */
+async function readClock(asking: Asking, api: string, named: (name: string) => string): Promise<number | undefined> {
+  const name = `doctor-${nuid.next()}`;
+  const made = async (subject: string, body: object, remove: string): Promise<number | undefined> => {
+    const before = Date.now();
+    const answer = await asking.ask(subject, body);
+    const after = Date.now();
+    if (answer?.created === undefined) return undefined;
+    await asking.ask(remove, {});
+    // Half of the way there is taken off.
+    return Date.parse(answer.created) - (before + after) / 2;
+  };
+  for (const bucket of [catalogBucket.name, sessionsBucket.name, ...Object.values(authorizationBuckets).map((each) => each.name)]) {
+    const stream = `KV_${named(bucket)}`;
+    const config = { name, deliver_policy: 'new', ack_policy: 'none', mem_storage: true, num_replicas: 1, inactive_threshold: inactiveNs, filter_subject: `$KV.${named(bucket)}.none` };
+    const skew = await made(`${api}.CONSUMER.CREATE.${stream}.${name}.${config.filter_subject}`, { stream_name: stream, config, action: 'create' }, `${api}.CONSUMER.DELETE.${stream}.${name}`);
+    if (skew !== undefined) return skew;
+  }
+  return made(`${api}.STREAM.CREATE.${name}`, { name, subjects: [`${named(root)}.${name}`], storage: 'memory', max_msgs: 1, num_replicas: 1 }, `${api}.STREAM.DELETE.${name}`);
+}
+
+/** Asks with the first inbox that may be heard. */
+class Asking {
+  readonly #connection: NatsConnection;
+  readonly #subscriptions: Subscription[] = [];
+  #inbox: string | undefined;
+  /** Subjects that NATS does not let this user speak to. */
+  readonly #refused = new Set<string>();
+  readonly #answers = new Map<string, Answer>();
+  #count = 0;
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    void this.#followRefusals();
+  }
+
+  async #followRefusals(): Promise<void> {
+    for await (const status of this.#connection.status()) {
+      if (status.type !== 'error') continue;
+      const { operation, subject } = status.error as { readonly operation?: string; readonly subject?: string };
+      if (operation === 'publish' && subject !== undefined) this.#refused.add(subject);
+    }
+  }
+
+  async mayHear(inbox: string): Promise<boolean> {
+    let isRefused = false;
+    const subscription = this.#connection.subscribe(`${inbox}.*`, { callback: (error, message) => {
+      if (error !== null) isRefused = true;
+      else this.#answers.set(message.subject, parse(message.string()));
+    } });
+    this.#subscriptions.push(subscription);
+    await this.#connection.flush();
+    if (isRefused) return false;
+    this.#inbox ??= inbox;
+    return true;
+  }
+
+  /** @returns undefined when NATS refuses it, or nobody answers. */
+  async ask(subject: string, body: object): Promise<Answer | undefined> {
+    if (this.#inbox === undefined) return undefined;
+    this.#count += 1;
+    const reply = `${this.#inbox}.${this.#count}`;
+    this.#connection.publish(subject, JSON.stringify(body), { reply });
+    await this.#connection.flush();
+    for (let waitedMs = 0; waitedMs < answerMs; waitedMs += lookMs) {
+      const answer = this.#answers.get(reply);
+      if (answer !== undefined || this.#refused.has(subject)) return answer;
+      await new Promise<void>((resume) => {
+        setTimeout(resume, lookMs);
+      });
+    }
+    return undefined;
+  }
+
+  close(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+  }
+}
+
+/** Without responders the answer is empty. */
+function parse(text: string): Answer {
+  return text === '' ? { error: { description: 'nobody answers: JetStream is off' } } : JSON.parse(text) as Answer;
+}
