@@ -6,12 +6,13 @@ ARG OMNIBUS_IMAGE=omnibus
 FROM ${OMNIBUS_IMAGE} AS omnibus
 
 FROM ${NODE_IMAGE}
-# Behind a proxy with a certificate of its own: `--secret id=ca,src=FILE`.
-RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi \
+# Behind a proxy with a certificate of its own, put that beside this file as `ca.crt`. It is public, and removed again.
+COPY launchers.Dockerfile ca.cr[t] /build/
+RUN if [ -s /build/ca.crt ]; then export PIP_CERT=/build/ca.crt; fi \
  && apt-get update -q \
  && apt-get install -y -q --no-install-recommends ca-certificates git python3 python3-venv \
  && python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir uv && ln -s /opt/uv/bin/uv /opt/uv/bin/uvx /usr/local/bin/ \
- && rm -rf /var/lib/apt/lists/* && install -d -o 1000 -g 1000 /var/lib/omnibus
+ && rm -rf /var/lib/apt/lists/* /build && install -d -o 1000 -g 1000 /var/lib/omnibus
 COPY --from=omnibus /app /app
 ARG VERSION=0.2.0
 LABEL org.opencontainers.image.title="omnibus" org.opencontainers.image.licenses="MIT" org.opencontainers.image.version="${VERSION}" dev.omnibus.sbom="/app/sbom.cdx.json"

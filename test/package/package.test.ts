@@ -75,6 +75,21 @@ it('names every package it holds code of in its bill of materials, each with its
   for (const wanted of ['vitest', 'typescript', 'chai']) expect(bill.components.map(({ name }) => name)).not.toContain(wanted);
 });
 
+it('copies itself with its Node and its libraries into a folder, from which it wraps a program in whatever image', async () => {
+  const carried = join(folder, 'carried');
+  expect(await omnibus('copy', carried)).toEqual({ code: 0, out: '', err: '' });
+  expect((await readdir(carried)).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['app', 'lib', 'loader', 'node']);
+  // Nothing of this machine is in its environment, as in an image that holds nothing else.
+  const args = ['--library-path', join(carried, 'lib'), join(carried, 'node'), join(carried, 'app/bin/omnibus.js')];
+  expect(await runProgram(join(carried, 'loader'), [...args, '--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  await using wrapped = startProcess(join(carried, 'loader'), [...args, 'expose', '--listen', '127.0.0.1:0', '--', 'node', fixturePath('stdio-server')]);
+  const [, port] = (await wrapped.line(/"port":(\d+)/)) as unknown as [string, string];
+  await using gateway = await startGateway('embedded', { mcpServers: { wrapped: { url: `ws://127.0.0.1:${port}/` } } });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('echo'));
+  expect((await client.callTool('echo', { a: 1 })).last.result).toEqual(text('{"a":1}'));
+});
+
 it('answers version, help and check', async () => {
   expect(await omnibus('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
   expect(await omnibus('--help')).toMatchObject({ code: 0, out: expect.stringContaining('serve') as string });
