@@ -110,7 +110,7 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   });
 
   const helm = findHelm();
-  if (helm !== undefined) it('a release is installed, upgraded with its definition, rolled when a secret changes, and taken away without what teams made', () => lifeOfARelease(api, helm));
+  if (helm !== undefined) it('a release is installed, upgraded with its definition, rolled when a secret changes, and taken away without what teams made', { timeout: 180_000 }, () => lifeOfARelease(api, helm));
 
   if (helm !== undefined) it('a server with a command runs in a pod of its own, restricted, for as long as somebody calls it', { timeout: 180_000 }, () => serversInPods(api, helm));
 

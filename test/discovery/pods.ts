@@ -102,4 +102,5 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   await client.untilTools((names) => names.some((name) => name.endsWith('elsewhere')));
   for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) await expect.poll(() => of(kind, 'mcp-wiki').then(() => 'there', (error: unknown) => String(error))).toContain('not found');
   await expect.poll(() => reason('wiki', 'Deployed')).toBe('');
+  for (const name of ['wiki', 'taken', 'http', 'odd']) await api.delete(server(name, {}));
 }

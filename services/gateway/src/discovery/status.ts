@@ -18,8 +18,8 @@ export interface ObjectStatus {
   /** Of an `McpServer`. */
   readonly tools?: number;
   readonly revision?: string | null;
-  /** Of an `McpProfile`. */
-  readonly endpoint?: string;
+  /** Of an `McpProfile` that is served. */
+  readonly endpoint?: string | null;
 }
 
 type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
@@ -56,7 +56,7 @@ export function profileStatus(object: ServerObject, read: ReadProfile): ObjectSt
     if (read.missing.length > 0) return { type: 'Ready', status: 'True', reason: 'Incomplete', message: `served at ${endpoint} without ${read.missing.join(', ')}, which are not there` };
     return { type: 'Ready', status: 'True', reason: 'Served', message: `served at ${endpoint}` };
   })();
-  return { observedGeneration: object.generation, endpoint, conditions: timed(object, [said]) };
+  return { observedGeneration: object.generation, endpoint: 'problem' in read ? null : endpoint, conditions: timed(object, [said]) };
 }
 
 /** What is as it was has been so since then. */

@@ -1,0 +1,181 @@
+/**
+ * Measures what docs/scale.md says of two regions: two NATS clusters joined by a gateway, with processes of Omnibus in each, and the way between them
+ * made as long as one between continents: `node scripts/two-regions.mjs [MILLISECONDS ONE WAY] [CALLS]`. And what one NATS passes on, by a publisher
+ * that does nothing else. What crosses is counted by NATS itself, at its monitoring port.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { loadavg, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { natsThroughput } from './nats-throughput.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const oneWayMs = Number(process.argv[2] ?? 20);
+const count = Number(process.argv[3] ?? 300);
+const folder = mkdtempSync(join(tmpdir(), 'omnibus-regions-'));
+const children = [];
+const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
+const listening = async (server) => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server.address().port;
+};
+const freePort = async () => {
+  const server = createServer();
+  const port = await listening(server);
+  server.close();
+  return port;
+};
+
+/** A long way to a port: bytes arrive in order, each so much later. */
+const farFrom = async (port) => {
+  const pass = (from, to) => {
+    from.on('data', (chunk) => setTimeout(() => to.write(chunk), oneWayMs));
+    from.on('close', () => setTimeout(() => to.destroy(), oneWayMs));
+    from.on('error', () => undefined);
+  };
+  const server = createServer((socket) => {
+    const other = connect(port, '127.0.0.1');
+    for (const each of [socket, other]) each.setNoDelay(true);
+    pass(socket, other);
+    pass(other, socket);
+  });
+  return listening(server);
+};
+
+const ports = Object.fromEntries(await Promise.all(['east', 'west'].map(async (name) => [name, { client: await freePort(), monitor: await freePort(), routes: await freePort(), gateway: await freePort() }])));
+const farPorts = { east: await farFrom(ports.east.gateway), west: await farFrom(ports.west.gateway) };
+const startNats = async (name) => {
+  const { client, monitor, routes, gateway } = ports[name];
+  const other = name === 'east' ? 'west' : 'east';
+  const file = join(folder, `${name}.conf`);
+  // Each calls the other by the long way; what a gateway says of where it is must not be a short one.
+  writeFileSync(file, `server_name: ${name}-1\nlisten: 127.0.0.1:${client}\nhttp: 127.0.0.1:${monitor}\ncluster { name: ${name}, listen: 127.0.0.1:${routes}, routes: ["nats://127.0.0.1:${routes}"] }
+gateway { name: ${name}, listen: 127.0.0.1:${gateway}, advertise: "127.0.0.1:${farPorts[name]}", gateways: [{ name: ${other}, url: "nats://127.0.0.1:${farPorts[other]}" }] }
+jetstream { store_dir: ${JSON.stringify(join(folder, name))}, domain: hub }
+accounts { SYS { users: [{ user: sys, password: sys }] }, APP { jetstream: enabled, users: [{ user: app, password: app }] } }\nsystem_account: SYS\nno_auth_user: app\n`);
+  children.push(spawn('nats-server', ['--config', file], { stdio: 'ignore' }));
+  while (!(await fetch(`http://127.0.0.1:${monitor}/healthz`).then(({ ok }) => ok, () => false))) await pause(100);
+};
+await Promise.all([startNats('east'), startNats('west')]);
+
+const upstream = createHttpServer((request, response) => {
+  let body = '';
+  request.on('data', (chunk) => { body += chunk; });
+  request.on('end', () => {
+    const { id, method } = request.method === 'POST' ? JSON.parse(body) : {};
+    const answers = { initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'measured', version: '1' } }, 'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, 'tools/call': { content: [{ type: 'text', text: 'x'.repeat(100) }] } };
+    if (request.method !== 'POST') response.writeHead(405).end();
+    else if (id === undefined) response.writeHead(202).end();
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...(answers[method] === undefined ? { error: { code: -32601, message: 'no' } } : { result: answers[method] }) }));
+  });
+});
+const url = `http://127.0.0.1:${await listening(upstream)}/mcp`;
+
+/** A process of one role in a region; `servers` as its configuration has them. */
+const start = async (region, role, mcpServers) => {
+  const file = join(folder, `${region}-${role}-${children.length}.json`);
+  writeFileSync(file, JSON.stringify({ log: { format: 'json' }, prefix: 'always', nats: { region }, mcpServers }));
+  const child = spawn(process.execPath, [join(root, 'services/gateway/dist/main.js'), 'serve', '-c', file, '-l', '127.0.0.1:0', '-a', '127.0.0.1:0', '-r', role, '-b', `nats://127.0.0.1:${ports[region].client}`], { env: { ...process.env, OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') }, stdio: ['ignore', 'ignore', 'pipe'] });
+  children.push(child);
+  const part = { child, endpoint: undefined };
+  for await (const line of createInterface({ input: child.stderr })) {
+    const { endpoint, msg } = JSON.parse(line);
+    part.endpoint ??= endpoint;
+    if (msg === 'ready') break;
+  }
+  child.stderr.resume();
+  return part;
+};
+const both = { both: { url }, eastern: { url } };
+const [eastBackend, westBackend] = [await start('east', 'backend', both), await start('west', 'backend', { both: { url } })];
+const eastSession = await start('east', 'session', both);
+await start('west', 'session', both);
+const [eastEdge, westEdge] = [await start('east', 'edge', both), await start('west', 'edge', both)];
+await pause(3_000);
+
+const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+const post = async (endpoint, body, session) => {
+  const response = await fetch(endpoint, { method: 'POST', headers: { ...headers, ...(session === undefined ? {} : { 'mcp-session-id': session }) }, body: JSON.stringify({ jsonrpc: '2.0', ...body }) });
+  const text = await response.text();
+  return { status: response.status, text, session: response.headers.get('mcp-session-id') };
+};
+const open = async (endpoint) => {
+  const { session } = await post(endpoint, { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'measure', version: '1' } } });
+  await post(endpoint, { method: 'notifications/initialized' }, session);
+  return session;
+};
+const call = async (endpoint, session, server) => {
+  const { text } = await post(endpoint, { id: 2, method: 'tools/call', params: { name: `${server}__echo`, arguments: { text: 'y'.repeat(100) } } }, session);
+  return text.includes('xxxx');
+};
+const crossed = async () => {
+  const { outbound_gateways: outbound } = await (await fetch(`http://127.0.0.1:${ports.east.monitor}/gatewayz`)).json();
+  const { west: { connection } } = outbound;
+  const { outbound_gateways: back } = await (await fetch(`http://127.0.0.1:${ports.west.monitor}/gatewayz`)).json();
+  return connection.out_msgs + back.east.connection.out_msgs;
+};
+const percentile = (sorted, part) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] * 10) / 10;
+const measure = async (endpoint, session, server) => {
+  for (let index = 0; index < 20; index += 1) await call(endpoint, session, server);
+  const idleFrom = await crossed();
+  const idleAt = performance.now();
+  await pause(2_000);
+  const idlePerMs = (await crossed() - idleFrom) / (performance.now() - idleAt);
+  const times = [];
+  let wrong = 0;
+  const [from, began] = [await crossed(), performance.now()];
+  for (let index = 0; index < count; index += 1) {
+    const at = performance.now();
+    if (!(await call(endpoint, session, server))) wrong += 1;
+    times.push(performance.now() - at);
+  }
+  const tookMs = performance.now() - began;
+  const sorted = times.toSorted((a, b) => a - b);
+  return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99), crossedPerCall: Math.round((await crossed() - from - idlePerMs * tookMs) / count * 10) / 10, wrong };
+};
+
+const eastOne = await open(eastEdge.endpoint);
+const westOne = await open(westEdge.endpoint);
+const rows = {
+  'everything in one region': await measure(eastEdge.endpoint, eastOne, 'both'),
+  'the edge in the other region (a client that moved)': await measure(westEdge.endpoint, eastOne, 'both'),
+  'the adapter in the other region (none in its own)': await measure(westEdge.endpoint, westOne, 'eastern'),
+};
+// The worker of the east is killed: its sessions go on in the west, asked by edges of either side.
+const takenOver = {};
+const sessions = [];
+for (let index = 0; index < 20; index += 1) sessions.push(await open(eastEdge.endpoint));
+for (const session of sessions) await call(eastEdge.endpoint, session, 'both');
+await pause(1_500);
+eastSession.child.kill('SIGKILL');
+const killedAt = performance.now();
+const answered = await Promise.all(sessions.map(async (session, index) => {
+  const endpoint = index % 2 === 0 ? eastEdge.endpoint : westEdge.endpoint;
+  while (!(await call(endpoint, session, 'both').catch(() => false))) await pause(20);
+  return performance.now() - killedAt;
+}));
+answered.sort((a, b) => a - b);
+takenOver.p50Ms = percentile(answered, 0.5);
+takenOver.slowestMs = percentile(answered, 1);
+const idle = await (async () => {
+  const [from, at] = [await crossed(), performance.now()];
+  await pause(4_000);
+  return Math.round((await crossed() - from) / (performance.now() - at) * 10_000) / 10;
+})();
+for (const child of children.splice(0).toReversed()) {
+  child.kill('SIGKILL');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+void eastBackend;
+void westBackend;
+const throughput = await natsThroughput();
+console.log(JSON.stringify({ load: loadavg()[0], oneWayMs, calls: count, ...rows, 'from the kill of a session worker to the answer of its sessions elsewhere': takenOver, 'crosses a second while nobody asks anything': idle, nats: throughput }, undefined, 2));
+upstream.close();
+rmSync(folder, { recursive: true, force: true });
+process.exit(0);
