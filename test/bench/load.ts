@@ -6,6 +6,8 @@ export interface LoadOptions {
   readonly sessions: number;
   /** Public names of tools to call, taken in turn. */
   readonly tools: readonly string[];
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface LoadResult {
@@ -26,10 +28,12 @@ export class Load {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #tools: readonly string[];
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #sessions: Session[] = [];
   #count = 0;
 
-  private constructor({ url, tools, sessions }: LoadOptions) {
+  private constructor({ url, tools, sessions, headers = {} }: LoadOptions) {
+    this.#headers = headers;
     const { origin, pathname } = new URL(url);
     this.#pool = new Pool(origin, { connections: sessions, bodyTimeout: 0, headersTimeout: 0 });
     this.#path = pathname;
@@ -43,8 +47,8 @@ export class Load {
   }
 
   /** Resolves with the names of all tools of the endpoint, as a list shows them. */
-  static async toolNames(url: string): Promise<string[]> {
-    const load = await Load.open({ url, sessions: 1, tools: [] });
+  static async toolNames(url: string, headers?: Readonly<Record<string, string>>): Promise<string[]> {
+    const load = await Load.open({ url, sessions: 1, tools: [], headers });
     const names: string[] = [];
     let cursor: string | undefined;
     do {
@@ -92,10 +96,11 @@ export class Load {
   }
 
   async #openSession(): Promise<void> {
-    const { session } = await this.#post(baseHeaders, {
+    const own = { ...baseHeaders, ...this.#headers };
+    const { session } = await this.#post(own, {
       jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
     });
-    const headers = session === undefined ? baseHeaders : { ...baseHeaders, 'mcp-session-id': session };
+    const headers = session === undefined ? own : { ...own, 'mcp-session-id': session };
     await this.#post(headers, { jsonrpc: '2.0', method: 'notifications/initialized' });
     this.#sessions.push({ headers });
   }

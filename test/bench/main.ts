@@ -1,16 +1,17 @@
 /**
- * `npm run bench [-- quick|rivals|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
+ * `npm run bench [-- quick|rivals|callers|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
  * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
 import { cpuSeconds, residentBytes } from './cpu.ts';
-import { startOmnibus, startThinProxy, startUpstream, stdioUpstream, type Measured } from './subjects.ts';
+import { startKnowing, startOmnibus, startThinProxy, startUpstream, stdioUpstream, type Measured } from './subjects.ts';
 import { report, type Row } from './report.ts';
 import { startRivals } from './rivals.ts';
 import { shapes } from '../support/gateway.ts';
 
 const isQuick = process.argv.includes('quick');
 const onlyRivals = process.argv.includes('rivals');
+const onlyCallers = process.argv.includes('callers');
 const sessions = 64;
 const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
@@ -37,8 +38,8 @@ function median(values: readonly number[]): number {
 /** Measures several beside each other, in alternating rounds. The first is what the ratios refer to. */
 async function compare(scenario: string, measured: readonly Measured[]): Promise<Row[]> {
   const loads = await Promise.all(measured.map(async (each) => {
-    const tools = each === measured[0] ? ['tool-0'] : await Load.toolNames(each.url);
-    return Load.open({ url: each.url, sessions, tools });
+    const tools = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
+    return Load.open({ url: each.url, sessions, tools, headers: each.headers });
   }));
   const samples: Sample[][] = measured.map(() => []);
   for (let round = -1; round < rounds; round += 1) {
@@ -66,7 +67,7 @@ const rows: Row[] = [];
 /** One size of one's own, for a closer look. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
 const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]]
-  : onlyRivals ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+  : onlyRivals || onlyCallers ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);
@@ -78,7 +79,20 @@ for (const [servers, tools] of sizes) {
   rows.push(...found);
   for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(2)}`);
 }
-if (!isQuick && chosen === undefined) {
+if (onlyCallers) {
+  await using upstream = await startUpstream(10);
+  const mcpServers = { s0: { url: `${upstream.url}/0` } };
+  const generous = { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }] };
+  for (const shape of shapes) {
+    await using stack = new AsyncDisposableStack();
+    // What a known caller costs is held against one that need not be known.
+    const measured = [stack.use(await startOmnibus(shape, mcpServers)), stack.use(await startKnowing(shape, mcpServers)), stack.use(await startKnowing(shape, mcpServers, generous))];
+    const found = await compare(`callers, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);
+    rows.push(...found);
+    for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
+  }
+}
+if (!isQuick && !onlyCallers && chosen === undefined) {
   await using upstream = await startUpstream(1);
   await using proxy = await startThinProxy(upstream.url);
   await using stack = new AsyncDisposableStack();
@@ -86,4 +100,4 @@ if (!isQuick && chosen === undefined) {
   for (const rival of await startRivals()) measured.push(stack.use(rival));
   rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
 }
-await report(rows, { isQuick: isQuick || onlyRivals || chosen !== undefined, sessions, rounds, roundMs });
+await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || chosen !== undefined, sessions, rounds, roundMs });

@@ -1,6 +1,7 @@
 /** What is measured: each way to stand between a client and the upstream, started and ready. */
 import { join } from 'node:path';
 import { startGateway, type Shape } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
 import { root, startProcess, type RunningProcess } from '../support/processes.ts';
 
 export interface Measured {
@@ -8,6 +9,8 @@ export interface Measured {
   readonly url: string;
   /** The processes whose processor time is counted. NATS itself is not ours and is not counted. */
   readonly pids: readonly number[];
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -36,6 +39,22 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
     url: gateway.url,
     pids: gateway.processes.map(({ pid }) => pid),
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+/** The same where callers are known, by an API key, and with limits that nobody reaches. */
+export async function startKnowing(shape: Shape, mcpServers: object, limits: object = {}): Promise<Measured> {
+  const keys = await Keys.make('bench');
+  const gateway = await startGateway(shape, { mcpServers, auth: keys.auth, limits, log: { level: 'info', format: 'json' } });
+  return {
+    name: `${shape === 'embedded' ? 'one process' : 'over NATS'}, known caller${'rules' in limits ? ' with a limit' : ''}`,
+    url: gateway.url,
+    headers: keys.headersOf('bench'),
+    pids: gateway.processes.map(({ pid }) => pid),
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await keys[Symbol.asyncDispose]();
+    },
   };
 }
 

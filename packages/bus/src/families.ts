@@ -7,6 +7,7 @@ import {
   adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply,
   inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
 } from './shapes/session-messages.ts';
+import { limitsNews } from './shapes/limits.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
 /** A part of the gateway: a process of its own, or one of several in a process. */
@@ -57,6 +58,7 @@ export const families = {
   'backend-presence': { tokens: [], from: ['backend'], hears: ['session', 'backend'], to: 'every session worker, and its sender', carries: 'BackendPresence', request: backendPresence, answers: 'nothing' },
   'backend-holds': { tokens: ['server'], from: ['session'], isOfOlderVersion: true, hears: ['backend'], to: 'every adapter of the server', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once each', reply: heldExchanges },
   'backend-holds-at': { tokens: ['server', 'worker'], from: ['session'], hears: ['backend'], to: 'the adapter that may hold them', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once', reply: heldExchanges },
+  limits: { tokens: [], from: ['session'], hears: ['session'], to: 'every session worker, its sender among them', carries: 'LimitsNews', request: limitsNews, answers: 'nothing' },
   'backend-control': { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
   notices: { tokens: [], from: ['backend'], hears: ['session'], to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
 } as const satisfies Readonly<Record<string, Family>>;

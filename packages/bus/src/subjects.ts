@@ -1,6 +1,7 @@
 /** Every subject and bucket of the system: the map of who says what to whom. What each carries stands in `families.ts`. */
-import type { CatalogRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, WorkerId } from '@omnibus/protocol';
+import type { BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
+import { blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { catalogRecord, sessionRecord } from './shapes/records.ts';
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
@@ -93,6 +94,8 @@ export const subjects = {
     (worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker)),
   /** Cancellation and the like, for every adapter of the server. */
   backendControl: (server: ServerName): SubjectOf<'backend-control'> => of('backend-control', server),
+  /** What session workers took of limits, for each other. */
+  limits: of('limits'),
   /** What servers say outside calls, for every session worker. */
   notices: of('notices'),
 };
@@ -131,3 +134,15 @@ export const authorizationBuckets = {
   /** What users have allowed and taken back; every edge watches it. */
   revoked: { name: 'omnibus-oauth-revoked', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs + slackMs, maxBytes: 16 * mebibyte },
 } as const satisfies Readonly<Record<string, Bucket<string>>>;
+
+/** What session workers have leased of quotas; key: the day or month, and a digest of the rule and who shares it. */
+export const quotaBuckets = {
+  day: { name: 'omnibus-quotas-day', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 3 * dayMs, maxBytes: 64 * mebibyte },
+  month: { name: 'omnibus-quotas-month', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 63 * dayMs, maxBytes: 64 * mebibyte },
+} as const satisfies Readonly<Record<string, Bucket<QuotaRecord>>>;
+
+/** What callers used; key: the day and the session worker. */
+export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: usageRecord, maxAgeMs: 63 * dayMs };
+
+/** Who and what is blocked; key: the kind, and a digest of the name. */
+export const blocksBucket: Bucket<BlockRecord> = { name: 'omnibus-blocks', shape: blockRecord, isSmall: true, maxBytes: 16 * mebibyte };

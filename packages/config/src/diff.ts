@@ -25,7 +25,7 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
-  const [one, other] = [withoutRoles(before), withoutRoles(after)];
+  const [one, other] = [withoutRules(withoutRoles(before)), withoutRules(withoutRoles(after))];
   return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
 }
 
@@ -33,4 +33,9 @@ export function restartOptions(before: Config, after: Config): string[] {
 function withoutRoles(config: Config): Config {
   const { auth } = config;
   return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
+}
+
+/** What callers may use is followed. */
+function withoutRules(config: Config): Config {
+  return { ...config, limits: { ...config.limits, rules: [] } };
 }

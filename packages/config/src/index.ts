@@ -1,3 +1,4 @@
+export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema } from './schema.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { formatProblem, loadConfig } from './load.ts';

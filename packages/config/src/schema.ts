@@ -6,6 +6,7 @@ import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
 import { authSchema } from './auth-schema.ts';
 import { durationHint, parseDurationMs } from './duration.ts';
+import { limitRules } from './limit-rules.ts';
 
 const duration = (fallback: string) =>
   z.union([z.string(), z.number()])
@@ -155,6 +156,7 @@ const shape = z.strictObject({
     sampleRatio: z.number().min(0).max(1).default(1).describe('Part of the traces that are sent, of those that begin here. A client that traces decides for its own.'),
   }).prefault({}),
   limits: z.strictObject({
+    rules: limitRules.describe('How much callers may use: rates, calls at once, quotas of calls and of results (docs/limits.md). Followed without a restart.'),
     maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),
     maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Nesting of one message, of a client or a server.'),
     maxJsonValues: limit('maxJsonValues').describe('Objects, arrays and what they hold in one message, of a client or a server.'),

@@ -21,6 +21,8 @@ export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';
 export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
+export { blockKinds } from './limit-records.ts';
+export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller } from './exchange.ts';

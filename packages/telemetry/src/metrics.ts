@@ -114,6 +114,8 @@ export class Metrics {
   readonly tlsHandshakesFailed = this.#counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended before TLS was there: no TLS was spoken, or no certificate shown that is required.', []);
   readonly tlsReloadsRefused = this.#counter('omnibus_tls_reloads_refused_total', 'Times that the changed files of TLS could not be used, and those from before stayed.', []);
   readonly #callers = this.#counter('omnibus_auth_requests_total', 'Requests whose caller was asked for, at the edge and at the admin port, by the way it is known (key, token, certificate, proxy, or none) and what came of it: verified, or the reason of the refusal.', ['way', 'outcome']);
+  readonly #limited = this.#counter('omnibus_limits_refused_total', 'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.', ['limit', 'kind']);
+  readonly limitKeys = this.#gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, and quotas of which a part is leased.', ['table']);
   readonly #signIns = this.#counter('omnibus_sign_ins_total', 'Sign-ins at the authorization server of the gateway, by where the user is known (its file of users, or the OpenID provider) and what came of it.', ['way', 'outcome']);
   readonly #tokens = this.#counter('omnibus_oauth_tokens_issued_total', 'Times that the authorization server has given tokens to a client, by what for: a code, a refresh token, or a code that was typed on another device.', ['grant']);
   readonly oauthRefused = this.#counter('omnibus_oauth_tokens_refused_total', 'Times that the authorization server has given a client no tokens; a program that waits for its code to be typed is not counted.', []);
@@ -202,6 +204,11 @@ export class Metrics {
   /** @param way and outcome of the closed sets of `identity/tally.ts`. */
   callersAsked(way: string, outcome: string, count: number): void {
     this.#callers.inc({ way, outcome }, count);
+  }
+
+  /** @param limit a rule's id. */
+  limited(limit: string, kind: 'rate' | 'concurrency' | 'quota' | 'bytes' | 'unknown'): void {
+    this.#limited.inc({ limit, kind });
   }
 
   signedIn(way: SignInWay, outcome: SignInOutcome): void {

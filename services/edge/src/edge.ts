@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
+import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -42,6 +42,8 @@ export interface EdgeOptions {
   readonly tls?: TlsFiles | undefined;
   /** Undefined where callers need not be known. */
   readonly authenticator?: Authenticator | undefined;
+  /** Undefined where callers need not be known: nobody can be told from anybody else. */
+  readonly blocks?: Blocks | undefined;
   /** Our own authorization server; undefined where there is none. */
   readonly site?: Site | undefined;
   /** Undefined in one process. */
@@ -73,8 +75,9 @@ export class Edge {
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#delivery = new Delivery({ bus, wheel, log });
     const gate = gateOf(options);
-    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, metadata: metadataOf(config) });
+    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config) });
     authenticator?.onRevoked(() => gate.tenures.review());
+    options.blocks?.onChanged(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);
     this.#endpoints = endpoints;
     this.#router = new Router({
@@ -186,14 +189,14 @@ function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
   return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes: auth.scopes });
 }
 
-function gateOf({ config: { listen, limits, security }, wheel, log, metrics, authenticator, proofs }: EdgeOptions): Gate {
+function gateOf({ config: { listen, limits, security }, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions): Gate {
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
     addresses: new ClientAddresses(security.trustedProxies, loopbackNames.includes(new URL(`http://${listen}`).hostname)),
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
-    tenures: new Tenures(wheel, (facts) => authenticator?.holds(facts) ?? true),
+    tenures: new Tenures(wheel, (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined),
     proofs: authenticator === undefined ? undefined : proofs,
     metrics,
     limits,

@@ -4,6 +4,7 @@ import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
 import type { ExposeOptions } from './commands/expose.ts';
+import type { BlockOptions, ShowOptions, UsageOptions } from './commands/metering.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { StatusOptions } from './commands/status.ts';
 import type { LoginOptions, TokenOptions } from './commands/login.ts';
@@ -129,6 +130,45 @@ function addAdmin(program: Command): void {
     .action(async (options: AskOptions) => {
       const { reload } = await import('./commands/administer.ts');
       await reload(options);
+    });
+
+  const ask = (program: Command): Command => program
+    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
+    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)');
+  const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
+
+  ask(command('block', 'let somebody or something do nothing any more, everywhere and at once: calls that run are cancelled, sessions and streams end'))
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .option('--for <time>', 'such as 30m, 1h or 168h (default: until it is unblocked)')
+    .option('--because <text>', 'why; said to whoever is refused')
+    .action(async (kind: string, name: string, options: BlockOptions) => {
+      const { block } = await import('./commands/metering.ts');
+      await block(kind, name, options);
+    });
+
+  ask(command('unblock', 'take a block back'))
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .action(async (kind: string, name: string, options: AskOptions) => {
+      const { unblock } = await import('./commands/metering.ts');
+      await unblock(kind, name, options);
+    });
+
+  ask(command('blocks', 'show who and what is blocked'))
+    .option('--json', 'as JSON')
+    .action(async (options: ShowOptions) => {
+      const { showBlocks } = await import('./commands/metering.ts');
+      await showBlocks(options);
+    });
+
+  ask(command('usage', 'show what known callers have used'))
+    .option('--days <number>', 'today and the days before it, of UTC, 62 at most', '1')
+    .addOption(new Option('--by <what>', 'summed up by').choices(['caller', 'team', 'tool', 'tenant', 'server']).default('caller'))
+    .option('--json', 'as JSON')
+    .action(async (options: UsageOptions) => {
+      const { showUsage } = await import('./commands/metering.ts');
+      await showUsage(options);
     });
 
   command('recover', 'print a token for the admin port when nobody is left who may use it, where the sealing key is')

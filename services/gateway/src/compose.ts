@@ -2,7 +2,7 @@
  * The whole program, top to bottom: which parts a role has, in which order they start and stop. A process loads the parts of its
  * role and no others.
  */
-import type { Bus, OnFault } from '@omnibus/bus';
+import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
 import type { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
@@ -103,9 +103,10 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   });
   let authenticator: Authenticator | undefined;
   let closeRevocations = (): void => undefined;
+  let blocks: Blocks | undefined;
   let current = config;
   const admin = isServing ? await openAdmin({
-    config: () => current, authenticator: () => authenticator, baseFolder, sealingKeys, reload, metrics, notReady, status,
+    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, metrics, notReady, status,
     log: log.child({ part: 'admin' }), onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 
@@ -123,6 +124,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let edge: Edge | undefined;
   let authorization: AuthorizationServer | undefined;
   try {
+    if (isServing) blocks = await Blocks.open(opened);
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       backend = new Part({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
@@ -136,7 +138,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, site: authorization, proofs, log: edgeLog });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, site: authorization, proofs, log: edgeLog });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
@@ -185,6 +187,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       closeRevocations();
       await authorization?.close();
       await backend?.stop();
+      blocks?.close();
       stopMeasuring();
       stopFlushing();
       await tracing?.stop();

@@ -6,11 +6,12 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   idSequence, newWorkerId,
   type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
-  type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry,
+  type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
+import { Metering } from './limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
 import { Opening } from './ownership/opening.ts';
 import { Peers } from './ownership/peers.ts';
@@ -41,9 +42,18 @@ export interface SessionWorkerOptions {
   readonly proofs?: Proofs | undefined;
 }
 
+/** What has to be opened before. */
+interface Opened {
+  readonly worker: WorkerId;
+  readonly stored: KeyValue<SessionRecord>;
+  readonly streams: Journal<StreamEntry> | undefined;
+  readonly metering: Metering;
+}
+
 export class SessionWorker {
   readonly #options: SessionWorkerOptions;
-  readonly #worker = newWorkerId('session');
+  readonly #worker: WorkerId;
+  readonly #metering: Metering;
   readonly #records: SessionRecords;
   readonly #views: Views;
   readonly #sessions: Sessions;
@@ -68,12 +78,16 @@ export class SessionWorker {
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
     const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
-    return new SessionWorker(options, options.sealer ?? new Sealer(), await bus.keyValue(sessionsBucket), streams);
+    const worker = newWorkerId('session');
+    const metering = await Metering.open({ ...options, worker, workers: () => made.#peers.others.length + 1 });
+    const made: SessionWorker = new SessionWorker({ ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, metering }, options.sealer ?? new Sealer());
+    return made;
   }
 
-  private constructor(options: SessionWorkerOptions, sealer: Sealer, stored: KeyValue<SessionRecord>, streams: Journal<StreamEntry> | undefined) {
+  private constructor(options: SessionWorkerOptions & Opened, sealer: Sealer) {
     const { bus, wheel, log, metrics, tracing, config: { limits } } = options;
-    const worker = this.#worker;
+    const { worker, stored, streams, metering } = options;
+    this.#worker = worker;
     this.#options = options;
     this.#config = options.config;
     this.#settings = new ServerSettings(options.config);
@@ -100,9 +114,10 @@ export class SessionWorker {
     const placeOf = (caller: Caller): Place => this.#placeOf(caller);
     const used = (caller: Caller): void => this.#interest.use(placeOf(caller));
     const config = (): Config => this.#config;
+    this.#metering = metering;
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
-      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used,
+      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate,
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
@@ -186,6 +201,10 @@ export class SessionWorker {
     await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) => reply({ isHeld: this.#sessions.find(key) !== undefined }));
     await Promise.all([this.#peers.start(), this.#edges.start()]);
     await this.#stateless.start();
+    await this.#metering.start((blocks) => {
+      for (const { session } of this.#sessions.held.values()) session.blocked(blocks);
+      this.#stateless.blocked(blocks);
+    });
     if (bus.isShared) await this.#watch.start();
     // Whoever is told that a session is held here has heard of this worker before.
     await this.#heart.start();
@@ -227,6 +246,7 @@ export class SessionWorker {
   apply(config: Config): void {
     this.#config = config;
     this.#settings.apply(config);
+    this.#metering.apply(config);
     this.#views.redefine(new Endpoints(config));
   }
 
@@ -239,6 +259,7 @@ export class SessionWorker {
     this.#records.stop();
     this.#edges.stop();
     await Promise.all([this.#stateless.stop(drain), this.#sessions.stop(drain)]);
+    await this.#metering.stop();
     if (this.#options.bus.isShared) {
       await this.#commands?.drain();
       this.#heart.stop();

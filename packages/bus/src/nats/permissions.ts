@@ -7,7 +7,7 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { authorizationBuckets, catalogBucket, sessionsBucket, streamJournal } from '../subjects.ts';
+import { authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -22,10 +22,18 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [catalogBucket.name]: ['session', 'backend'],
   [`${catalogBucket.name}-parts`]: ['session', 'backend'],
   [sessionsBucket.name]: ['session', 'backend'],
+  [blocksBucket.name]: ['edge', 'session', 'backend'],
+  [usageBucket.name]: ['session'],
+  [`${usageBucket.name}-parts`]: ['session'],
+  ...Object.fromEntries(Object.values(quotaBuckets).map(({ name }) => [name, ['session'] as const])),
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
 };
-/** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back. */
-const followed: Readonly<Record<string, readonly BusRole[]>> = { [authorizationBuckets.revoked.name]: ['session', 'backend'] };
+/** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back; and he may ask who used what. */
+const followed: Readonly<Record<string, readonly BusRole[]>> = {
+  [authorizationBuckets.revoked.name]: ['session', 'backend'],
+  [usageBucket.name]: ['edge', 'backend'],
+  [`${usageBucket.name}-parts`]: ['edge', 'backend'],
+};
 const journalRoles: readonly BusRole[] = ['session', 'edge'];
 
 /** Under which subject answers to a role come in; its processes add a token of their own. */

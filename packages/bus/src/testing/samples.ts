@@ -45,6 +45,7 @@ export const samples: Samples = {
   'backend-presence': { request: { ...sign, servers: [server] } },
   'backend-holds': holds,
   'backend-holds-at': holds,
+  limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },
   'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
   notices: { request: { kind: 'log', server, params: {}, sessions: [key] } },
 };

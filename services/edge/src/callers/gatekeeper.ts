@@ -1,6 +1,7 @@
 /** Asks of each request who it comes from, before anything of it is read, and tells strangers how to be known. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import type { Blocks } from '@omnibus/bus';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
@@ -9,6 +10,7 @@ import type { ResourceMetadata } from './resource-metadata.ts';
 export interface GatekeeperOptions {
   readonly authenticator: Authenticator;
   readonly addresses: ClientAddresses;
+  readonly blocks?: Pick<Blocks, 'callerProblem'> | undefined;
   /** Undefined where nobody gives tokens. */
   readonly metadata: ResourceMetadata | undefined;
 }
@@ -40,10 +42,11 @@ export class Gatekeeper {
   /** Tells at once where that is known already, else when it has been found out and somebody still waits. */
   ask(stranger: Stranger): void {
     const { request, path, endpoint, run, admit, refuse } = stranger;
-    const { authenticator, addresses } = this.#options;
+    const { authenticator, addresses, blocks } = this.#options;
     const decide = (verdict: Verdict): void => {
-      if ('fault' in verdict) refuse(verdict.fault, this.#challenge(verdict.fault, path));
-      else admit(verdict);
+      const problem = 'fault' in verdict ? verdict.fault : blocks?.callerProblem(verdict);
+      if (problem !== undefined) refuse(problem, this.#challenge(problem, path));
+      else if (!('fault' in verdict)) admit(verdict);
     };
     const verdict = authenticator.authenticate(request, { url: path, endpoint, peer: request.socket.remoteAddress, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => addresses.of(request) });
     if (!(verdict instanceof Promise)) {

@@ -20,6 +20,22 @@ export interface ActsOptions {
   readonly metrics: Metrics;
 }
 
+/** Makes routes of acts: what they throw is said, and what was done is counted. */
+export function actsCounted(metrics: Metrics) {
+  return (route: Omit<AdminRoute, 'run'>, run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>): AdminRoute => ({
+    ...route,
+    async run(exchange) {
+      try {
+        const answer = await run(exchange);
+        if (answer.status < 400) metrics.adminActed(route.act);
+        return answer;
+      } catch (error) {
+        return { status: 422, text: `${(error as Error).message}\n` };
+      }
+    },
+  });
+}
+
 const name = z.string().min(1).max(255);
 const names = z.array(name).max(200);
 const newKey = z.strictObject({ subject: name, tenant: name.optional(), groups: names.default([]), endpoints: names.optional(), expires: z.string().optional(), note: z.string().max(1_000).optional() });
@@ -37,18 +53,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
   };
   const keysFile = (): string => fileOf(ways()?.keys?.file, baseFolder, 'auth.keys names no file of API keys');
   const usersFile = (): string => fileOf(ways()?.server?.users?.file, baseFolder, 'auth.server.users names no file of users');
-  const act = (route: Omit<AdminRoute, 'run'>, run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>): AdminRoute => ({
-    ...route,
-    async run(exchange) {
-      try {
-        const answer = await run(exchange);
-        if (answer.status < 400) metrics.adminActed(route.act);
-        return answer;
-      } catch (error) {
-        return { status: 422, text: `${(error as Error).message}\n` };
-      }
-    },
-  });
+  const act = actsCounted(metrics);
   return [
     act({ name: 'whoami', method: 'GET', act: 'whoami' }, ({ request }) => {
       const { name: who, roles, facts, tenant } = access.of(request);
@@ -115,7 +120,7 @@ function fileOf(file: string | undefined, baseFolder: string, problem: string): 
 }
 
 /** @throws {Error} */
-function read<Value>(shape: z.ZodType<Value>, body: string): Value {
+export function read<Value>(shape: z.ZodType<Value>, body: string): Value {
   let said: unknown;
   try {
     said = JSON.parse(body);

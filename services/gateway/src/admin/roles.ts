@@ -19,6 +19,9 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'users.list': ['auditor', 'admin'],
   'keys.change': ['admin'],
   'users.change': ['admin'],
+  'blocks.list': ['operator', 'auditor', 'admin'],
+  'blocks.change': ['operator', 'admin'],
+  'usage': ['auditor', 'admin'],
   'recovery': [],
 };
 
@@ -32,7 +35,7 @@ export function whoMay(act: AdminAct): string {
 }
 
 /** What whoever looks after one tenant may do; he is shown what is that tenant's. */
-const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami']);
+const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami', 'usage']);
 
 export function mayDoForTenant(act: AdminAct): boolean {
   return ofTenant.has(act);

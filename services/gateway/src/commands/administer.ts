@@ -42,7 +42,7 @@ export async function recover({ admin, config }: RecoverOptions): Promise<void> 
 }
 
 /** @throws {Error} in words, when it is answered with anything but what was asked for. */
-export async function askAdmin({ admin, signedIn, tokens }: AskOptions, method: 'GET' | 'POST', path: string, body?: object): Promise<{ readonly text: string }> {
+export async function askAdmin({ admin, signedIn, tokens }: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<{ readonly text: string }> {
   const token = signedIn === undefined ? process.env['OMNIBUS_TOKEN'] : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
   if (signedIn !== undefined && token === undefined) throw new Error(`nobody is signed in to ${signedIn}: omnibus login ${signedIn} --scope mcp:admin`);
   let response: Response;
@@ -69,7 +69,8 @@ function withoutFile(): ReturnType<typeof findSettings> {
   return 'config' in loaded ? { config: loaded.config, file: 'none', baseFolder: process.cwd() } : undefined;
 }
 
-async function told(work: () => Promise<void>): Promise<void> {
+/** Says what goes wrong. */
+export async function told(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

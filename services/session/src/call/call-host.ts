@@ -2,6 +2,7 @@
 import type { Caller, ExchangeId, Facts, Limits, ServerName } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
+import type { CallGate } from '../limits/call-gate.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 
 export interface CallHost extends ExchangeHost {
@@ -13,5 +14,7 @@ export interface CallHost extends ExchangeHost {
   readonly nextExchangeId: () => ExchangeId;
   /** What is proven of a caller; undefined where it is nobody in particular. */
   readonly factsOf: (caller: Caller) => Facts | undefined;
+  /** What calls pass on their way to a server; left out where nothing is limited, counted or blocked. */
+  readonly callGate?: CallGate;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

@@ -59,6 +59,7 @@ export class Carrier<Stream extends CallStream> {
       span?.end('cancelled');
       running.cancel(reason);
       this.#port.askerEnded(running, reason);
+      call.tab?.cancelled();
       cancelled?.();
     };
     const open = new OpenRequest(call.id, (reason) => {
@@ -67,7 +68,7 @@ export class Carrier<Stream extends CallStream> {
     }, (gatewayFault) => {
       stop(gatewayFault.message);
       this.#words.answerFault(stream, call.id, gatewayFault); // S2
-    });
+    }, server, tool);
     const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
       affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),

@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
+import type { Tab } from '../limits/call-gate.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Sink for one request: messages, then at most one answer. */
@@ -50,6 +51,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly method: ExchangeMethod;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
+  /** What is noted when it ends. */
+  readonly tab?: Tab;
   /** How long its client waits. */
   readonly own: OwnLimit | undefined;
 }

@@ -1,5 +1,5 @@
 /** Requests of one client that are for servers: checked, routed (`route.ts`), and carried out as the plan says. */
-import { subjects } from '@omnibus/bus';
+import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
@@ -10,7 +10,10 @@ import { InTurn } from './in-turn.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
 import { PublicWords } from './public-words.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
-import { route, type RoutedClient } from './route.ts';
+import { askedBy } from './asked.ts';
+import type { Tab } from '../limits/call-gate.ts';
+import { OpenRequest } from './open-requests.ts';
+import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { CallTasks } from './tasks.ts';
@@ -24,7 +27,8 @@ export interface ForwardingHooks {
 
 export class Forwarding<Stream extends CallStream> {
   readonly #host: CallHost;
-  readonly #client: RoutedClient;
+  readonly #client: RoutedClient & { readonly port: ClientPort<Stream> };
+  readonly #idle: () => void;
   readonly kept: KeptAtServers;
   readonly words: PublicWords<Stream>;
   readonly carrier: Carrier<Stream>;
@@ -37,6 +41,7 @@ export class Forwarding<Stream extends CallStream> {
     const tasks = new TaskIds(host.sealer, port.caller.principal, { owner: port.key, place: undefined });
     this.#host = host;
     this.#client = { tasks, linkedResources, port };
+    this.#idle = hooks.idle;
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
     this.words = new PublicWords(host.metrics, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
@@ -56,6 +61,14 @@ export class Forwarding<Stream extends CallStream> {
   /** Ends everything that is on its way with an answer of the gateway's own. */
   failAll(gatewayFault: GatewayFault): void {
     this.carrier.open.failAll(gatewayFault);
+  }
+
+  /** Ends what is blocked from now on. @returns whether the client itself is. */
+  endBlocked(blocks: Blocks): boolean {
+    const { facts } = this.#client.port;
+    const problem = blocks.callerProblem(facts);
+    this.carrier.open.failSome(({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool)));
+    return problem !== undefined;
   }
 
   cancelAll(reason: string): void {
@@ -93,6 +106,39 @@ export class Forwarding<Stream extends CallStream> {
 
   #carryOut(call: ForwardedCall<Stream>, given: JsonObject): void {
     const plan = route(call, given, this.#client);
+    const { callGate } = this.#host;
+    const asked = callGate === undefined ? undefined : askedBy(call.method, plan, this.#client.port);
+    const tab = asked === undefined ? undefined : callGate?.begin(asked);
+    if (tab instanceof Promise) this.#whenLeased(call, plan, tab);
+    else if (tab === undefined) this.#carryAsPlanned(call, plan);
+    else if ('reason' in tab) this.words.answerFault(call.stream, call.id, tab);
+    else this.#carryAsPlanned({ ...call, tab }, plan);
+  }
+
+  /** A part of a quota has to be leased first: until then the call is open, and may be cancelled. */
+  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<Tab | GatewayFault>): void {
+    let isOver = false;
+    const waiting = new OpenRequest(call.id, () => {
+      isOver = true;
+      call.stream.leaveUnanswered();
+    }, (gatewayFault) => {
+      isOver = true;
+      this.words.answerFault(call.stream, call.id, gatewayFault);
+    });
+    this.carrier.open.add(waiting);
+    void leasing.then((tab) => {
+      if (isOver) {
+        if (!('reason' in tab)) tab.takenBack();
+        return;
+      }
+      this.carrier.open.remove(waiting);
+      if (!('reason' in tab)) this.#carryAsPlanned({ ...call, tab }, plan);
+      else this.words.answerFault(call.stream, call.id, tab);
+      if (this.size === 0) this.#idle();
+    });
+  }
+
+  #carryAsPlanned(call: ForwardedCall<Stream>, plan: Plan): void {
     switch (plan.kind) {
       case 'send':
         this.carrier.carry(call, plan, (outcome) => this.words.answer(call, plan, outcome));

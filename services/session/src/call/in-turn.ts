@@ -38,7 +38,7 @@ export class InTurn<Stream extends CallStream> {
   search(call: ForwardedCall<Stream>, { servers, uri, params }: Search, before?: Searched): void {
     const [server, ...others] = before === undefined ? servers.slice(0, maxSearched) : servers;
     if (server === undefined) {
-      this.#words.answerFault(call.stream, call.id, unknownResource(call.view, uri));
+      this.#words.answer(call, {}, { kind: 'fault', fault: unknownResource(call.view, uri) });
       return;
     }
     const endsAt = before?.endsAt ?? performance.now() + this.#timeLimits(server, undefined).callMs;
@@ -47,7 +47,7 @@ export class InTurn<Stream extends CallStream> {
       const failed = before?.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
       if (outcome.kind === 'result') this.#words.answer(call, { server }, outcome);
       else if (others.length > 0 && performance.now() < endsAt) this.search(call, { servers: others, uri, params }, { endsAt, failed });
-      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#words.answerFault(call.stream, call.id, unknownResource(call.view, uri));
+      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#words.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
       else this.#words.answer(call, { server }, failed ?? outcome);
     });
   }

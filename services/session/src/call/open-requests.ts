@@ -3,19 +3,25 @@
  * once, so it is only ever looked at to find what to cancel.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { idKey, type GatewayFault, type JsonRpcId } from '@omnibus/protocol';
+import { idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
 
 export class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
   readonly cancel: (reason: string) => void;
   readonly fail: (gatewayFault: GatewayFault) => void;
+  /** Where it is. */
+  readonly server: ServerName | undefined;
+  /** By the server's own name. */
+  readonly tool: string | undefined;
 
   /** @param fail ends it with an answer of the gateway's own. */
-  constructor(clientId: JsonRpcId, cancel: (reason: string) => void, fail: (gatewayFault: GatewayFault) => void) {
+  constructor(clientId: JsonRpcId, cancel: (reason: string) => void, fail: (gatewayFault: GatewayFault) => void, server?: ServerName, tool?: string) {
     super();
     this.clientId = clientId;
     this.cancel = cancel;
     this.fail = fail;
+    this.server = server;
+    this.tool = tool;
   }
 }
 
@@ -46,6 +52,16 @@ export class OpenRequests {
     this.#open.remove(request);
     request.cancel(reason);
     return 'cancelled';
+  }
+
+  /** @param problemOf what is answered; undefined for one that goes on. */
+  failSome(problemOf: (request: OpenRequest) => GatewayFault | undefined): void {
+    for (const request of this.#open.toArray()) {
+      const problem = problemOf(request);
+      if (problem === undefined) continue;
+      this.#open.remove(request);
+      request.fail(problem);
+    }
   }
 
   failAll(gatewayFault: GatewayFault): void {

@@ -68,24 +68,28 @@ export class PublicWords<Stream extends CallStream> {
     stream.refuse(id, gatewayFault);
   }
 
-  /** @param more members of the result that are the gateway's own. */
-  answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'wrapsOutput'>, outcome: ExchangeOutcome, more?: JsonObject): void {
-    if (outcome.kind === 'fault') {
-      this.answerFault(stream, id, outcome.fault);
-      return;
-    }
+  /** Answers a request of a client that was carried, and notes what it came to. @param more members of the result that are the gateway's own. */
+  answer(call: ForwardedCall<Stream>, to: Partial<Pick<Destination, 'server' | 'task' | 'wrapsOutput'>>, outcome: ExchangeOutcome, more?: JsonObject): void {
+    const size = outcome.kind === 'fault' || to.server === undefined ? 0 : this.#answer(call, { ...to, server: to.server }, outcome, more);
+    if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
+    call.tab?.answered(outcome, size);
+  }
+
+  /** @returns how much it is, in characters of JSON. */
+  #answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'wrapsOutput'>, outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>, more?: JsonObject): number {
     const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
     if (outcome.kind === 'result') {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
       const published = this.#tasks.of(task ?? outcome).publicResult(method, server, outcome.result);
-      this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
-    } else {
-      this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
+      return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
     }
+    return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
   }
 
-  write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): void {
-    if (answer.kind === 'result') stream.answerMember(id, `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`);
-    else stream.answerMember(id, `"error":${JSON.stringify(answer.error)}`);
+  /** @returns how much it is, in characters of JSON. */
+  write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): number {
+    const member = answer.kind === 'result' ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}` : `"error":${JSON.stringify(answer.error)}`;
+    stream.answerMember(id, member);
+    return member.length;
   }
 }

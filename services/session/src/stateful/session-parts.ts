@@ -1,3 +1,4 @@
+import type { SessionRecord } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
@@ -14,4 +15,13 @@ export interface SessionParts {
   readonly forwarding: Forwarding<PostStream>;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
+}
+
+/** What is recorded of them. */
+export function keptOf({ client, forwarding: { kept }, questions: { standing } }: SessionParts): Omit<SessionRecord, 'revision' | 'capabilities' | 'isReady' | 'worker'> {
+  return {
+    caller: client.caller, touched: [...kept.contacted], subscriptions: kept.subscriptions, bound: kept.affinities, offered: [...client.offered],
+    ...(client.level.current === undefined ? {} : { logLevel: client.level.current }),
+    ...(standing.length === 0 ? {} : { questions: standing }),
+  };
 }

@@ -6,7 +6,7 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
  */
-import { subjects } from '@omnibus/bus';
+import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
@@ -32,7 +32,7 @@ import { Serving } from './serve.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
-import type { SessionParts } from './session-parts.ts';
+import { keptOf, type SessionParts } from './session-parts.ts';
 
 /** What is still on its way when a worker has to go. */
 const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
@@ -156,14 +156,8 @@ export class Session {
 
   /** What another worker revives it from. */
   record(worker: WorkerId): SessionRecord {
-    const { client, forwarding: { kept }, questions: { standing } } = this.#parts;
     const { value, context: { revision, capabilities } } = this.#actor.getSnapshot();
-    return {
-      caller: this.caller, revision: (revision ?? latestLegacyRevision) as LegacyRevision, capabilities, isReady: value === 'ready', worker, touched: [...kept.contacted],
-      subscriptions: kept.subscriptions, bound: kept.affinities, offered: [...client.offered],
-      ...(client.level.current === undefined ? {} : { logLevel: client.level.current }),
-      ...(standing.length === 0 ? {} : { questions: standing }),
-    };
+    return { ...keptOf(this.#parts), revision: (revision ?? latestLegacyRevision) as LegacyRevision, capabilities, isReady: value === 'ready', worker };
   }
 
   /** Goes on where the worker that held it left off. What the client may have missed of changed lists and resources, it is told again. */
@@ -250,6 +244,11 @@ export class Session {
 
   #missed(server: ServerName, uri: string): void {
     this.hear({ kind: 'resource-updated', server, uri, sessions: [this.key] });
+  }
+
+  /** Ends what is blocked from now on; the session itself where its caller is. */
+  blocked(blocks: Blocks): void {
+    if (this.#parts.forwarding.endBlocked(blocks)) this.#actor.send({ type: 'client.deleted' });
   }
 
   // --- its end, here or for good ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
  *  M3  A call whose client has gone while it ran is cancelled; between two rounds a client holds no connection, and is not gone.
  *  M5  While it runs it has a place among what runs, while it is kept for its client one among what is kept, and never both.
  */
+import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
 import { fault, type Caller, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type SessionKey } from '@omnibus/protocol';
@@ -97,6 +98,11 @@ export class StatelessCall implements CallStream, Kept {
     if (this.#phase !== 'running') return;
     this.#phase = 'collecting';
     this.#collecting = setTimeout(() => this.#park(), collectMs);
+  }
+
+  /** Ends it where it is blocked. */
+  blocked(blocks: Blocks): void {
+    this.#forwarding.endBlocked(blocks);
   }
 
   // --- what goes to the client ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
  * The calls of clients without sessions that are open at this worker: begun by one request, and continued by others that bring the state
  * they were answered with. A call that waits is held by one worker; the others say which.
  */
+import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   anonymous, fault, isCustomMethod, isObject, withoutHopMeta,
@@ -66,6 +67,11 @@ export class StatelessCalls {
     const call = this.#callOf(key);
     this.#joined.delete(key);
     return call?.closed(key, reason) === true;
+  }
+
+  /** Somebody or something is blocked from now on. */
+  blocked(blocks: Blocks): void {
+    for (const call of [...this.#open.values()]) call.blocked(blocks);
   }
 
   /** The gateway stops: whoever comes back finds nobody. */

@@ -1,4 +1,5 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: who may have one, and what all of them are told of. */
+import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ChangeKind, type Declared, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
@@ -62,6 +63,11 @@ export class Listeners {
   /** Nobody reads it any more. @returns false when there is no such subscription. */
   close(key: SessionKey): boolean {
     return this.#end(key, false);
+  }
+
+  /** Whoever is blocked hears nothing any more. */
+  blocked(blocks: Blocks): void {
+    for (const [key, { waiter }] of [...this.#open]) if (blocks.callerProblem(this.#host.factsOf(waiter.command.caller)) !== undefined) this.#end(key, true);
   }
 
   /** The gateway stops. */

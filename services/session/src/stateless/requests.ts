@@ -1,5 +1,5 @@
 /** Serves requests of clients without sessions: each stands alone, except one that continues a call which waits for its answers. */
-import { subjects, type Subscription } from '@omnibus/bus';
+import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
@@ -111,6 +111,12 @@ export class StatelessRequests {
 
   adaptersChanged(server: ServerName, hasGap: boolean): void {
     this.#listeners.adaptersChanged(server, hasGap);
+  }
+
+  /** Somebody or something is blocked from now on. */
+  blocked(blocks: Blocks): void {
+    this.#calls.blocked(blocks);
+    this.#listeners.blocked(blocks);
   }
 
   hear(notice: ServerNotice): void {

@@ -1,0 +1,108 @@
+/**
+ * Who and what is blocked: kept in a bucket that every process follows, so that it holds everywhere within the time of a message, and after a restart.
+ */
+import { hash } from 'node:crypto';
+import { fault, type BlockKind, type BlockRecord, type Facts, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import type { Bus, KeyValue, Watch } from './bus.ts';
+import { blocksBucket } from './subjects.ts';
+
+/** What API keys are vouched for by (`identity/api-keys.ts`). */
+const keyIssuer = 'omnibus:keys';
+
+export class Blocks {
+  readonly #bucket: KeyValue<BlockRecord>;
+  /** By kind and name. */
+  readonly #blocked = new Map<string, BlockRecord>();
+  readonly #byKey = new Map<string, string>();
+  readonly #listeners = new Set<(added: BlockRecord | undefined) => void>();
+  #watch: Watch | undefined;
+
+  static async open(bus: Bus): Promise<Blocks> {
+    const blocks = new Blocks(await bus.keyValue<BlockRecord>(blocksBucket));
+    blocks.#watch = await blocks.#bucket.watch((change) => {
+      const before = blocks.#byKey.get(change.key);
+      if (before !== undefined) blocks.#blocked.delete(before);
+      blocks.#byKey.delete(change.key);
+      if (change.kind === 'put') {
+        const name = `${change.value.kind} ${change.value.name}`;
+        blocks.#blocked.set(name, change.value);
+        blocks.#byKey.set(change.key, name);
+      }
+      for (const listener of blocks.#listeners) listener(change.kind === 'put' ? change.value : undefined);
+    });
+    return blocks;
+  }
+
+  private constructor(bucket: KeyValue<BlockRecord>) {
+    this.#bucket = bucket;
+  }
+
+  /** Those that hold now. */
+  get all(): readonly BlockRecord[] {
+    return [...this.#blocked.values()].filter((record) => isOn(record));
+  }
+
+  async add(record: BlockRecord): Promise<void> {
+    await this.#bucket.put(keyOf(record.kind, record.name), record);
+  }
+
+  /** @returns false when there was no such block. */
+  async remove(kind: BlockKind, name: string): Promise<boolean> {
+    const key = keyOf(kind, name);
+    const entry = await this.#bucket.get(key);
+    if (entry === undefined) return false;
+    await this.#bucket.delete(key);
+    return isOn(entry.value);
+  }
+
+  /** Calls back when something is blocked, with what, or is not any more. */
+  onChanged(listener: (added: BlockRecord | undefined) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  close(): void {
+    this.#watch?.close();
+  }
+
+  /** Why a caller may not do anything. */
+  callerProblem(facts: Facts | undefined): GatewayFault | undefined {
+    if (this.#blocked.size === 0 || facts === undefined) return undefined;
+    const record = namesOf(facts).map((name) => this.#find(name)).find((found) => found !== undefined);
+    return record === undefined ? undefined : callerFault(record);
+  }
+
+  /** Why a caller may not ask a server. @param tool by the server's own name; undefined for anything else. */
+  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined): GatewayFault | undefined {
+    if (this.#blocked.size === 0) return undefined;
+    const caller = this.callerProblem(facts);
+    if (caller !== undefined) return caller;
+    const record = this.#find(`server ${server}`) ?? (tool === undefined ? undefined : this.#find(`tool ${server}/${tool}`));
+    return record === undefined ? undefined : targetFault(record);
+  }
+
+  #find(name: string): BlockRecord | undefined {
+    const record = this.#blocked.get(name);
+    return record !== undefined && isOn(record) ? record : undefined;
+  }
+}
+
+const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.now() < until;
+/** Names are of any form and length. */
+const keyOf = (kind: BlockKind, name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;
+const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
+
+function callerFault(record: BlockRecord): GatewayFault {
+  return fault('auth.blocked', `whoever runs the gateway has blocked this ${record.kind}${why(record)}`);
+}
+
+function targetFault(record: BlockRecord): GatewayFault {
+  return fault('call.blocked', `whoever runs the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`);
+}
+
+/** All that somebody may be blocked by: an agent is blocked with itself, and with those it acts for. */
+function namesOf({ principal, issuer, subject, actors, key, client }: Facts): readonly string[] {
+  return [
+    `user ${issuer}|${subject}`, `user ${principal}`, ...(issuer === keyIssuer ? [`user key:${subject}`] : []), ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),
+    ...(key === undefined ? [] : [`key ${key}`]), ...(client === undefined ? [] : [`client ${client}`]),
+  ];
+}

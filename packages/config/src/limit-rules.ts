@@ -1,0 +1,34 @@
+/** The part of the configuration that says how much callers may use. */
+import { z } from 'zod';
+import { isToken } from '@omnibus/protocol';
+
+const who = z.string().regex(/^(everyone|(user|key|group|tenant|client|scope):.+)$/su, { error: 'expected "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID" or "scope:NAME"' });
+const shares = z.enum(['principal', 'tenant', 'client', 'server', 'tool', 'everyone']);
+
+const rate = z.string().regex(/^[1-9]\d{0,6}\/(s|min|h)$/, { error: 'expected a number of calls and a time, such as "10/s", "100/min" or "1000/h"' }).transform((text) => {
+  const [count, per] = text.split('/') as [string, 's' | 'min' | 'h'];
+  return { count: Number(count), per };
+});
+const units = { '': 1, 'KB': 1_024, 'MB': 1_024 ** 2, 'GB': 1_024 ** 3 } as const;
+const amount = (unit: string, example: string) => z.string().regex(new RegExp(`^[1-9]\\d{0,11}${unit}/(day|month)$`), { error: `expected an amount and a time, such as ${example}` }).transform((text) => {
+  const [, count = '', size = '', window = 'day'] = /^(\d+)(KB|MB|GB)?\/(day|month)$/.exec(text) ?? [];
+  return { most: Number(count) * units[size as keyof typeof units], window: window as 'day' | 'month' };
+});
+
+const rule = z.strictObject({
+  id: z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' }).optional().describe('Stands in refusals, metrics and quotas that are kept. Default: "rule-" and its number.'),
+  who: z.union([who, z.array(who).min(1).max(1_000)]).default('everyone').describe('Whose calls it is about: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "scope:NAME"; or a list of these.'),
+  what: z.array(z.string().min(1).max(1_000)).min(1).default(['*']).describe('Calls of what: globs over `server/tool`, `prompt:server/name` and `resource:server/uri`, with the server\'s own names; the name of a server for all of it; "*" for everything.'),
+  per: z.union([shares, z.array(shares).min(1)]).default('principal').describe('Who shares what the rule allows: each caller has it (principal), all of one tenant or client, each server or tool, or all callers it is about together (everyone); a list for each combination. The budget of a group: `who: group:NAME` with `per: everyone`.'),
+  rate: rate.optional().describe('Calls in a time: "10/s", "100/min", "1000/h".'),
+  burst: z.int().positive().max(1_000_000).optional().describe('As many at once. Default: those of the rate.'),
+  concurrency: z.int().positive().max(1_000_000).optional().describe('Calls that run at once.'),
+  quota: amount('', '"1000/day" or "20000/month"').optional().describe('Calls of a day or month, of UTC.'),
+  bytes: amount('(KB|MB|GB)?', '"100MB/day"').optional().describe('The same of results, in characters of JSON. What is running when it comes to its end is answered.'),
+  onUnknown: z.enum(['allow', 'refuse']).default('refuse').describe('What happens while it cannot be found out what is left of a quota, since the store does not answer.'),
+  because: z.string().max(500).optional().describe('Said with a refusal.'),
+}).refine(({ rate: often, concurrency, quota, bytes }) => often !== undefined || concurrency !== undefined || quota !== undefined || bytes !== undefined, { error: 'expected one of rate, concurrency, quota and bytes' })
+  .refine(({ rate: often, burst }) => burst === undefined || often !== undefined, { error: 'burst goes with rate', path: ['burst'] });
+
+export const limitRules = z.array(rule).max(1_000).default([])
+  .refine((rules) => new Set(rules.map(({ id }, index) => id ?? `rule-${index + 1}`)).size === rules.length, { error: 'two rules have one id' });

@@ -1,0 +1,83 @@
+/** What can be asked and said at the admin port of who is blocked, and of what callers used. */
+import { usageBucket, type Blocks, type Bus } from '@omnibus/bus';
+import { blockKinds, type BlockKind, type UsageRow } from '@omnibus/protocol';
+import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
+import { z } from 'zod';
+import type { AdminAccess } from './access.ts';
+import { actsCounted, read } from './acts.ts';
+
+/** What is kept on the bus. */
+export interface Kept {
+  readonly bus: Bus;
+  readonly blocks: Blocks;
+}
+
+export interface MeteringRoutesOptions {
+  readonly access: AdminAccess;
+  /** Undefined as long as the process is starting. */
+  readonly kept: () => Kept | undefined;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+const dayMs = 86_400_000;
+/** As long as it is kept. */
+const maxDays = 62;
+const forMs = z.int().positive().max(3_650 * dayMs);
+const newBlock = z.strictObject({ kind: z.enum(blockKinds), name: z.string().min(1).max(1_000), forMs: forMs.optional(), because: z.string().max(500).optional() });
+
+export function meteringRoutes({ access, kept, log, metrics }: MeteringRoutesOptions): readonly AdminRoute[] {
+  const act = actsCounted(metrics);
+  const has = (): Kept => {
+    const found = kept();
+    if (found === undefined) throw new Error('the process is starting, and has no bus yet');
+    return found;
+  };
+  return [
+    act({ name: 'blocks', method: 'GET', act: 'blocks.list' }, () => json(200, has().blocks.all)),
+    act({ name: 'blocks', method: 'POST', act: 'blocks.change' }, async ({ request, body }) => {
+      const { kind, name, forMs: lasts, because } = read(newBlock, body);
+      if (kind === 'tool' && !name.includes('/')) throw new Error('name: expected server/tool, with the name that the server gives it');
+      const now = Date.now();
+      const by = access.of(request).name;
+      await has().blocks.add({ kind, name, by, at: now, ...(lasts === undefined ? {} : { until: now + lasts }), ...(because === undefined ? {} : { because }) });
+      log.warn({ act: 'block', by, address: request.socket.remoteAddress, kind, name, because, forMs: lasts }, 'an act at the admin port');
+      return { status: 201, text: `${kind} ${name} is blocked${lasts === undefined ? '' : ` until ${new Date(now + lasts).toISOString()}`}\n` };
+    }),
+    act({ name: 'blocks', method: 'DELETE', act: 'blocks.change', hasRest: true }, async ({ request, rest = '' }) => {
+      const end = rest.indexOf(':');
+      const kind = rest.slice(0, Math.max(0, end));
+      if (!isKind(kind)) throw new Error(`expected KIND:NAME, with one of ${blockKinds.join(', ')}`);
+      const name = rest.slice(end + 1);
+      if (!(await has().blocks.remove(kind, name))) throw new Error(`${kind} ${name} is not blocked; omnibus blocks shows who and what is`);
+      log.warn({ act: 'unblock', by: access.of(request).name, address: request.socket.remoteAddress, kind, name }, 'an act at the admin port');
+      return { status: 200, text: `${kind} ${name} is not blocked any more\n` };
+    }),
+    act({ name: 'usage', method: 'GET', act: 'usage' }, async ({ request }): Promise<AdminAnswer> => {
+      const days = Number(new URL(request.url ?? '/', 'http://admin').searchParams.get('days') ?? 1);
+      if (!Number.isInteger(days) || days < 1 || days > maxDays) throw new Error(`days: expected a number from 1 to ${maxDays}`);
+      const { tenant } = access.of(request);
+      const rows = await usageSince(has().bus, days);
+      return json(200, tenant === undefined ? rows : rows.filter((row) => row.tenant === tenant));
+    }),
+  ];
+}
+
+const isKind = (text: string): text is BlockKind => (blockKinds as readonly string[]).includes(text);
+
+/** What was used in the last days, today among them, at all workers together; whoever used most first. */
+async function usageSince(bus: Bus, days: number): Promise<readonly UsageRow[]> {
+  const since = new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10);
+  const sums = new Map<string, UsageRow>();
+  const store = await bus.keyValue(usageBucket);
+  const watch = await store.watch((change) => {
+    if (change.kind !== 'put' || change.value.day < since) return;
+    for (const row of change.value.rows) {
+      const key = JSON.stringify([row.tenant, row.caller, row.server, row.tool]);
+      const sum = sums.get(key);
+      sums.set(key, sum === undefined ? row : { ...row, calls: sum.calls + row.calls, failed: sum.failed + row.failed, bytes: sum.bytes + row.bytes });
+    }
+  });
+  watch.close();
+  return [...sums.values()].toSorted((a, b) => b.calls - a.calls);
+}

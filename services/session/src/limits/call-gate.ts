@@ -1,0 +1,70 @@
+/** What stands between a call that has found its server and that server: who or what is blocked, and limits. What was used is counted here too. */
+import type { Blocks } from '@omnibus/bus';
+import type { ExchangeOutcome, GatewayFault } from '@omnibus/protocol';
+import type { Charge } from './charge.ts';
+import { wasExecuted, type Limiter } from './limiter.ts';
+import type { Asked } from './rules.ts';
+import type { Usage, Used } from './usage.ts';
+
+/** What is noted of one call when it ends. */
+export class Tab {
+  readonly #asked: Asked;
+  readonly #charge: Charge | undefined;
+  readonly #usage: Usage | undefined;
+
+  constructor(asked: Asked, charge: Charge | undefined, usage: Usage | undefined) {
+    this.#asked = asked;
+    this.#charge = charge;
+    this.#usage = usage;
+  }
+
+  /** @param size of the result, in characters of JSON. */
+  answered(outcome: ExchangeOutcome, size: number): void {
+    const isExecuted = wasExecuted(outcome);
+    this.#charge?.end(isExecuted, size);
+    if (isExecuted) this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
+  }
+
+  /** Nobody waits for its end; whether it was executed is not known. */
+  cancelled(): void {
+    this.#charge?.end(true, 0);
+    this.#usage?.note(this.#used, true, 0);
+  }
+
+  /** URIs are as many as servers like: what was read is counted together. */
+  get #used(): Used {
+    const { caller, facts, server, kind, name } = this.#asked;
+    return { caller, facts, server, tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name };
+  }
+
+  /** It was not even begun. */
+  takenBack(): void {
+    this.#charge?.takeBack();
+  }
+}
+
+export interface CallGateOptions {
+  readonly limiter: Limiter;
+  readonly usage: Usage;
+  readonly blocks: Blocks;
+}
+
+export class CallGate {
+  readonly #options: CallGateOptions;
+
+  constructor(options: CallGateOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
+  begin(asked: Asked): Tab | undefined | GatewayFault | Promise<Tab | GatewayFault> {
+    const { blocks, limiter, usage } = this.#options;
+    const blocked = blocks.problemOf(asked.facts, asked.server, asked.kind === 'tool' ? asked.name : undefined);
+    if (blocked !== undefined) return blocked;
+    const counted = asked.facts === undefined ? undefined : usage;
+    const charge = limiter.begin(asked);
+    if (charge instanceof Promise) return charge.then((found) => ('reason' in found ? found : new Tab(asked, found, counted)));
+    if (charge === undefined) return counted === undefined ? undefined : new Tab(asked, undefined, counted);
+    return 'reason' in charge ? charge : new Tab(asked, charge, counted);
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Whether a call may be made now, by all limits that are for it; and what it took of them, which is given back where it was not executed.
+ *
+ * Error bounds, with R session workers: of a rate, while all of them are asked at once, at most (R - 1) bursts more within one interval of telling, and
+ * what is too much is debt, so that over time it is the rate; of what runs at once, as many more as begin elsewhere within one interval; of a quota
+ * none, and less by what workers had leased that died; of bytes, what was running when they came to their end.
+ */
+import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { errorTable, fault, type ExchangeOutcome, type Facts, type GatewayFault, type LimitsNews, type WorkerId } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import { Charge } from './charge.ts';
+import type { Quotas } from './quotas.ts';
+import { Rates } from './rates.ts';
+import type { Asked, LimitRule } from './rules.ts';
+import { Running, sayAgainMs } from './running.ts';
+
+/** Between two words to other workers of what was taken here. */
+const tellMs = 100;
+/** Entries of one message; the rest is told with the next. */
+const maxTold = 5_000;
+const sweepMs = 5_000;
+
+export interface LimiterOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly worker: WorkerId;
+  readonly metrics: Pick<Metrics, 'limited'>;
+  readonly quotas: Quotas;
+  /** There may be other workers. */
+  readonly isShared: boolean;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+}
+
+type News = LimitsNews['taken'];
+
+export class Limiter {
+  readonly #options: LimiterOptions;
+  readonly rates: Rates;
+  readonly running: Running;
+  #rules: readonly LimitRule[] = [];
+  #byId: ReadonlyMap<string, LimitRule> = new Map();
+  /** Rules that are about somebody; a token brings other facts. */
+  #ofFacts = new WeakMap<Facts, readonly LimitRule[]>();
+  #ofNobody: readonly LimitRule[] = [];
+  #telling: Deadline | undefined;
+  #saying: Deadline | undefined;
+  #sweeping: Deadline | undefined;
+  #later: [News[number][], News[number][]] = [[], []];
+  #subscription: Subscription | undefined;
+
+  constructor(options: LimiterOptions) {
+    this.#options = options;
+    this.rates = new Rates(options.now);
+    this.running = new Running(options.now);
+  }
+
+  async start(): Promise<void> {
+    const { bus, worker, isShared } = this.#options;
+    if (isShared) this.#subscription = await bus.subscribe(subjects.limits, (news) => {
+      if (news.worker !== worker) this.#hear(news);
+    });
+    this.#sweepLater();
+  }
+
+  apply(rules: readonly LimitRule[]): void {
+    this.#rules = rules;
+    this.#byId = new Map(rules.map((rule) => [rule.id, rule]));
+    this.#ofFacts = new WeakMap();
+    this.#ofNobody = rules.filter(({ who }) => who(undefined));
+  }
+
+  async stop(): Promise<void> {
+    for (const each of [this.#telling, this.#saying, this.#sweeping]) each?.cancel();
+    this.#subscription?.close();
+    await this.#options.quotas.stop();
+  }
+
+  /** @returns undefined where nothing limits it; a promise only where a part of a quota has to be leased first. */
+  begin(asked: Asked): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
+    if (this.#rules.length === 0) return undefined;
+    const rules = this.#rulesOf(asked.facts).filter(({ covers }) => covers(asked));
+    return rules.length === 0 ? undefined : this.#take(rules, asked, new Charge());
+  }
+
+  #rulesOf(facts: Facts | undefined): readonly LimitRule[] {
+    if (facts === undefined) return this.#ofNobody;
+    let rules = this.#ofFacts.get(facts);
+    if (rules === undefined) {
+      rules = this.#rules.filter(({ who }) => who(facts));
+      this.#ofFacts.set(facts, rules);
+    }
+    return rules;
+  }
+
+  #take(rules: readonly LimitRule[], asked: Asked, charge: Charge): Charge | GatewayFault | Promise<Charge | GatewayFault> {
+    for (const [index, rule] of rules.entries()) {
+      const key = rule.keyOf(asked);
+      const refusal = this.#takeNow(rule, key, charge);
+      if (refusal !== undefined) return this.#refused(charge, refusal);
+      const later = this.#takeQuotas(rule, key, charge);
+      if (later instanceof Promise) return later.then((found) => (found === undefined ? this.#take(rules.slice(index + 1), asked, charge) : this.#refused(charge, found)));
+      if (later !== undefined) return this.#refused(charge, later);
+    }
+    return charge;
+  }
+
+  #refused(charge: Charge, refusal: GatewayFault): GatewayFault {
+    charge.takeBack();
+    return refusal;
+  }
+
+  #takeNow({ id, rate, concurrency, words }: LimitRule, key: string, charge: Charge): GatewayFault | undefined {
+    const { metrics } = this.#options;
+    if (rate !== undefined) {
+      const retryAfterMs = this.rates.take(key, rate);
+      if (retryAfterMs > 0) {
+        metrics.limited(id, 'rate');
+        return fault('limit.rate', `${words} is reached; try again in ${inWords(retryAfterMs)}`, { limit: id, retryAfterMs });
+      }
+      charge.onTakenBack(() => {
+        this.rates.giveBack(key, rate);
+        this.#tellSoon();
+      });
+      this.#tellSoon();
+    }
+    if (concurrency === undefined) return undefined;
+    if (!this.running.take(key, concurrency)) {
+      metrics.limited(id, 'concurrency');
+      return fault('limit.concurrency', `${words} lets ${concurrency} run at once; try again when one has ended`, { limit: id, retryAfterMs: 1_000 });
+    }
+    charge.onEnd(() => {
+      this.running.leave(key);
+      this.#tellSoon();
+    });
+    this.#tellSoon();
+    this.#sayAgain();
+    return undefined;
+  }
+
+  #takeQuotas(rule: LimitRule, key: string, charge: Charge): GatewayFault | undefined | Promise<GatewayFault | undefined> {
+    const { quota, bytes } = rule;
+    const { quotas } = this.#options;
+    const calls = quota === undefined ? undefined : quotas.take(`${key} calls`, quota, 1);
+    const rest = (refusal: Awaited<typeof calls>): GatewayFault | undefined | Promise<GatewayFault | undefined> => {
+      if (refusal !== undefined) return this.#overQuota(rule, 'quota', refusal);
+      if (quota !== undefined) charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
+      if (bytes === undefined) return undefined;
+      charge.onBytes((count) => quotas.spend(`${key} bytes`, bytes, count));
+      const left = quotas.take(`${key} bytes`, bytes, 0);
+      if (left instanceof Promise) return left.then((found) => (found === undefined ? undefined : this.#overQuota(rule, 'bytes', found)));
+      return left === undefined ? undefined : this.#overQuota(rule, 'bytes', left);
+    };
+    return calls instanceof Promise ? calls.then(rest) : rest(calls);
+  }
+
+  #overQuota({ id, words }: LimitRule, kind: 'quota' | 'bytes', { retryAfterMs, isUnknown }: { readonly retryAfterMs: number; readonly isUnknown?: boolean }): GatewayFault {
+    this.#options.metrics.limited(id, isUnknown === true ? 'unknown' : kind);
+    const why = isUnknown === true ? 'cannot be asked how much is left now' : `is used up${kind === 'bytes' ? ' by the results of calls' : ''}`;
+    return fault('limit.quota', `${words} ${why}; try again in ${inWords(retryAfterMs)}`, { limit: id, retryAfterMs });
+  }
+
+  // --- other workers ---------------------------------------------------------------------------------------------------------------
+
+  #tellSoon(): void {
+    if (this.#options.isShared) this.#telling ??= this.#options.wheel.schedule(tellMs, () => this.#tell(false));
+  }
+
+  /** What runs is said again and again, since what is said once may be lost. */
+  #sayAgain(): void {
+    if (this.#options.isShared) this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
+      this.#saying = undefined;
+      this.#tell(true);
+      if (this.running.size > 0) this.#sayAgain();
+    });
+  }
+
+  #tell(all: boolean): void {
+    const { bus, worker } = this.#options;
+    this.#telling?.cancel();
+    this.#telling = undefined;
+    const [taken, running] = [[...this.#later[0], ...this.rates.told()], [...this.#later[1], ...this.running.told(all)]];
+    this.#later = [taken.splice(maxTold), running.splice(maxTold)];
+    if (taken.length + running.length > 0) bus.publish(subjects.limits, { kind: 'taken', worker, taken, running });
+    if (this.#later[0].length + this.#later[1].length > 0) this.#tellSoon();
+  }
+
+  /** By the rules as they are here: of one that is not here nothing is known. */
+  #hear({ worker, taken, running }: LimitsNews): void {
+    for (const [key, count] of taken) {
+      const rate = this.#byId.get(key.split(' ', 1)[0] as string)?.rate;
+      if (rate !== undefined) this.rates.hear(key, count, rate);
+    }
+    this.running.hear(worker, running);
+  }
+
+  #sweepLater(): void {
+    this.#sweeping = this.#options.wheel.schedule(sweepMs, () => {
+      void this.#options.quotas.sweep();
+      this.#sweepLater();
+    });
+  }
+}
+
+/** Whether a call was surely not executed, so that it counts for nothing. */
+export function wasExecuted(outcome: ExchangeOutcome): boolean {
+  return outcome.kind !== 'fault' || !Object.hasOwn(errorTable, outcome.fault.reason) || errorTable[outcome.fault.reason].retry !== 'same';
+}
+
+function inWords(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  const seconds = Math.ceil(ms / 1_000);
+  return seconds < 120 ? `${seconds} s` : seconds < 7_200 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3_600)} hours`;
+}

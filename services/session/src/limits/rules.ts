@@ -1,0 +1,82 @@
+/** The rules of `limits.rules`, as calls are held against them: whom each is about, what, and who shares what it allows. */
+import type { Config } from '@omnibus/config';
+import { matchesWho, type WhoTest } from '@omnibus/policy';
+import { compileGlob, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
+import type { Quota } from './quotas.ts';
+import type { Rate } from './rates.ts';
+
+/** What is about to be asked of a server: of a tool, prompt or resource the server's own name. */
+export interface Asked {
+  readonly caller: Caller;
+  readonly facts: Facts | undefined;
+  readonly server: ServerName;
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'server';
+  readonly name: string;
+}
+
+type RuleSettings = Config['limits']['rules'][number];
+
+export interface LimitRule {
+  /** Letters, digits, "_" and "-". */
+  readonly id: string;
+  readonly who: WhoTest;
+  readonly covers: (asked: Asked) => boolean;
+  /** What those share who have one budget of it. */
+  readonly keyOf: (asked: Asked) => string;
+  readonly rate: Rate | undefined;
+  readonly concurrency: number | undefined;
+  readonly quota: Quota | undefined;
+  readonly bytes: Quota | undefined;
+  /** The rule in words. */
+  readonly words: string;
+}
+
+const secondMs = 1_000;
+const everyMs = { s: secondMs, min: 60 * secondMs, h: 3_600 * secondMs } as const;
+
+export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule[] {
+  return rules.map((rule, index) => {
+    const { id = `rule-${index + 1}`, rate, burst, concurrency, quota, bytes, onUnknown, because } = rule;
+    const quotaOf = (given: RuleSettings['quota']): Quota | undefined => (given === undefined ? undefined : { ...given, onUnknown });
+    return {
+      id, concurrency,
+      who: matchesWho(rule.who),
+      covers: coveredBy(rule.what),
+      keyOf: keyBy(id, rule.per),
+      rate: rate === undefined ? undefined : { everyMs: everyMs[rate.per] / rate.count, burst: burst ?? Math.max(1, rate.count) },
+      quota: quotaOf(quota), bytes: quotaOf(bytes),
+      words: because === undefined ? `the limit "${id}"` : `the limit "${id}" (${because})`,
+    };
+  });
+}
+
+/** `server/tool`, `prompt:server/name`, `resource:server/uri` as globs, the name of a server, or `*`. */
+function coveredBy(what: readonly string[]): LimitRule['covers'] {
+  const tests = what.map((text): LimitRule['covers'] => {
+    if (text === '*') return () => true;
+    const kind = (['prompt', 'resource', 'tool'] as const).find((each) => text.startsWith(`${each}:`));
+    const glob = kind === undefined ? text : text.slice(kind.length + 1);
+    if (!glob.includes('/')) return (asked) => asked.server === glob && (kind === undefined || asked.kind === kind);
+    const fits = compileGlob(glob);
+    return (asked) => asked.kind === (kind ?? 'tool') && fits(`${asked.server}/${asked.name}`);
+  });
+  return (asked) => tests.some((test) => test(asked));
+}
+
+function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
+  const parts = [per].flat().filter((each) => each !== 'everyone').map((each) => partOf[each]);
+  // Parts are told with their length, so that no two sets of them have one text.
+  return (asked) => parts.reduce((key, part) => {
+    const text = part(asked);
+    return `${key} ${text.length}:${text}`;
+  }, id);
+}
+
+const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (asked: Asked) => string>> = {
+  // Strangers are told apart by where they are, as far as the edge knows.
+  principal: ({ caller, facts }) => facts?.principal ?? caller.origin ?? caller.principal,
+  tenant: ({ facts }) => facts?.tenant ?? '',
+  client: ({ facts }) => facts?.client ?? '',
+  server: ({ server }) => server,
+  tool: ({ server, kind, name }) => `${kind} ${server}/${name}`,
+};

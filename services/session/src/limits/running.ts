@@ -1,0 +1,73 @@
+/** How many calls of each key run, here and at other session workers, as far as they have told. */
+import type { WorkerId } from '@omnibus/protocol';
+
+/** A worker that has said nothing of what runs there for so long is not counted any more: who has some says so more often (`sayAgainMs`). */
+const forgottenMs = 6_000;
+export const sayAgainMs = 2_000;
+
+interface Other {
+  readonly counts: Map<string, number>;
+  heardAt: number;
+}
+
+export class Running {
+  readonly #now: () => number;
+  readonly #here = new Map<string, number>();
+  readonly #others = new Map<WorkerId, Other>();
+  #untold = new Set<string>();
+
+  /** @param now monotonic milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#here.size;
+  }
+
+  /** @returns false when as many run as may. */
+  take(key: string, most: number): boolean {
+    const here = this.#here.get(key) ?? 0;
+    if (here + this.#elsewhere(key) >= most) return false;
+    this.#here.set(key, here + 1);
+    this.#untold.add(key);
+    return true;
+  }
+
+  leave(key: string): void {
+    const left = (this.#here.get(key) ?? 1) - 1;
+    if (left === 0) this.#here.delete(key);
+    else this.#here.set(key, left);
+    this.#untold.add(key);
+  }
+
+  /** @param counts how many run there, of each key that has changed. */
+  hear(worker: WorkerId, counts: readonly (readonly [key: string, count: number])[]): void {
+    const other = this.#others.get(worker) ?? { counts: new Map<string, number>(), heardAt: 0 };
+    this.#others.set(worker, other);
+    other.heardAt = this.#now();
+    for (const [key, count] of counts) {
+      if (count <= 0) other.counts.delete(key);
+      else other.counts.set(key, count);
+    }
+    if (other.counts.size === 0) this.#others.delete(worker);
+  }
+
+  /** What has changed since this was asked last. @param all what runs, whether or not it has changed. */
+  told(all: boolean): readonly (readonly [key: string, count: number])[] {
+    const keys = all ? new Set([...this.#untold, ...this.#here.keys()]) : this.#untold;
+    this.#untold = new Set();
+    return [...keys].map((key) => [key, this.#here.get(key) ?? 0] as const);
+  }
+
+  #elsewhere(key: string): number {
+    if (this.#others.size === 0) return 0;
+    const now = this.#now();
+    let count = 0;
+    for (const [worker, { counts, heardAt }] of this.#others) {
+      if (now - heardAt > forgottenMs) this.#others.delete(worker);
+      else count += counts.get(key) ?? 0;
+    }
+    return count;
+  }
+}
