@@ -91,6 +91,10 @@ export const alerts: readonly Alert[] = [
     summary: 'Not everything that {{ $labels.server }} offers is shown', description: '{{ $value | humanize }} of its tools, prompts and resources do not fit, or are too many.',
   },
   {
+    name: 'OmnibusDefinitionsHeld', severity: 'warning', for: '5m', expr: 'max by (server) (omnibus_definitions_held) > 0',
+    summary: 'What {{ $labels.server }} says of itself waits to be approved', description: '{{ $value | humanize }} of its tools, prompts and resource templates are not as they were approved, and kept from clients.',
+  },
+  {
     name: 'OmnibusSchemaProblems', severity: 'warning', for: '0m', expr: 'sum by (server, what) (increase(omnibus_schema_problems_total[15m])) > 20',
     summary: 'What {{ $labels.server }} says, or is told, does not fit its schemas', description: '{{ $value | humanize }} times in a quarter of an hour: {{ $labels.what }}.',
   },

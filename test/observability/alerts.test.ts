@@ -46,6 +46,7 @@ const cases: Readonly<Record<string, Case>> = {
   OmnibusSessionsTooFast: { fires: { 'omnibus_refusals_total{reason="session.rate"}': '0+3x30' }, labels: {}, silent: { 'omnibus_refusals_total{reason="session.rate"}': '0+1x30', 'omnibus_refusals_total{reason="session.unknown"}': '0+9x30' } },
   OmnibusSessionsShed: { fires: { 'omnibus_sessions_shed_total{kind="idle"}': '0x15 1x15' }, labels: {}, silent: { 'omnibus_sessions_shed_total{kind="unused"}': '0+9x30' } },
   OmnibusEntriesLeftOut: { fires: { 'omnibus_catalog_left_out_entries{server="github",instance="a"}': '2x30' }, labels: up, silent: { 'omnibus_catalog_left_out_entries{server="github",instance="a"}': '0x30' } },
+  OmnibusDefinitionsHeld: { fires: { 'omnibus_definitions_held{server="github",instance="a"}': '2x30' }, labels: up, silent: { 'omnibus_definitions_held{server="github",instance="a"}': '0x30' } },
   OmnibusSchemaProblems: {
     fires: { 'omnibus_schema_problems_total{server="github",what="result"}': '0+2x30' }, labels: { ...up, what: 'result' }, silent: { 'omnibus_schema_problems_total{server="github",what="result"}': '0+1x30' },
   },

@@ -1,8 +1,8 @@
 /** Every subject and bucket of the system: the map of who says what to whom. What each carries stands in `families.ts`. */
-import type { BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
+import type { ApprovedDefinitions, BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
-import { catalogRecord, sessionRecord } from './shapes/records.ts';
+import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
 import { forEveryone, subject, type Subject } from './subject.ts';
@@ -102,6 +102,9 @@ export const subjects = {
 
 /** What each server offers; key: the server and the worker of the adapter that says so (`catalogKey`). */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog', shape: catalogRecord };
+
+/** What was approved of each server's definitions; key: the server. */
+export const approvedBucket: Bucket<ApprovedDefinitions> = { name: 'omnibus-definitions', shape: approvedDefinitions, isCurrent: true };
 
 /** What clients may ask for again when the worker that sent it is gone. */
 export const streamJournal: JournalDefinition<StreamEntry> = {

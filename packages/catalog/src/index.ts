@@ -6,3 +6,6 @@ export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
 export { View } from './view.ts';
 export type { Capability, Route, ViewProblem } from './view.ts';
 export type { MissingServer } from './list-head.ts';
+export { definitionDigest } from './definitions/facets.ts';
+export { approve, atFirstSight, judge } from './definitions/judge.ts';
+export type { DefinitionsMode, Deviation, Judgement, Said } from './definitions/judge.ts';

@@ -33,6 +33,8 @@ export interface Route {
   readonly wrapsOutput?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
+  /** Its definition waits to be approved. */
+  readonly isHeld?: boolean;
 }
 
 /** An entry with its route. */
@@ -45,6 +47,9 @@ interface Named extends NamedEntry, Route {
   /** Its server takes calls as tasks. */
   readonly runsTasks?: boolean;
 }
+
+/** Something that is not shown, and keeps its name. */
+const heldEntry = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
 
 /** What a server may have, as clients are told of it. */
 export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
@@ -87,8 +92,15 @@ export class View {
     this.isPrefixed = isPrefixed(definition);
     this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
     const isShown = toolFilter(definition.tools);
-    const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) =>
-      record.lists[kind].map((entry) => ({ server: record.server, original: entry.name, entry, isUp: record.status === 'up', isModern: isModernRevision(record.revision) })));
+    const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) => {
+      const { server, held = [] } = record;
+      const isModern = isModernRevision(record.revision);
+      const listed = record.lists[kind].map((entry) => ({ server, original: entry.name, entry, isUp: record.status === 'up', isModern }));
+      const names = new Set(listed.map(({ original }) => original));
+      // Names depend on nothing that is held or not.
+      const kept = held.filter((each) => each.kind === kind && !names.has(each.name)).map(({ name }) => ({ server, original: name, entry: heldEntry(name), isUp: false, isModern, isHeld: true }));
+      return [...listed, ...kept];
+    });
     // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
     const runningTasks = new Set(this.taskServers());
     const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {

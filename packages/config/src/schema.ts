@@ -62,6 +62,8 @@ const server = z.strictObject({
     .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one, but each known caller (`auth`) has his own where the server keeps something, in a program or for a session over HTTP; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but the sessions of one known caller share. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
   validation: z.enum(['off', 'warn', 'enforce']).default('warn')
     .describe('Whether arguments and results of tools, arguments of prompts, and answers to what the server asks are held against what was promised or asked. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
+  definitions: z.enum(['off', 'warn', 'pin']).default('off')
+    .describe('Whether what the server says of itself is held against what was approved: names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What it says when it is seen first is approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: besides, changed words are not shown, and what is new, or takes, gives or does something else, is held back until somebody approves it.'),
   rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
   sleepAfter: duration('0s').describe('Time without a call after which the connection to the server is closed, and its program ended; the next call brings it back, and its lists stay as they were meanwhile. Not while a task, a subscription or a connection of a caller\'s own needs it. 0: never.'),
   concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
@@ -142,6 +144,8 @@ const shape = z.strictObject({
       .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
     sealingKeyFile: z.string().min(1).optional()
       .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers, and with `auth` for edges, which sign who a caller is; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
+    definitionsFile: z.string().min(1).default('omnibus.definitions.json')
+      .describe('Where it is kept what was approved of servers with `definitions`, beside the configuration: a file to review and keep with it. Several processes keep it on the bus instead.'),
     trustedProxies: z.array(network).default([])
       .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway: a client\'s address is then what they say in `X-Forwarded-For` or `Forwarded`. Without, everybody behind a proxy shares its address.'),
   }).prefault({}),

@@ -72,6 +72,17 @@ export class DeadlineWheel {
     return entry;
   }
 
+  /** Whether some work ends in this time. Rejects as it does. */
+  async isDoneWithin(delayMs: number, work: Promise<unknown>): Promise<boolean> {
+    const { promise: isLate, resolve } = Promise.withResolvers<boolean>();
+    const limit = this.schedule(delayMs, () => resolve(false));
+    try {
+      return await Promise.race([work.then(() => true), isLate]);
+    } finally {
+      limit.cancel();
+    }
+  }
+
   /** Runs what is due. Called by the wheel's own timer, and by tests with a clock of their own. */
   tick(): void {
     const now = this.#now();

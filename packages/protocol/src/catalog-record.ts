@@ -1,4 +1,5 @@
 /** What one upstream server offers, as an adapter of it publishes it: the value under the server and the adapter's worker in the catalogue. */
+import type { DefinedKind } from './approved-definitions.ts';
 import { isToken, type ServerName, type WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 import type { ChangeKind, ListKind } from './methods.ts';
@@ -53,6 +54,13 @@ export interface ServerIntroduction {
   readonly instructions: string | undefined;
 }
 
+/** Something a server offers that is kept from clients until its definition is approved. */
+export interface HeldEntry {
+  readonly kind: DefinedKind;
+  /** The server's own name of it, or URI template. */
+  readonly name: string;
+}
+
 export interface CatalogRecord {
   readonly server: ServerName;
   /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */
@@ -70,6 +78,8 @@ export interface CatalogRecord {
   readonly unread?: readonly ListKind[];
   /** Entries the server offers that are in no list because they do not fit. */
   readonly leftOut?: number;
+  /** What is in no list because its definition is not as it was approved. */
+  readonly held?: readonly HeldEntry[];
   /** The adapter's worker has left in order: the record counts only while nobody else has one. */
   readonly hasLeft?: boolean;
   /** When the server last announced a change, per list; it grows with each: announcements are passed on even when the list reads the same afterwards. */

@@ -29,6 +29,7 @@ export const errorTable = {
   'params.invalid': row(-32602, 200, 'never', 'The parameters do not fit the method.'),
   'cursor.invalid': row(-32602, 200, 'never', 'The cursor is not one of ours, or the list changed since. Start again without a cursor.'),
   'tool.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a tool of that name.'),
+  'definition.held': row(-32603, 200, 'never', 'The server has changed what this tool or prompt is since it was approved, or it is new. Whoever runs the gateway can look at the difference and approve it (`omnibus definitions`).'),
   'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
   'resource.unknown': row(-32002, 200, 'never', 'No server behind this endpoint knows that resource.'),
   'resource.ambiguous': row(-32602, 200, 'never', 'No server lists that resource, and several could have it: data.servers names them. omnibus://SERVER/ in front of the URI says which.'),

@@ -1,6 +1,9 @@
 export type { Facts, Subject } from './facts.ts';
 export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, localUser, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
+export { definedKinds } from './approved-definitions.ts';
+export type { ApprovedDefinitions, DefinedKind } from './approved-definitions.ts';
+export { canonical } from './canonical.ts';
 export { holdsRawNumbers, isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
 export { classify, errorText, idKey, isJsonRpcId, isObject, isSameId, notificationText, resultText } from './json-rpc.ts';
@@ -37,7 +40,7 @@ export { declaredBy, offerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
-export type { CallerOffer, CatalogLists, ServerIntroduction, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export type { CallerOffer, CatalogLists, HeldEntry, ServerIntroduction, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';

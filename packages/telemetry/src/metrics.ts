@@ -96,6 +96,8 @@ export class Metrics {
   readonly #connections = this.#gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that are one caller\'s own; on stdio, programs.', ['server']);
   readonly callerConnections = this.#gauge('omnibus_caller_connections', 'The same of all servers; bounded by limits.maxCallerConnections.', []);
   readonly callerPrograms = this.#gauge('omnibus_caller_programs', 'Programs behind such connections; bounded by limits.maxCallerPrograms.', []);
+  readonly #held = this.#gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that are kept from clients because their definitions are not as they were approved.', ['server']);
+  readonly #deviated = this.#counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen and are not as they were approved: held back, shown in the words that were approved (old-words), or shown as they are.', ['server', 'effect']);
   readonly #leftOut = this.#gauge('omnibus_catalog_left_out_entries', 'Entries a server offers that are in no list because they do not fit, or are too many.', ['server']);
   readonly #entries = this.#gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
   readonly #sessions = this.#gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
@@ -281,6 +283,14 @@ export class Metrics {
     this.#leftOut.set({ server }, count);
   }
 
+  definitionsHeld(server: ServerName, count: number): void {
+    this.#held.set({ server }, count);
+  }
+
+  definitionDeviated(server: ServerName, effect: 'held' | 'old-words' | 'shown'): void {
+    this.#deviated.inc({ server, effect });
+  }
+
   catalogEntries(server: ServerName, kind: ListKind, count: number): void {
     this.#entries.set({ server, kind }, count);
   }
@@ -305,6 +315,8 @@ export class Metrics {
     this.#waiting.remove({ server });
     this.#connections.remove({ server });
     this.#leftOut.remove({ server });
+    this.#held.remove({ server });
+    for (const effect of ['held', 'old-words', 'shown']) this.#deviated.remove({ server, effect });
     for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });
   }
 

@@ -12,6 +12,8 @@ import {
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
+import type { ApprovedStore } from './catalog/definitions/approved-store.ts';
+import { Definitions } from './catalog/definitions/definitions.ts';
 import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
@@ -52,12 +54,14 @@ export class AdapterUnderTest implements AsyncDisposable {
   /** Whether nobody calls the server, whenever that changes. */
   readonly slept = new Heard<boolean>();
   readonly adapter: Adapter;
+  /** Where there is a store for them. */
+  readonly definitions: Definitions | undefined;
   readonly #server: ReturnType<typeof createServer>;
   readonly #agents: Agents;
   readonly #name = parseServerName('up');
   readonly #worker = newWorkerId('backend');
 
-  private constructor(server: ReturnType<typeof createServer>, settings: object) {
+  private constructor(server: ReturnType<typeof createServer>, settings: object, store: ApprovedStore | undefined) {
     this.#server = server;
     this.#agents = new Agents();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
@@ -65,20 +69,26 @@ export class AdapterUnderTest implements AsyncDisposable {
     const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
     const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
     if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
+    const [log, metrics] = [createLogger({ level: 'silent', format: 'json' }), new Metrics({ processMetrics: false })];
+    // Its port is another with each start, and the server the same.
+    if (store !== undefined && config.definitions !== 'off') this.definitions = new Definitions({ server: this.#name, mode: config.definitions, reached: 'here', store, wheel: this.wheel, log, metrics });
     this.adapter = new Adapter({
       server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
-      bus: this.bus, wheel: this.wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
       slept: (isAsleep) => this.slept.add(isAsleep),
+      bus: this.bus, wheel: this.wheel, log, metrics, tracing: undefined, definitions: this.definitions,
     });
   }
 
-  /** @param settings of the server in the configuration, besides its address. */
-  static async start(script: ServerScript, settings: object = {}): Promise<AdapterUnderTest> {
+  /**
+   * @param settings of the server in the configuration, besides its address.
+   * @param store where it is kept what was approved of the server.
+   */
+  static async start(script: ServerScript, settings: object = {}, store?: ApprovedStore): Promise<AdapterUnderTest> {
     let made: AdapterUnderTest | undefined;
     const server = createServer((request, response) => void made?.serve(script, request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    made = new AdapterUnderTest(server, settings);
+    made = new AdapterUnderTest(server, settings, store);
     const catalog = await made.bus.keyValue(catalogBucket);
     const heard = made.records;
     await catalog.watch((change) => {

@@ -17,6 +17,7 @@ import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/f
 import type { NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
+import type { Definitions } from './catalog/definitions/definitions.ts';
 import { LogLevels } from './subscriptions/log-levels.ts';
 import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
 
@@ -26,6 +27,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly tracing: Tracing | undefined;
   /** Hears when the server is left alone, and when it is called again. */
   readonly slept: (isAsleep: boolean) => void;
+  /** Undefined where nothing is held against what was approved. */
+  readonly definitions?: Definitions | undefined;
   /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
   readonly before?: Adapter;
 }
@@ -62,7 +65,10 @@ export class Adapter {
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
-    this.#catalog = new CatalogPublisher({ server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, connection: () => this.#connection, connections: () => this.#pool });
+    this.#catalog = new CatalogPublisher({
+      server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
+      connection: () => this.#connection, connections: () => this.#pool,
+    });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
     this.#levels = new LogLevels({
       connections: () => [this.#connection, ...this.#pool.all()],

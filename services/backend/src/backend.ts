@@ -1,15 +1,17 @@
 /** All adapters of one process, kept in step with the configuration. */
+import { resolve } from 'node:path';
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
-import { Agents } from './transport/agents.ts';
-import { ConnectionBudget } from './connection/budget.ts';
-import { ReadingBudget } from './transport/reading-budget.ts';
+import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
+import { SharedMeans } from './connection/shared-means.ts';
 import { Inlet } from './call/inlet.ts';
 import { SessionLeases } from './session-leases.ts';
+
+export type { ServerDefinitions };
 
 export interface BackendOptions {
   readonly config: Config;
@@ -32,16 +34,15 @@ export class Backend {
   readonly #served = new Map<string, Served>();
   /** Adapters that finish what they have begun. */
   readonly #leavers = new Set<Promise<void>>();
-  readonly #budget: ConnectionBudget;
-  readonly #reading: ReadingBudget;
+  readonly #means: SharedMeans;
   readonly #limits: Limits;
-  readonly #agents = new Agents();
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heartbeat<BackendPresence>;
   readonly #leases: SessionLeases;
   readonly #sleeping = new Set<string>();
   /** Hears which server is left alone, or called again. */
   #slept: (server: string, isAsleep: boolean) => void = () => undefined;
+  readonly #definitions: AllDefinitions;
   /** Servers it had adapters of before it stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
@@ -52,8 +53,8 @@ export class Backend {
     this.#options = options;
     this.#config = options.config;
     this.#limits = options.config.limits;
-    this.#budget = new ConnectionBudget(options.config.limits);
-    this.#reading = new ReadingBudget({ maxBytes: options.config.limits.maxReadingBytes, onWait: () => options.metrics.readingWaits.inc() });
+    this.#means = new SharedMeans(this.#limits, options.metrics);
+    this.#definitions = new AllDefinitions({ ...options, file: resolve(options.baseFolder, options.config.security.definitionsFile) });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
@@ -73,9 +74,6 @@ export class Backend {
     });
     options.metrics.beforeScrape(() => {
       for (const { adapter } of this.#served.values()) adapter.reportLoad();
-      options.metrics.callerConnections.set(this.#budget.connections);
-      options.metrics.callerPrograms.set(this.#budget.programs);
-      options.metrics.readingBytes.set(this.#reading.bytes);
     });
   }
 
@@ -104,6 +102,16 @@ export class Backend {
 
   get records(): readonly CatalogRecord[] {
     return [...this.#served.values()].map(({ adapter }) => adapter.record);
+  }
+
+  /** What of servers is not as it was approved. */
+  get definitions(): readonly ServerDefinitions[] {
+    return this.#definitions.shown;
+  }
+
+  /** @throws {Error} in words for the operator. */
+  async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
+    await this.#definitions.approve(server, digests);
   }
 
   /**
@@ -138,7 +146,8 @@ export class Backend {
     this.#served.clear();
     this.#leases.stop();
     this.#heart.stop();
-    await this.#agents.destroy();
+    await this.#definitions.stop();
+    await this.#means.close();
   }
 
   /** Connects to a server, or goes on with it under another configuration. */
@@ -149,7 +158,9 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const adapter = new Adapter({
-      server, worker: this.#worker, config, baseFolder, limits: this.#limits, budget: this.#budget, reading: this.#reading, dispatcher: this.#agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
+      server, worker: this.#worker, config, baseFolder, limits: this.#limits,
+      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
+      definitions: await this.#definitions.of(server, config),
       ...(before === undefined ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
     });
@@ -173,6 +184,7 @@ export class Backend {
     if (served === undefined) return;
     this.#served.delete(name);
     this.#sleeping.delete(name);
+    this.#definitions.forget(name);
     await served.inlet.drain();
     await served.adapter.forget();
     this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {

@@ -1,1 +1,2 @@
 export { Backend } from './backend.ts';
+export type { ServerDefinitions } from './backend.ts';

@@ -1,5 +1,6 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
+import { addDefinitions } from './cli-definitions.ts';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
@@ -93,6 +94,7 @@ export function createProgram(): Command {
     });
 
   addPod(program);
+  addDefinitions(program);
   addKeys(program);
   addUsers(program);
   addLogin(program);

@@ -97,8 +97,11 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
     ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut, adapters: sessions.adapters }),
     ...(backend === undefined ? {} : {
-      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0 }) => (
-        { server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision, tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length })),
+      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [] }) => (
+        {
+          server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision,
+          tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length, held: held.length,
+        })),
     }),
   });
   let authenticator: Authenticator | undefined;
@@ -106,7 +109,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let blocks: Blocks | undefined;
   let current = config;
   const admin = isServing ? await openAdmin({
-    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, metrics, notReady, status,
+    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
     log: log.child({ part: 'admin' }), onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 

@@ -7,7 +7,7 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket } from '../subjects.ts';
+import { approvedBucket, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -26,6 +26,8 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [usageBucket.name]: ['session'],
   [`${usageBucket.name}-parts`]: ['session'],
   ...Object.fromEntries(Object.values(quotaBuckets).map(({ name }) => [name, ['session'] as const])),
+  [approvedBucket.name]: ['backend'],
+  [`${approvedBucket.name}-parts`]: ['backend'],
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
 };
 /** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back; and he may ask who used what. */

@@ -1,5 +1,5 @@
 /** Shapes of what is kept in buckets. */
-import { changeKinds, isLegacyRevision, isObject, listKinds, type CallerOffer, type CatalogLists, type CatalogRecord, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
+import { changeKinds, definedKinds, isLegacyRevision, isObject, listKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type CatalogRecord, type HeldEntry, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
 import { caller, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';
 
@@ -10,9 +10,14 @@ const listNotes = fields<ListNotes>({ meta: optional(object), more: optional(obj
 const notes: Predicate = (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || listNotes(value[kind]));
 const offeredList = fields<OfferedList>({ entries: list(object), without: list(text) });
 const offer = fields<CallerOffer>({ key: text, lists: (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || offeredList(value[kind])) });
+const held = fields<HeldEntry>({ kind: oneOf(...definedKinds), name: text });
+
+export const approvedDefinitions = shape<ApprovedDefinitions>(fields<ApprovedDefinitions>({
+  reached: text, instructions: optional(text), kinds: list(oneOf(...definedKinds)), entries: (value) => isObject(value) && Object.values(value).every(isObject),
+}));
 
 export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
-  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), hasLeft: optional(flag), announcements,
+  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
 }));
 
 const question: Predicate = (value) => Array.isArray(value) && value.length === 3 && text(value[0]) && token(value[1]) && count(value[2]);

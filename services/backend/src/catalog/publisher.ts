@@ -13,6 +13,7 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
+import type { Definitions } from './definitions/definitions.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
@@ -22,6 +23,8 @@ export interface PublisherOptions {
   readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;
   readonly connections: () => ConnectionPool;
+  /** Undefined where nothing is held against what was approved. */
+  readonly definitions: Definitions | undefined;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;
@@ -49,6 +52,8 @@ export class CatalogPublisher {
   /** The reading that runs: one at a time. */
   #reading: Promise<void> | undefined;
   #readAt = -Infinity;
+  /** As the server says them. */
+  #instructions: string | undefined;
   /** Another adapter writes the record from now on, or nobody. */
   #isRetired = false;
   /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
@@ -74,9 +79,10 @@ export class CatalogPublisher {
       ...options, base: options.connection,
       common: () => this.#common.lists,
       capabilities: () => this.#record.capabilities,
-      changed: () => void (this.#record.status === 'up' ? this.#publishBase() : undefined),
+      changed: () => this.#publishAgain(),
     });
     this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
+    if (options.definitions !== undefined) options.definitions.changed = () => this.#publishAgain();
     this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
   }
 
@@ -92,12 +98,13 @@ export class CatalogPublisher {
       this.offers.begin(before.offers ?? []);
       this.#index(before);
     }
-    await this.#store.open(bus);
+    await Promise.all([this.#store.open(bus), this.#options.definitions?.open()]);
   }
 
   /** Reads all lists of a server that has just introduced itself. Resolves when they are published. */
   async introduce({ revision, capabilities, instructions }: ServerIntroduction): Promise<void> {
-    this.#record = { ...this.#record, revision, capabilities, ...(instructions === undefined ? {} : { instructions }) };
+    this.#record = { ...this.#record, revision, capabilities };
+    this.#instructions = instructions;
     for (const kind of changeKinds) this.#stale.add(kind);
     this.#readAt = -Infinity;
     await this.#untilRead();
@@ -153,6 +160,7 @@ export class CatalogPublisher {
   retire(): void {
     this.#isRetired = true;
     this.offers.stop();
+    this.#options.definitions?.stop();
     this.#store.retire();
     this.#times.stop();
     this.#retrying?.cancel();
@@ -218,7 +226,7 @@ export class CatalogPublisher {
     this.#stale.clear();
     const pending = new Set(kinds.flatMap((kind) => kindsOf[kind]));
     const reading = Promise.all([...pending].map((kind) => this.#common.read(kind, base, this.#record.capabilities).then(() => pending.delete(kind))));
-    if (!(await this.#isDoneWithin(reading, slowMs)) && base.isReady) {
+    if (!(await this.#options.wheel.isDoneWithin(slowMs, reading)) && base.isReady) {
       this.#common.await(pending);
       await this.#publishBase();
       for (const resolve of awaited) resolve();
@@ -233,26 +241,21 @@ export class CatalogPublisher {
     for (const resolve of awaited) resolve();
   }
 
-  #isDoneWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const limit = this.#options.wheel.schedule(ms, () => resolve(false));
-      work.then(() => {
-        limit.cancel();
-        resolve(true);
-      }, reject);
-    });
-  }
-
   /** Writes what the base connection offers, unless that is known already. */
   async #publishBase(): Promise<void> {
-    const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, ...record } = this.#record;
+    const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, ...record } = this.#record;
+    const instructions = this.#instructions;
     const offers = this.offers.all;
     const { problem, notes, unread } = this.#common;
     const read: CatalogRecord = {
-      ...record, status: 'up', lists: this.#common.lists,
+      ...record, status: 'up', lists: this.#common.lists, ...(instructions === undefined ? {} : { instructions }),
       ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
     };
-    await this.#publish(read);
+    await this.#publish(this.#options.definitions?.judged(read) ?? read);
+  }
+
+  #publishAgain(): void {
+    if (this.#record.status === 'up') void this.#publishBase();
   }
 
   /** Has the lists that could not be read read again later. */

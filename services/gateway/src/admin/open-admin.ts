@@ -6,6 +6,7 @@ import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
 import { adminRoutes } from './acts.ts';
+import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
@@ -20,13 +21,15 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** What is kept on the bus; undefined as long as the process is starting. */
   readonly kept: () => Kept | undefined;
   readonly sealingKeys: SealingKeys | undefined;
+  /** Undefined in a process without servers. */
+  readonly definitions: () => DefinitionsOfProcess | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
   readonly log: Logger;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, log, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, definitions, log, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
@@ -37,7 +40,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, log, metrics }), ...meteringRoutes({ access, kept, log, metrics })],
+      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, log, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';

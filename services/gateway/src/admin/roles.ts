@@ -22,6 +22,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'blocks.list': ['operator', 'auditor', 'admin'],
   'blocks.change': ['operator', 'admin'],
   'usage': ['auditor', 'admin'],
+  'definitions.list': everyRole,
+  'definitions.approve': ['operator', 'admin'],
   'recovery': [],
 };
 

@@ -30,6 +30,8 @@ export interface ProcessStatus {
     readonly tools: number;
     readonly prompts: number;
     readonly resources: number;
+    /** Tools, prompts and resource templates that wait to be approved (`definitions: pin`). */
+    readonly held: number;
   }[];
 }
 

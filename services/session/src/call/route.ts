@@ -11,7 +11,7 @@ import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { ambiguous, resourceRoute } from './routes/resource-route.ts';
-import { unknownEntry, unknownResource } from './routes/unknown-entry.ts';
+import { heldBack, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
 /** One server a request goes to, and as what. */
 export interface Destination {
@@ -73,6 +73,7 @@ export function route({ method, view }: { readonly method: ExchangeMethod; reado
       const name = params['name'] as string;
       const found = view.promptRoute(name);
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
+      if (found.isHeld === true) return refuse(heldBack('prompt', name, found.server));
       return { kind: 'send', server: found.server, params: { ...params, name: found.original }, subject: ['prompt', name] };
     }
     case 'completion/complete':
@@ -118,6 +119,7 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
   const name = params['name'] as string;
   const found = view.toolRoute(name);
   if (found === undefined) return refuse(unknownEntry(view, 'tools', name));
+  if (found.isHeld === true) return refuse(heldBack('tool', name, found.server));
   const { task, ...plain } = toolParams(params, found);
   const mode = port.taskMode();
   const isTask = mode === 'requested' && task !== undefined && view.taskServers().length > 0;
@@ -139,6 +141,7 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
   const found = isPrompt ? view.promptRoute(named) : resourceRoute(view, linkedResources, named);
   if (found === undefined) return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
   if ('rivals' in found) return refuse(ambiguous(named, found.rivals));
+  if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found.server));
   if (!view.canComplete(found.server)) return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
   const original = isPrompt ? { ...ref, name: found.original } : { ...ref, uri: found.original };
   return { kind: 'send', server: found.server, params: { ...params, ref: original }, subject: ['completion of', named] };

@@ -3,7 +3,7 @@
  * not known: where the name, or the configuration, tells that it would be that one's, the client is told what is wrong with it.
  */
 import type { MissingServer, View } from '@omnibus/catalog';
-import { fault, printable, type GatewayFault } from '@omnibus/protocol';
+import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/protocol';
 
 /** Missing servers that are named in one answer. */
 const maxNamed = 5;
@@ -39,4 +39,9 @@ function unavailable(kind: string, { server, problem }: MissingServer): GatewayF
 export function besides(kind: string, missing: readonly MissingServer[]): string {
   const words = missing.slice(0, maxNamed).map(({ server, problem }) => `of "${server}": ${problem}`);
   return words.length === 0 ? '' : `; what some servers have of ${kind} is not known: ${words.join('; ')}`;
+}
+
+/** It is there, and waits to be approved. @param name as the client says it. */
+export function heldBack(what: 'tool' | 'prompt', name: string, server: ServerName): GatewayFault {
+  return fault('definition.held', `${what} ${JSON.stringify(printable(name, 100))} is held back: server "${server}" says something else of it than was approved; whoever runs the gateway can look at it and approve it`, { server });
 }

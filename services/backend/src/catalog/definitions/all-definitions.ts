@@ -1,0 +1,76 @@
+/** Definitions of all servers of one process: what was approved of them, and what waits to be. */
+import type { Bus } from '@omnibus/bus';
+import { definitionDigest, type Deviation } from '@omnibus/catalog';
+import type { ServerConfig } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { ServerName } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { openApprovedStore, type ApprovedStore } from './approved-store.ts';
+import { Definitions } from './definitions.ts';
+
+export interface AllDefinitionsOptions {
+  readonly bus: Bus;
+  /** Where it is kept what was approved, in one process. */
+  readonly file: string;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** What `omnibus definitions` shows of one server. */
+export interface ServerDefinitions {
+  readonly server: string;
+  readonly mode: 'pin' | 'warn';
+  readonly problem: string | undefined;
+  readonly deviations: readonly Deviation[];
+}
+
+export class AllDefinitions {
+  readonly #options: AllDefinitionsOptions;
+  readonly #byServer = new Map<string, Definitions>();
+  #store: Promise<ApprovedStore> | undefined;
+
+  constructor(options: AllDefinitionsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined for a server of which nothing is to be approved. */
+  async of(server: ServerName, { definitions: mode, url, command, args }: ServerConfig): Promise<Definitions | undefined> {
+    this.#byServer.delete(server);
+    if (mode === 'off') return undefined;
+    const { wheel, log, metrics } = this.#options;
+    const address = url === undefined ? undefined : new URL(url);
+    const reached = definitionDigest(address === undefined ? [command, ...args] : [`${address.origin}${address.pathname}`]);
+    const found = new Definitions({ server, mode, reached, store: await this.#opened(), wheel, log: log.child({ server }), metrics });
+    this.#byServer.set(server, found);
+    return found;
+  }
+
+  forget(server: string): void {
+    this.#byServer.delete(server);
+  }
+
+  get shown(): readonly ServerDefinitions[] {
+    return [...this.#byServer].map(([server, { mode, problem, deviations }]) => ({ server, mode, problem, deviations })).toSorted((one, other) => (one.server < other.server ? -1 : 1));
+  }
+
+  /** @throws {Error} in words for the operator. */
+  async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
+    const found = this.#byServer.get(server);
+    if (found === undefined) throw new Error(`there is no server ${JSON.stringify(server)} with \`definitions: pin\` or \`warn\` in this process`);
+    await found.approve(digests);
+  }
+
+  async stop(): Promise<void> {
+    (await this.#store)?.stop();
+  }
+
+  /** Opened when the first server asks for it. */
+  #opened(): Promise<ApprovedStore> {
+    this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
+      await store.watch((server, kept) => this.#byServer.get(server)?.heard(kept));
+      return store;
+    });
+    return this.#store;
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What of one server is served as it was approved, and what waits for somebody to approve it.
+ *
+ * Invariants
+ *  G1  With `pin`, nothing is published that was not approved, or seen when the server, or that list of it, was seen first.
+ *  G2  As long as it is not known what was approved, nothing is.
+ */
+import { BusError } from '@omnibus/bus';
+import { approve, atFirstSight, judge, type DefinitionsMode, type Deviation, type Judgement, type Said } from '@omnibus/catalog';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { definedKinds, type ApprovedDefinitions, type CatalogRecord, type ServerName } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { ApprovedStore, Kept } from './approved-store.ts';
+
+export interface DefinitionsOptions {
+  readonly server: ServerName;
+  readonly mode: DefinitionsMode;
+  /** A digest of how the server is reached. */
+  readonly reached: string;
+  readonly store: ApprovedStore;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Between two tries to read or write what was approved. */
+const retryMs = 2_000;
+/** Deviations that are said in the log once; those of a server that never says the same twice are counted only. */
+const maxSaid = 1_000;
+
+export class Definitions {
+  readonly #options: DefinitionsOptions;
+  /** Undefined where nothing was approved yet. */
+  #approved: ApprovedDefinitions | undefined;
+  #revision: number | undefined;
+  /** Why it is not known what was approved. */
+  #problem: string | undefined = 'it is not known yet what was approved of it';
+  #judged: { readonly record: CatalogRecord; readonly approved: ApprovedDefinitions; readonly judgement: Judgement; readonly said: Said } | undefined;
+  readonly #said = new Set<string>();
+  #isStopped = false;
+  /** What is to be shown may be another. */
+  changed: () => void = () => undefined;
+
+  constructor(options: DefinitionsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it is known what was approved, or is going to be tried again. */
+  async open(): Promise<void> {
+    const { store, server, wheel, log } = this.#options;
+    try {
+      this.#take(await store.read(server));
+    } catch (error) {
+      this.#problem = `what was approved of it cannot be read: ${(error as Error).message}`;
+      log.error({ err: error }, 'what was approved of the definitions of a server cannot be read; it is tried again');
+      wheel.schedule(retryMs, () => {
+        if (!this.#isStopped) void this.open().then(() => this.changed());
+      });
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Another process has approved something. */
+  heard(kept: Kept | undefined): void {
+    if (kept?.revision === this.#revision && this.#problem === undefined) return;
+    this.#take(kept);
+    this.changed();
+  }
+
+  /** What is to be published instead of what the server says. The same object for the same. */
+  judged(record: CatalogRecord): CatalogRecord {
+    const { mode, reached, metrics, server } = this.#options;
+    if (this.#problem !== undefined) {
+      if (mode === 'warn') return record;
+      const { instructions: _instructions, offers: _offers, ...rest } = record; // G2
+      return { ...rest, problem: this.#problem, lists: { ...record.lists, tools: [], prompts: [], resourceTemplates: [] } };
+    }
+    const unread = new Set<string>(record.unread);
+    const said: Said = { reached, instructions: record.instructions, lists: record.lists, offers: record.offers ?? [], kinds: definedKinds.filter((kind) => !unread.has(kind)) };
+    const approved = atFirstSight(this.#approved, said);
+    if (approved !== this.#approved) this.#keep(approved);
+    const before = this.#judged;
+    const isSame = before?.approved === approved && before.said.lists === said.lists && before.said.instructions === said.instructions && isEqual(before.said.offers, said.offers);
+    const judgement = isSame ? before.judgement : judge(mode, approved, said); // G1
+    this.#judged = { record, approved, judgement, said };
+    if (!isSame) this.#report(judgement.deviations);
+    metrics.definitionsHeld(server, judgement.held.length);
+    const { instructions: _said, offers: _offered, ...rest } = record;
+    const { lists, offers, instructions, held } = judgement;
+    return { ...rest, lists, ...(instructions === undefined ? {} : { instructions }), ...(offers.length === 0 ? {} : { offers }), ...(held.length === 0 ? {} : { held }) };
+  }
+
+  /** What is not as it was approved. */
+  get deviations(): readonly Deviation[] {
+    return this.#judged?.judgement.deviations ?? [];
+  }
+
+  /** Why it is not known what was approved. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  get mode(): DefinitionsMode {
+    return this.#options.mode;
+  }
+
+  /**
+   * @param digests of what somebody has looked at.
+   * @throws {Error} in words, when the server says something else by now, or it cannot be written.
+   */
+  async approve(digests: ReadonlySet<string>): Promise<void> {
+    const { store, server } = this.#options;
+    if (this.#judged === undefined || this.#problem !== undefined) throw new Error(this.#problem ?? `server "${server}" has said nothing of itself yet`);
+    const { approved, said, judgement } = this.#judged;
+    const known = new Set(judgement.deviations.map(({ digest }) => digest));
+    if ([...digests].some((digest) => !known.has(digest))) throw new Error(`server "${server}" says something else by now, or it is approved already: look at the difference again`);
+    const next = approve(approved, said, judgement.deviations, digests);
+    try {
+      this.#revision = await store.write(server, next, this.#revision);
+    } catch (error) {
+      const isConflict = error instanceof BusError && error.kind === 'revision-conflict';
+      if (isConflict) await this.open();
+      throw new Error(isConflict ? 'somebody else has approved something meanwhile: look at the difference again' : `it cannot be written: ${(error as Error).message}`, { cause: error });
+    }
+    this.#approved = next;
+    this.changed();
+  }
+
+  #take(kept: Kept | undefined): void {
+    this.#approved = kept?.approved;
+    this.#revision = kept?.revision;
+    this.#problem = undefined;
+  }
+
+  /** Writes what was seen first. Another process may have been faster: then its word counts. */
+  #keep(approved: ApprovedDefinitions): void {
+    const { store, server, wheel, log } = this.#options;
+    this.#approved = approved;
+    const again = (): void => {
+      if (!this.#isStopped && this.#approved === approved) this.#keep(approved);
+    };
+    store.write(server, approved, this.#revision).then((revision) => {
+      this.#revision = revision;
+    }, async (error: unknown) => {
+      if (error instanceof BusError && error.kind === 'revision-conflict') {
+        await this.open();
+        this.changed();
+        return;
+      }
+      log.error({ err: error }, 'what was seen of a server first could not be written; it is tried again');
+      wheel.schedule(retryMs, again);
+    }).catch((error: unknown) => log.error({ err: error }, 'what was seen of a server first could not be taken over'));
+  }
+
+  #report(deviations: readonly Deviation[]): void {
+    const { log, metrics, server, mode } = this.#options;
+    for (const { kind, name, why, isHeld, risks, facets, digest } of deviations) {
+      const key = `${kind} ${name} ${digest}`;
+      if (this.#said.has(key)) continue;
+      metrics.definitionDeviated(server, isHeld ? 'held' : mode === 'pin' ? 'old-words' : 'shown');
+      if (this.#said.size >= maxSaid) continue;
+      this.#said.add(key);
+      log.warn({ kind, name, why, isHeld, facets, risks }, 'a server says something else of itself than was approved: omnibus definitions shows the difference');
+    }
+  }
+}
+
+function isEqual(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((each, index) => each === other[index]);
+}

@@ -1,0 +1,26 @@
+/** What connections to all servers of one process share: how many there may be, how much is read at once, and what carries requests. */
+import type { Limits } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import { Agents } from '../transport/agents.ts';
+import { ReadingBudget } from '../transport/reading-budget.ts';
+import { ConnectionBudget } from './budget.ts';
+
+export class SharedMeans {
+  readonly budget: ConnectionBudget;
+  readonly reading: ReadingBudget;
+  readonly agents = new Agents();
+
+  constructor(limits: Limits, metrics: Metrics) {
+    this.budget = new ConnectionBudget(limits);
+    this.reading = new ReadingBudget({ maxBytes: limits.maxReadingBytes, onWait: () => metrics.readingWaits.inc() });
+    metrics.beforeScrape(() => {
+      metrics.callerConnections.set(this.budget.connections);
+      metrics.callerPrograms.set(this.budget.programs);
+      metrics.readingBytes.set(this.reading.bytes);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.agents.destroy();
+  }
+}

@@ -1,0 +1,44 @@
+/** What can be asked at the admin port of what servers say of themselves, and approved. */
+import type { ServerDefinitions } from '@omnibus/backend';
+import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
+import { z } from 'zod';
+import type { AdminAccess } from './access.ts';
+import { actsCounted, read } from './acts.ts';
+
+/** What servers say of themselves that is not as it was approved. */
+export interface DefinitionsOfProcess {
+  readonly definitions: readonly ServerDefinitions[];
+  /** @throws {Error} in words for the operator. */
+  approve(server: string, digests: ReadonlySet<string>): Promise<void>;
+}
+
+export interface DefinitionsRoutesOptions {
+  readonly access: AdminAccess;
+  /** Undefined in a process without servers. */
+  readonly definitions: () => DefinitionsOfProcess | undefined;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+const approval = z.strictObject({ server: z.string().min(1).max(255), approve: z.array(z.string().max(64)).min(1).max(500) });
+const noServers: AdminAnswer = { status: 409, text: 'this process talks to no servers: ask one of the role backend\n' };
+
+export function definitionsRoutes({ access, definitions, log, metrics }: DefinitionsRoutesOptions): readonly AdminRoute[] {
+  const act = actsCounted(metrics);
+  return [
+    act({ name: 'definitions', method: 'GET', act: 'definitions.list' }, () => {
+      const found = definitions();
+      return found === undefined ? noServers : json(200, found.definitions);
+    }),
+    act({ name: 'definitions', method: 'POST', act: 'definitions.approve' }, async ({ request, body }) => {
+      const found = definitions();
+      if (found === undefined) return noServers;
+      const { server, approve } = read(approval, body);
+      const chosen = found.definitions.find((each) => each.server === server)?.deviations.filter(({ digest }) => approve.includes(digest)) ?? [];
+      await found.approve(server, new Set(approve));
+      const approved = chosen.map(({ kind, name, digest }) => ({ kind, name, digest }));
+      log.info({ act: 'definitions.approve', by: access.of(request).name, address: request.socket.remoteAddress, server, approved }, 'an act at the admin port');
+      return json(200, { approved: approve.length });
+    }),
+  ];
+}
