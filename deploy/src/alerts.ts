@@ -15,7 +15,7 @@ const failing = 'sum by (server) (rate(omnibus_upstream_calls_total{result=~"err
 
 export const alerts: readonly Alert[] = [
   {
-    name: 'OmnibusServerDown', severity: 'critical', for: '2m', expr: 'max by (server) (omnibus_upstream_state{state="ready"}) == 0',
+    name: 'OmnibusServerDown', severity: 'critical', for: '2m', expr: 'max by (server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0',
     summary: 'Server {{ $labels.server }} is down', description: 'No process is connected to it, and its tools have left every list.',
   },
   {

@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { version } from '@omnibus/protocol';
 import { findHelm } from '../deploy/helm.ts';
 import { ApiServer, findApiServer, type KubernetesObject } from '../support/api-server.ts';
@@ -114,6 +114,8 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
 
   if (helm !== undefined) it('a server with a command runs in a pod of its own, restricted, for as long as somebody calls it', { timeout: 180_000 }, () => serversInPods(api, helm));
 
+  if (helm !== undefined) it('what README.md and docs/kubernetes.md say to install, upgrade and apply is taken', { timeout: 180_000 }, () => documented(api, helm));
+
   it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
     await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });
     await using two = await Upstream.start({ tools: [tool('two'), tool('more')] });
@@ -197,6 +199,32 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
 
   run('uninstall', 'mine', '--namespace', 'releases');
   await api.get(await api.pathOf(definition, true));
+  await rm(folder, { recursive: true });
+}
+
+/** The lines and objects of the documents as they stand there, but for places: other tests use the namespace, and the definitions are another release's. */
+async function documented(api: ApiServer, helm: string): Promise<void> {
+  const [readme, page] = (await Promise.all(['README.md', 'docs/kubernetes.md'].map((file) => readFile(join(root, file), 'utf8')))) as [string, string];
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-documented-'));
+  const KUBECONFIG = await api.administrator();
+  const values = /^cat > values\.yaml <<'END'\n([\s\S]*?)\nEND$/m.exec(readme)?.[1] as string;
+  await writeFile(join(folder, 'values.yaml'), values);
+  const { stdout } = spawnSync(helm, ['package', join(root, 'deploy/helm/omnibus'), '--destination', folder], { encoding: 'utf8' });
+  const archive = /saved it to: (.+)$/m.exec(stdout)?.[1] as string;
+  const run = (line: string, ...more: readonly string[]): void => {
+    const words = line.split(' ').slice(1).map((word) => (word === 'deploy/helm/omnibus' ? join(root, word) : word.replace('omnibus-X.Y.Z.tgz', archive).replace('values.yaml', join(folder, 'values.yaml'))));
+    const at = words.indexOf('--namespace') + 1;
+    const { status, stderr } = spawnSync(helm, [...words.with(at, 'documented'), '--set', 'crds.install=false', ...more], { encoding: 'utf8', env: { ...process.env, KUBECONFIG } });
+    expect({ line, status, stderr: status === 0 ? '' : stderr }).toEqual({ line, status: 0, stderr: '' });
+  };
+  run(/^helm install .+$/m.exec(readme)?.[0] as string, '--create-namespace');
+  run(/`(helm upgrade [^`]+)`/.exec(page)?.[1] as string);
+  const { data } = await api.get<{ readonly data: Readonly<Record<string, string>> }>('/api/v1/namespaces/documented/configmaps/omnibus');
+  expect(data['omnibus.yaml']).toContain('https://example.com/mcp');
+
+  const objects = [...page.matchAll(/^```\n(apiVersion: omnibus\.dev[\s\S]*?)^```$/gm)].map(([, text]) => parse(text as string) as KubernetesObject);
+  expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(['McpServer wiki', 'McpServer files', 'McpProfile readers']);
+  for (const object of objects) await api.create({ ...object, metadata: { ...object.metadata, namespace: 'documented' } }, true);
   await rm(folder, { recursive: true });
 }
 

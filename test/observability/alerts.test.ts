@@ -22,7 +22,7 @@ const slowBuckets = (fast: string, all: string): Record<string, string> => ({
 const busBuckets = (fast: string, all: string): Record<string, string> => ({ 'omnibus_bus_round_trip_seconds_bucket{le="0.05"}': fast, 'omnibus_bus_round_trip_seconds_bucket{le="0.1"}': all, 'omnibus_bus_round_trip_seconds_bucket{le="+Inf"}': all });
 
 const cases: Readonly<Record<string, Case>> = {
-  OmnibusServerDown: { fires: { 'omnibus_upstream_state{server="github",state="ready"}': '0x30' }, labels: up, silent: { 'omnibus_upstream_state{server="github",state="ready",instance="a"}': '0x30', 'omnibus_upstream_state{server="github",state="ready",instance="b"}': '1x30' } },
+  OmnibusServerDown: { fires: { 'omnibus_upstream_state{server="github",state="ready"}': '0x30' }, labels: up, silent: { 'omnibus_upstream_state{server="github",state="ready",instance="a"}': '0x30', 'omnibus_upstream_state{server="github",state="ready",instance="b"}': '1x30', 'omnibus_upstream_state{server="sleeper",state="ready"}': '0x30', 'omnibus_upstream_state{server="sleeper",state="asleep"}': '1x30' } },
   OmnibusServerFlapping: { fires: { 'omnibus_upstream_restarts_total{server="github"}': '0+1x30' }, labels: up, silent: { 'omnibus_upstream_restarts_total{server="github"}': '0 1x29' } },
   OmnibusServerFailing: {
     fires: { 'omnibus_upstream_calls_total{server="github",result="result"}': '0+80x30', 'omnibus_upstream_calls_total{server="github",result="fault"}': '0+20x30' }, labels: up,

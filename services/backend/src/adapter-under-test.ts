@@ -53,6 +53,7 @@ export class AdapterUnderTest implements AsyncDisposable {
   readonly notices = new Heard<ServerNotice>();
   /** Whether nobody calls the server, whenever that changes. */
   readonly slept = new Heard<boolean>();
+  readonly metrics = new Metrics({ processMetrics: false });
   readonly adapter: Adapter;
   /** Where there is a store for them. */
   readonly definitions: Definitions | undefined;
@@ -69,7 +70,8 @@ export class AdapterUnderTest implements AsyncDisposable {
     const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
     const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
     if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
-    const [log, metrics] = [createLogger({ level: 'silent', format: 'json' }), new Metrics({ processMetrics: false })];
+    const log = createLogger({ level: 'silent', format: 'json' });
+    const { metrics } = this;
     // Its port is another with each start, and the server the same.
     if (store !== undefined && config.definitions !== 'off') this.definitions = new Definitions({ server: this.#name, mode: config.definitions, reached: 'here', store, wheel: this.wheel, log, metrics });
     this.adapter = new Adapter({

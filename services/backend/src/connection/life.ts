@@ -116,6 +116,8 @@ export class ConnectionLife {
   doze(): void {
     this.#settling?.cancel();
     this.#isUp = false;
+    // To be met again is no restart then.
+    this.#wasReady = false;
     this.#actor.send({ type: 'doze' });
   }
 

@@ -19,6 +19,10 @@ it('is not connected to any more, keeps its lists, and serves the next call over
   expect(one.count('initialize')).toBe(before + 1);
   // Awake, and asleep again when nobody calls it.
   expect((await one.slept.until(3)).slice(0, 3)).toEqual([true, false, true]);
+  // What watches the gateway sees neither a server that is down nor one that was started again.
+  const metrics = await one.metrics.text();
+  expect(metrics).toContain('omnibus_upstream_state{server="up",state="asleep"} 1');
+  expect(metrics).not.toMatch(/omnibus_upstream_restarts_total\{server="up"\} [1-9]/);
   expect(one.record).toMatchObject({ status: 'up' });
 });
 
