@@ -37,6 +37,11 @@ export class Blocks {
     this.#bucket = bucket;
   }
 
+  /** Those that were said, and not taken back. */
+  get size(): number {
+    return this.#blocked.size;
+  }
+
   /** Those that hold now. */
   get all(): readonly BlockRecord[] {
     return [...this.#blocked.values()].filter((record) => isOn(record));

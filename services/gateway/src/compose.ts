@@ -127,7 +127,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let edge: Edge | undefined;
   let authorization: AuthorizationServer | undefined;
   try {
-    if (isServing) blocks = await Blocks.open(opened);
+    if (isServing) blocks = await openBlocks(opened, log);
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       backend = new Part({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
@@ -198,6 +198,16 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       await admin?.close();
     },
   };
+}
+
+/** @returns undefined where NATS does not let this process have them, as one with the permissions of an older version. */
+async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
+  try {
+    return await Blocks.open(bus);
+  } catch (error) {
+    log.error({ problem: String(error) }, 'nobody can be blocked here: does NATS have the permissions of this version (omnibus nats-permissions)?');
+    return undefined;
+  }
 }
 
 /** What a process without an edge is to do is done whether or not anybody can be known at its admin port; nobody is then. */

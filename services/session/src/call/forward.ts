@@ -107,7 +107,7 @@ export class Forwarding<Stream extends CallStream> {
   #carryOut(call: ForwardedCall<Stream>, given: JsonObject): void {
     const plan = route(call, given, this.#client);
     const { callGate } = this.#host;
-    const asked = callGate === undefined ? undefined : askedBy(call.method, plan, this.#client.port);
+    const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
     const tab = asked === undefined ? undefined : callGate?.begin(asked);
     if (tab instanceof Promise) this.#whenLeased(call, plan, tab);
     else if (tab === undefined) this.#carryAsPlanned(call, plan);

@@ -1,6 +1,6 @@
 /** What stands between a call that has found its server and that server: who or what is blocked, and limits. What was used is counted here too. */
 import type { Blocks } from '@omnibus/bus';
-import type { ExchangeOutcome, GatewayFault } from '@omnibus/protocol';
+import type { ExchangeOutcome, Facts, GatewayFault } from '@omnibus/protocol';
 import type { Charge } from './charge.ts';
 import { wasExecuted, type Limiter } from './limiter.ts';
 import type { Asked } from './rules.ts';
@@ -45,8 +45,8 @@ export class Tab {
 
 export interface CallGateOptions {
   readonly limiter: Limiter;
-  readonly usage: Usage;
-  readonly blocks: Blocks;
+  readonly usage: Usage | undefined;
+  readonly blocks: Blocks | undefined;
 }
 
 export class CallGate {
@@ -56,10 +56,16 @@ export class CallGate {
     this.#options = options;
   }
 
+  /** Whether anything is limited, counted or blocked: a call of somebody who need not be known passes by, where nothing is. */
+  isFor(facts: Facts | undefined): boolean {
+    const { blocks, limiter } = this.#options;
+    return facts !== undefined || limiter.hasRules || (blocks?.size ?? 0) > 0;
+  }
+
   /** @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
   begin(asked: Asked): Tab | undefined | GatewayFault | Promise<Tab | GatewayFault> {
     const { blocks, limiter, usage } = this.#options;
-    const blocked = blocks.problemOf(asked.facts, asked.server, asked.kind === 'tool' ? asked.name : undefined);
+    const blocked = blocks?.problemOf(asked.facts, asked.server, asked.kind === 'tool' ? asked.name : undefined);
     if (blocked !== undefined) return blocked;
     const counted = asked.facts === undefined ? undefined : usage;
     const charge = limiter.begin(asked);

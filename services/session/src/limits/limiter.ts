@@ -56,6 +56,10 @@ export class Limiter {
     this.running = new Running(options.now);
   }
 
+  get hasRules(): boolean {
+    return this.#rules.length > 0;
+  }
+
   async start(): Promise<void> {
     const { bus, worker, isShared } = this.#options;
     if (isShared) this.#subscription = await bus.subscribe(subjects.limits, (news) => {

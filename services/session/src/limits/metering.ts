@@ -1,12 +1,12 @@
 /** What one worker counts, limits and blocks, put together. */
-import { Blocks, quotaBuckets, usageBucket, type Bus } from '@omnibus/bus';
+import { Blocks, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { WorkerId } from '@omnibus/protocol';
+import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { CallGate } from './call-gate.ts';
 import { Limiter } from './limiter.ts';
-import { Quotas } from './quotas.ts';
+import { Quotas, type Window } from './quotas.ts';
 import { compileRules } from './rules.ts';
 import { Usage } from './usage.ts';
 
@@ -23,14 +23,26 @@ export interface MeteringOptions {
 
 export class Metering {
   readonly gate: CallGate;
-  readonly #blocks: Blocks;
+  readonly #blocks: Blocks | undefined;
   readonly #limiter: Limiter;
-  readonly #usage: Usage;
+  readonly #usage: Usage | undefined;
 
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
-    const [day, month, store, blocks] = await Promise.all([bus.keyValue(quotaBuckets.day), bus.keyValue(quotaBuckets.month), bus.keyValue(usageBucket), Blocks.open(bus)]);
-    const quotas = new Quotas({ bucket: (window) => (window === 'day' ? day : month), workers });
+    // What a NATS does not let this role have, as one with the permissions of an older version, keeps nobody from being served.
+    const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> => opening.catch((error: unknown) => {
+      log.error({ what, problem: String(error) }, 'this cannot be opened on the bus: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      return undefined;
+    });
+    const [day, month, store, blocks] = await Promise.all([
+      opened('quotas of a day', bus.keyValue(quotaBuckets.day)), opened('quotas of a month', bus.keyValue(quotaBuckets.month)), opened('what callers use', bus.keyValue(usageBucket)), opened('blocks', Blocks.open(bus)),
+    ]);
+    const bucket = (window: Window): KeyValue<QuotaRecord> => {
+      const found = window === 'day' ? day : month;
+      if (found === undefined) throw new Error('the quotas could not be opened');
+      return found;
+    };
+    const quotas = new Quotas({ bucket, workers });
     const limiter = new Limiter({ bus, wheel, worker, metrics, quotas, isShared: bus.isShared });
     limiter.apply(compileRules(config.limits.rules));
     metrics.beforeScrape(() => {
@@ -38,10 +50,10 @@ export class Metering {
       metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
-    return new Metering(blocks, limiter, new Usage({ store, worker, wheel, log }));
+    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }));
   }
 
-  private constructor(blocks: Blocks, limiter: Limiter, usage: Usage) {
+  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined) {
     this.#blocks = blocks;
     this.#limiter = limiter;
     this.#usage = usage;
@@ -50,10 +62,11 @@ export class Metering {
 
   /** @param blocked hears that something is blocked from now on. */
   async start(blocked: (blocks: Blocks) => void): Promise<void> {
-    this.#blocks.onChanged((added) => {
-      if (added !== undefined) blocked(this.#blocks);
+    const blocks = this.#blocks;
+    blocks?.onChanged((added) => {
+      if (added !== undefined) blocked(blocks);
     });
-    this.#usage.start();
+    this.#usage?.start();
     await this.#limiter.start();
   }
 
@@ -62,7 +75,7 @@ export class Metering {
   }
 
   async stop(): Promise<void> {
-    this.#blocks.close();
-    await Promise.all([this.#limiter.stop(), this.#usage.stop()]);
+    this.#blocks?.close();
+    await Promise.all([this.#limiter.stop(), this.#usage?.stop()]);
   }
 }
