@@ -17,11 +17,22 @@ export class Keys implements AsyncDisposable {
   }
 
   static async make(...subjects: readonly string[]): Promise<Keys> {
+    return Keys.makeOf(Object.fromEntries(subjects.map((subject) => [subject, []])));
+  }
+
+  /** @param callers with their groups. */
+  static async makeOf(callers: Readonly<Record<string, readonly string[]>>): Promise<Keys> {
+    const subjects = Object.keys(callers);
     const keys = new Map(subjects.map((subject) => [subject, `omk_${randomBytes(6).toString('hex')}_${randomBytes(32).toString('base64url')}`]));
     const made = new Keys(await mkdtemp(join(tmpdir(), 'omnibus-keys-')), keys);
-    const records = [...keys].map(([subject, key]) => ({ id: key.split('_')[1], hash: hash('sha256', key, 'hex'), subject }));
-    await writeFile(made.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
+    await made.write(callers);
     return made;
+  }
+
+  /** Other groups for the same keys. */
+  async write(callers: Readonly<Record<string, readonly string[]>>): Promise<void> {
+    const records = [...this.#keys].map(([subject, key]) => ({ id: key.split('_')[1], hash: hash('sha256', key, 'hex'), subject, groups: callers[subject] }));
+    await writeFile(this.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
   }
 
   /** What the requests of a caller carry. */

@@ -10,8 +10,9 @@ export class ModernClient {
   readonly #capabilities: JsonObject;
   #nextId = 0;
 
-  constructor(url: string, capabilities: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }) {
-    this.#raw = new RawClient(url);
+  /** @param headers sent with every request, such as `authorization`. */
+  constructor(url: string, capabilities: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }, headers: Readonly<Record<string, string>> = {}) {
+    this.#raw = new RawClient(url, headers);
     this.#capabilities = capabilities;
   }
 

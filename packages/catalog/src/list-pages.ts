@@ -7,7 +7,45 @@ const maxPageLength = 4 * 1024 * 1024;
 /** Cursors of ours are shorter; a longer one is not even looked at. */
 const maxCursorLength = 100;
 
-export class ListPages {
+/** The pages of one list, and a digest of what is on them. */
+export interface Pages {
+  readonly version: string;
+  /** @returns undefined when the cursor is not one of this list (2025-11-25 pagination: -32602). */
+  page(cursor: string | undefined): string | undefined;
+}
+
+/** The same in every process. */
+export function digestOf(texts: readonly string[]): string {
+  return hash('sha256', texts.join('\n'), 'base64url').slice(0, 12);
+}
+
+/** Pages that are made when somebody asks for one. */
+export class LazyPages implements Pages {
+  readonly version: string;
+  readonly #make: () => ListPages;
+  #made: ListPages | undefined;
+
+  constructor(version: string, make: () => ListPages) {
+    this.version = version;
+    this.#make = make;
+  }
+
+  page(cursor: string | undefined): string | undefined {
+    this.#made ??= this.#make();
+    return this.#made.page(cursor);
+  }
+
+  drop(): void {
+    this.#made = undefined;
+  }
+
+  /** Characters that are kept by now. */
+  get keptLength(): number {
+    return this.#made?.length ?? 0;
+  }
+}
+
+export class ListPages implements Pages {
   readonly #kind: ListKind;
   /** A digest of the entries, the same in every process. */
   readonly version: string;
@@ -19,7 +57,7 @@ export class ListPages {
    */
   constructor(kind: ListKind, entries: readonly string[], pageSize: number, version?: string) {
     this.#kind = kind;
-    this.version = version ?? hash('sha256', entries.join('\n'), 'base64url').slice(0, 12);
+    this.version = version ?? digestOf(entries);
     for (let start = 0; start === 0 || start < entries.length;) {
       let end = start;
       for (let length = 0; end < entries.length && end - start < pageSize && length <= maxPageLength; end += 1) length += (entries[end] as string).length;
@@ -29,7 +67,11 @@ export class ListPages {
     }
   }
 
-  /** @returns undefined when the cursor is not one of this list (2025-11-25 pagination: -32602). */
+  /** In characters. */
+  get length(): number {
+    return this.#pages.reduce((sum, page) => sum + page.length, 0);
+  }
+
   page(cursor: string | undefined): string | undefined {
     if (cursor === undefined) return this.#pages[0];
     if (cursor.length > maxCursorLength) return undefined;

@@ -40,15 +40,23 @@ export interface TemplateClaim {
 }
 
 export class ResourceIndex {
-  readonly #owners = new Map<string, ServerName>();
+  readonly #owners: Map<string, ServerName> = new Map();
   /** For each server, the URIs it shares with an earlier one. */
-  readonly #aliased = new Map<ServerName, Set<string>>();
-  readonly #templateOwners = new Map<string, ServerName>();
+  readonly #aliased: Map<ServerName, Set<string>> = new Map();
+  readonly #templateOwners: Map<string, ServerName> = new Map();
   /** By server, the most specific first. */
   readonly #templates: ReadonlyMap<ServerName, readonly UriTemplate[]>;
+  /** What is not seen is found by nobody who asks here; undefined where everything is. */
+  readonly #sees: ((server: ServerName, uri: string) => boolean) | undefined;
 
   /** @param claims in the order of the configuration: the first to claim a URI keeps it. */
-  constructor(claims: readonly ResourceClaim[], templates: readonly TemplateClaim[]) {
+  constructor(claims: readonly ResourceClaim[], templates: readonly TemplateClaim[], narrowed?: { readonly base: ResourceIndex; readonly sees: (server: ServerName, uri: string) => boolean }) {
+    this.#sees = narrowed?.sees;
+    if (narrowed !== undefined) {
+      const { base } = narrowed;
+      [this.#owners, this.#aliased, this.#templateOwners, this.#templates] = [base.#owners, base.#aliased, base.#templateOwners, base.#templates];
+      return;
+    }
     for (const { server, uri } of claims) {
       const owner = this.#owners.get(uri);
       if (owner === undefined) this.#owners.set(uri, server);
@@ -61,6 +69,11 @@ export class ResourceIndex {
     this.#templates = new Map([...Map.groupBy(templates, ({ server }) => server)].map(([server, own]) => [server, parseTemplates(own)]));
   }
 
+  /** The same for somebody who may not see everything: a URI means what it means for everybody, or nothing. */
+  seenBy(sees: (server: ServerName, uri: string) => boolean): ResourceIndex {
+    return new ResourceIndex([], [], { base: this, sees });
+  }
+
   /** The server of a URI, or of a template as completion names it, as far as the catalogue tells. */
   ownerOf(uri: string): ServerName | undefined {
     return this.matches(uri)[0]?.server;
@@ -69,9 +82,10 @@ export class ResourceIndex {
   /** Every server that may have a URI, the likeliest first; of equals, the earlier in the endpoint's order. */
   matches(uri: string): readonly ResourceMatch[] {
     const owner = this.#owners.get(uri) ?? this.#templateOwners.get(uri);
-    if (owner !== undefined) return [{ server: owner, specificity: Infinity }];
+    if (owner !== undefined && this.#sees?.(owner, uri) !== false) return [{ server: owner, specificity: Infinity }];
     const found: ResourceMatch[] = [];
     for (const [server, templates] of this.#templates) {
+      if (this.#sees?.(server, uri) === false) continue;
       let tried = 0;
       const template = templates.find((each) => each.mayMatch(uri) && (tried += 1) <= maxTried && each.matches(uri));
       if (template !== undefined) found.push({ server, specificity: template.literals });

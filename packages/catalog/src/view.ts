@@ -7,46 +7,22 @@
  *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
  *  V4  What of one server cannot be shown is left out, with a reason in `problems`; it takes nothing else with it.
+ *  V5  What somebody may not see is not in his view, and changes no name in it: his view is everybody's with less in it.
  */
 import {
   changeKinds, featuresOf, isModernRevision, isObject, listKinds, servesTasks,
-  type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName, type TaskSupport, type ToolEntry,
+  type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName,
 } from '@omnibus/protocol';
 import { entryText, hasIdentities } from './entry.ts';
 import { offerFor, offeredTo } from './offers.ts';
-import { needsWrapping, wrapSchema } from './output-schema.ts';
+import { needsWrapping } from './output-schema.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
-import { ListPages, withMembers } from './list-pages.ts';
-import { publicNames, type NamedEntry } from './names.ts';
+import { digestOf, LazyPages, ListPages, withMembers, type Pages } from './list-pages.ts';
+import { publicNames } from './names.ts';
 import { isPrefixed, ownerByName, toolFilter, type EndpointDefinition } from './profile.ts';
+import type { Sight } from './sight.ts';
+import { isRepeatable, publicTool, taskSupportOf, type Named, type Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
-
-/** Where a public name leads. */
-export interface Route {
-  readonly server: ServerName;
-  readonly original: string;
-  /** Arguments the operator fixed; they replace the client's. */
-  readonly pinned?: JsonObject;
-  /** Of a tool: its server says that calling it again does no more than calling it once. */
-  readonly isRepeatable?: boolean;
-  /** Of a tool: clients of older revisions see its output inside an object. */
-  readonly wrapsOutput?: boolean;
-  /** Of a tool: whether it runs as a task. */
-  readonly taskSupport?: TaskSupport;
-  /** Its definition waits to be approved. */
-  readonly isHeld?: boolean;
-}
-
-/** An entry with its route. */
-interface Named extends NamedEntry, Route {
-  readonly server: ServerName;
-  readonly entry: JsonObject;
-  readonly isUp: boolean;
-  /** Its server is of 2026-07-28. */
-  readonly isModern: boolean;
-  /** Its server takes calls as tasks. */
-  readonly runsTasks?: boolean;
-}
 
 /** Something that is not shown, and keeps its name. */
 const heldEntry = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
@@ -58,6 +34,22 @@ export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscrib
 export interface ViewProblem {
   readonly server: ServerName;
   readonly problem: string;
+}
+
+/** A view with less in it than another. */
+interface Narrowed {
+  readonly base: View;
+  readonly sight: Sight;
+}
+
+/** An entry of a list as JSON. */
+interface Listed {
+  readonly server: ServerName;
+  /** The server's own name or URI. */
+  readonly original: string;
+  /** Of a tool or prompt. */
+  readonly publicName?: string;
+  readonly text: string;
 }
 
 const maxInstructionsLength = 16 * 1024;
@@ -73,19 +65,50 @@ export class View {
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
-  readonly #pages: Record<ListKind, ListPages>;
+  readonly #pages: Record<ListKind, Pages>;
   /** Members of each list's first page besides its entries. */
   readonly #heads: Record<ListKind, JsonObject>;
   readonly #missing: Record<ListKind, readonly MissingServer[]>;
   /** Made when the first client of 2026-07-28 asks. */
-  #modernTools: ListPages | undefined;
+  #modernTools: Pages | undefined;
+  /** What is seen of everybody's view, by whom; undefined for everybody's. */
+  readonly #narrowed: Narrowed | undefined;
+  /** The entries of lists, by `kind`, made when the first view with less in it is. */
+  readonly #entries = new Map<string, readonly Listed[]>();
   readonly #problems: ViewProblem[] = [];
   /** Some clients are offered something else than others, by what they declared. */
   readonly dependsOnCaller: boolean;
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
 
-  constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>) {
+  /** @param narrowed is for `seenBy` alone. */
+  constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>, narrowed?: Narrowed) {
+    this.#narrowed = narrowed;
+    if (narrowed !== undefined) {
+      const { base, sight } = narrowed;
+      this.#tools = only(base.#tools, ({ server, original, entry }) => sight.sees('tool', server, original, entry));
+      this.#prompts = only(base.#prompts, ({ server, original }) => sight.sees('prompt', server, original));
+      this.resources = base.resources.seenBy((server, uri) => sight.sees('resource', server, uri));
+      const shown = new Set([...this.#tools.values(), ...this.#prompts.values()].map(({ server }) => server));
+      const isInSight = (server: ServerName): boolean => {
+        const record = base.record(server);
+        if (shown.has(server) || record?.lists.resources.some(({ uri }) => sight.sees('resource', server, uri)) === true || record?.lists.resourceTemplates.some(({ uriTemplate }) => sight.sees('resource', server, uriTemplate)) === true) return true;
+        // Where nothing is listed, or more can be read than is, the rules alone tell.
+        if (record === undefined || 'resources' in record.capabilities || listKinds.every((kind) => record.lists[kind].length === 0)) return sight.seesServer(server);
+        return false;
+      };
+      const servers = definition.servers.filter(isInSight);
+      this.definition = { ...definition, servers, isForKnown: true };
+      this.records = base.records.filter(({ server }) => servers.includes(server));
+      this.#byServer = new Map(this.records.map((record) => [record.server, record]));
+      this.isPrefixed = base.isPrefixed;
+      this.dependsOnCaller = base.dependsOnCaller;
+      this.#pages = mapLists(base.#pages, (pages, kind) => this.#lessOf(base, kind, false, pages));
+      this.versions = mapLists(this.#pages, ({ version }) => version);
+      this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
+      this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
+      return;
+    }
     this.definition = definition;
     this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
     this.#byServer = new Map(this.records.map((record) => [record.server, record]));
@@ -114,16 +137,43 @@ export class View {
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
     );
-    const texts = {
-      tools: this.#listed(this.#tools, (tool, name) => publicTool(tool, name, false)),
-      prompts: this.#listed(this.#prompts, ({ entry }, name) => ({ ...entry, name })),
-      resources: this.#up().flatMap(({ server, lists: { resources } }) => resources.flatMap((entry) => this.#text(server, () => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) })))),
-      resourceTemplates: this.#up().flatMap(({ server, lists: { resourceTemplates } }) => resourceTemplates.flatMap((entry) => this.#text(server, () => entry))),
-    };
-    this.#pages = mapLists(texts, (entries, kind) => new ListPages(kind, entries, definition.pageSize));
+    this.#pages = mapLists(eachKind, (_kind, kind) => new ListPages(kind, this.#texts(kind, false).map(({ text }) => text), definition.pageSize));
     this.versions = mapLists(this.#pages, ({ version }) => version);
-    this.#missing = mapLists(texts, (_entries, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
+    this.#missing = mapLists(eachKind, (_kind, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
+  }
+
+  /** The same with nothing in it that somebody may not see. Names stay what they are for everybody (V5). */
+  seenBy(sight: Sight): View {
+    return new View(this.definition, this.#byServer, { base: this, sight });
+  }
+
+  /** Whether somebody may see what a server has under a URI, if it has it: also one that no list has. */
+  mayHave(server: ServerName, uri: string): boolean {
+    return this.#narrowed === undefined || (this.definition.servers.includes(server) && this.#narrowed.sight.sees('resource', server, uri));
+  }
+
+  /** Whether anything at all may be asked of a server, also what nobody has a name for. */
+  mayEverythingOf(server: ServerName): boolean {
+    return this.#narrowed?.sight.mayEverythingOf(server) ?? true;
+  }
+
+  /** What others have under a public name that is not in this view. */
+  hidden(kind: 'tool' | 'prompt', publicName: string): (Route & { readonly entry: JsonObject }) | undefined {
+    if (this.#narrowed === undefined) return undefined;
+    const { base } = this.#narrowed;
+    const [all, seen] = kind === 'tool' ? [base.#tools, this.#tools] : [base.#prompts, this.#prompts];
+    return seen.has(publicName) ? undefined : all.get(publicName);
+  }
+
+  /** What is on its pages is made again when it is asked for. */
+  dropPages(): void {
+    for (const pages of [...Object.values(this.#pages), this.#modernTools]) if (pages instanceof LazyPages) pages.drop();
+  }
+
+  /** Characters of pages that are kept for this view alone. */
+  get keptLength(): number {
+    return [...Object.values(this.#pages), this.#modernTools].reduce((sum, pages) => sum + (pages instanceof LazyPages ? pages.keptLength : 0), 0);
   }
 
   /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */
@@ -161,7 +211,9 @@ export class View {
   /** The page for a client of 2026-07-28, the first without `head`. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
     if (kind !== 'tools') return this.#pages[kind].page(cursor);
-    this.#modernTools ??= new ListPages('tools', this.#listed(this.#tools, (tool, name) => publicTool(tool, name, true)), this.definition.pageSize, this.versions.tools);
+    this.#modernTools ??= this.#narrowed === undefined
+      ? new ListPages('tools', this.#texts('tools', true).map(({ text }) => text), this.definition.pageSize, this.versions.tools)
+      : this.#lessOf(this.#narrowed.base, 'tools', true, { version: this.versions.tools, page: (asked) => this.#narrowed?.base.modernList('tools', asked) });
     return this.#modernTools.page(cursor);
   }
 
@@ -214,7 +266,7 @@ export class View {
   /** The server and its own URI for one a client names, as far as the catalogue tells. */
   resourceRoute(uri: string): Route | undefined {
     const alias = parseAlias(uri);
-    if (alias !== undefined && this.definition.servers.includes(alias.server as ServerName)) {
+    if (alias !== undefined && this.definition.servers.includes(alias.server as ServerName) && this.mayHave(alias.server as ServerName, alias.uri)) {
       return { server: alias.server as ServerName, original: alias.uri };
     }
     const server = this.resources.ownerOf(uri);
@@ -273,8 +325,36 @@ export class View {
     return this.records.filter(({ status }) => status === 'up'); // V2
   }
 
-  #listed(names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): string[] {
-    return [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, named]) => this.#text(named.server, () => show(named, publicName)));
+  /** The pages of a list with less in it than another view's; the other's own where nothing is taken away. */
+  #lessOf(base: View, kind: ListKind, isModern: boolean, pages: Pages): Pages {
+    const all = base.#keptTexts(kind, isModern);
+    const entries = all.filter(({ server, original, publicName }) => {
+      if (kind === 'tools' || kind === 'prompts') return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
+      return this.mayHave(server, original);
+    });
+    if (entries.length === all.length) return pages;
+    const version = isModern ? this.versions[kind] : digestOf(entries.map(({ text }) => text));
+    return new LazyPages(version, () => new ListPages(kind, entries.map(({ text }) => text), this.definition.pageSize, version));
+  }
+
+  #keptTexts(kind: ListKind, isModern: boolean): readonly Listed[] {
+    const key = `${kind} ${String(isModern)}`;
+    const kept = this.#entries.get(key) ?? this.#texts(kind, isModern);
+    this.#entries.set(key, kept);
+    return kept;
+  }
+
+  #texts(kind: ListKind, isModern: boolean): Listed[] {
+    const named = (names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): Listed[] =>
+      [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, each]) => this.#text(each.server, () => show(each, publicName)).map((text) => ({ server: each.server, original: each.original, publicName, text })));
+    switch (kind) {
+      case 'tools': return named(this.#tools, (tool, name) => publicTool(tool, name, isModern));
+      case 'prompts': return named(this.#prompts, ({ entry }, name) => ({ ...entry, name }));
+      case 'resources': return this.#up().flatMap(({ server, lists }) => lists.resources.flatMap((entry) =>
+        this.#text(server, () => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) })).map((text) => ({ server, original: entry.uri, text }))));
+      case 'resourceTemplates': return this.#up().flatMap(({ server, lists }) => lists.resourceTemplates.flatMap((entry) =>
+        this.#text(server, () => entry).map((text) => ({ server, original: entry.uriTemplate, text }))));
+    }
   }
 
   /** An entry as a client sees it, or nothing (V4). */
@@ -298,41 +378,8 @@ export class View {
   }
 
   #leaveOut(server: ServerName, problem: string): void {
-    if (this.#problems.length < maxProblems) this.#problems.push({ server, problem });
+    if (this.#problems.length < maxProblems && !this.#problems.some((each) => each.server === server && each.problem === problem)) this.#problems.push({ server, problem });
   }
-}
-
-function publicTool({ entry, pinned, wrapsOutput, runsTasks, isModern: isOfModern }: Named, name: string, isModern: boolean): JsonObject {
-  const { execution, ...plain } = entry as ToolEntry;
-  const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
-  // 2026-07-28 has none; what a server of that revision says there is carried as what it does not know is.
-  const carried = isModern ? (isOfModern ? execution : undefined) : executionOf(execution, runsTasks === true);
-  const tool = carried === undefined ? shown : { ...shown, execution: carried };
-  return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
-}
-
-/** A client may take it that a tool runs as a task when any server of the endpoint takes tasks; that of one that takes none does not (2025-11-25 basic/utilities/tasks). */
-function executionOf(execution: unknown, runsTasks: boolean): unknown {
-  if (runsTasks || !isObject(execution) || (execution['taskSupport'] !== 'optional' && execution['taskSupport'] !== 'required')) return execution;
-  const { taskSupport: _support, ...others } = execution;
-  return Object.keys(others).length === 0 ? undefined : others;
-}
-
-function taskSupportOf({ execution }: JsonObject): TaskSupport {
-  const support = isObject(execution) ? execution['taskSupport'] : undefined;
-  return support === 'optional' || support === 'required' ? support : 'forbidden';
-}
-
-/** Hints of the server (2025-03-26 server/tools, Tool Annotations). */
-function isRepeatable({ annotations }: JsonObject): boolean {
-  return isObject(annotations) && (annotations['readOnlyHint'] === true || annotations['idempotentHint'] === true);
-}
-
-function withoutArguments(schema: JsonObject, pinned: JsonObject): JsonObject {
-  const isFree = (name: string): boolean => !Object.hasOwn(pinned, name);
-  const properties = Object.fromEntries(Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).filter(([name]) => isFree(name)));
-  const required = Array.isArray(schema['required']) ? { required: (schema['required'] as unknown[]).filter((name) => typeof name !== 'string' || isFree(name)) } : {};
-  return { ...schema, properties, ...required };
 }
 
 function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
@@ -342,4 +389,10 @@ function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kin
     resources: map(lists.resources, 'resources'),
     resourceTemplates: map(lists.resourceTemplates, 'resourceTemplates'),
   };
+}
+
+const eachKind: Record<ListKind, ListKind> = { tools: 'tools', prompts: 'prompts', resources: 'resources', resourceTemplates: 'resourceTemplates' };
+
+function only(names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> {
+  return new Map([...names].filter(([, named]) => isShown(named)));
 }

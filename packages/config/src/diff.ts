@@ -19,7 +19,8 @@ export function diffServers(before: Config, after: Config): ServerChanges {
   return {
     added: [...now.keys()].filter((name) => !old.has(name)),
     removed: [...old.keys()].filter((name) => !now.has(name)),
-    changed: [...now].filter(([name, server]) => old.has(name) && !isDeepStrictEqual(old.get(name), server)).map(([name]) => name),
+    // What a tool's word is worth concerns rules alone, and no connection.
+    changed: [...now].filter(([name, server]) => old.has(name) && !isDeepStrictEqual({ ...old.get(name), hints: undefined }, { ...server, hints: undefined })).map(([name]) => name),
   };
 }
 

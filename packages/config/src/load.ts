@@ -24,9 +24,12 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-export type LoadResult = { readonly config: Config } | { readonly problems: readonly ConfigProblem[] };
-
 type Path = readonly (string | number)[];
+
+/** A mistake that is found out later, where it stands in the file. */
+export type ProblemAt = (path: readonly (string | number)[], message: string) => ConfigProblem;
+
+export type LoadResult = { readonly config: Config; readonly problemAt: ProblemAt } | { readonly problems: readonly ConfigProblem[] };
 
 export function loadConfig(source: ConfigSource): LoadResult {
   const lines = new LineCounter();
@@ -38,14 +41,13 @@ export function loadConfig(source: ConfigSource): LoadResult {
   if (problems.length > 0) return { problems };
 
   for (const { line, path, instead } of outdated) problems.push({ file: source.file, line, path: formatPath(path), message: `write ${instead}; \`omnibus migrate ${source.file} --write\` does it` });
-  const report = (path: Path, message: string): void => {
-    problems.push({ file: source.file, line: lineOf(document, lines, path), path: formatPath(path), message });
-  };
+  const problemAt: ProblemAt = (path, message) => ({ file: source.file, line: lineOf(document, lines, path), path: formatPath(path), message });
+  const report = (path: Path, message: string): void => void problems.push(problemAt(path, message));
   const value = substitute(withoutServerKeys(document.toJS() ?? {}, source.withoutServerSecrets === true ? [...ignoredServerKeys, ...secretServerKeys] : ignoredServerKeys), [], source, report);
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success) return { problems: problems.toSorted((a, b) => a.line - b.line) };
-  return { config: parsed.data };
+  return { config: parsed.data, problemAt };
 }
 
 /** `file:line: path: message`, the form editors and terminals turn into a link. */
@@ -86,8 +88,9 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: (path: Pat
     return;
   }
   if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object') {
-    // A word or a map: what is wrong with the map.
-    for (const inner of issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    // Of a word, a list or a map, what is wrong with the one that was written; of none of them, with the map.
+    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'));
+    for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
     return;
   }
   if (issue.code === 'invalid_key') {

@@ -4,6 +4,7 @@
  */
 import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
+import { accessSchema } from './access-schema.ts';
 import { authSchema } from './auth-schema.ts';
 import { durationHint, parseDurationMs } from './duration.ts';
 import { limitRules } from './limit-rules.ts';
@@ -64,6 +65,8 @@ const server = z.strictObject({
     .describe('Whether arguments and results of tools, arguments of prompts, and answers to what the server asks are held against what was promised or asked. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
   definitions: z.enum(['off', 'warn', 'pin']).default('off')
     .describe('Whether what the server says of itself is held against what was approved: names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What it says when it is seen first is approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: besides, changed words are not shown, and what is new, or takes, gives or does something else, is held back until somebody approves it.'),
+  hints: z.enum(['ignore', 'believe']).default('ignore')
+    .describe('Whether rules (`access`) may go by what its tools say of themselves, such as `readOnlyHint`. Nobody checks that: believe it of servers that are yours, or whose word is as good.'),
   rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
   sleepAfter: duration('0s').describe('Time without a call after which the connection to the server is closed, and its program ended; the next call brings it back, and its lists stay as they were meanwhile. Not while a task, a subscription or a connection of a caller\'s own needs it. 0: never.'),
   concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
@@ -137,6 +140,8 @@ const shape = z.strictObject({
     .transform((text) => text.replace(/\/$/, '')).optional().describe('Where clients find the gateway, without a path: "https://mcp.example.com". What tokens are for follows from it, never from what a request says.'),
   auth: authSchema.optional()
     .describe('How callers are known (docs/identity.md). Without, everybody is `anonymous`. none: the same, said on purpose.'),
+  access: accessSchema.optional()
+    .describe('Who may see and use what of the servers (docs/policy.md). Without, whoever may connect may use everything. Followed without a restart.'),
   security: z.strictObject({
     allowedHosts: z.array(z.string()).optional()
       .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),
@@ -189,6 +194,7 @@ const shape = z.strictObject({
     maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe('The same of one session.'),
     maxSessionBytes: limit('maxSessionBytes').describe('Bytes one session worker keeps of what clients declared and subscribed to.'),
     maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe('The same of one session; an `initialize` that declares more is refused.'),
+    maxPreparedListBytes: limit('maxPreparedListBytes').describe('Characters of lists that one session worker keeps prepared for callers who do not see everything (`access`), one for all who may see the same. Beyond it, those used longest ago are made again when they are asked for.'),
     maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
     maxReadingBytes: limit('maxReadingBytes').describe('Bytes of large answers of servers over HTTP that one backend worker reads at once, of which one server has half; others wait until those are whole. One answer of each server is read in any case.'),
     maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),

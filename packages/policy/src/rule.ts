@@ -32,6 +32,11 @@ export interface Rule {
   readonly because: string | undefined;
 }
 
+/** What a rule is about, each as it is written. @param rule that is known to mean something, or else nothing comes of what does not. */
+export function selectorsOf({ allow, deny }: Pick<RuleSettings, 'allow' | 'deny'>): readonly (Selector & { readonly text: string })[] {
+  return [allow ?? deny ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
+}
+
 /** Makes the condition of a text under `when`; there is one where some rule has such a text. @throws {Error} in words when it is none. */
 export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
 

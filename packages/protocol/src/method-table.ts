@@ -3,13 +3,11 @@
  * list of methods. What is to be known of a method is a column; whoever asks has a set or a type that is made of it below.
  */
 
-interface MethodRow {
+interface AnyRow {
   /** Who sends it: a client, or a server that wants something of a client. */
   readonly by: 'client' | 'server';
   /** `legacy`: the revisions with sessions, 2024-11-05 to 2025-11-25; `modern`: 2026-07-28. */
   readonly eras: readonly ('legacy' | 'modern')[];
-  /** It is carried to one upstream server. What is not, the gateway answers itself. */
-  readonly isCarried?: true;
   /** It can be asked a second time without doing more than once would have, whoever lost the first answer. */
   readonly isRepeatable?: true;
   /** The parameter that says what it is about, which has to be a string. */
@@ -24,6 +22,18 @@ interface MethodRow {
   readonly needs?: 'prompts' | 'resources' | 'resources.subscribe' | 'completions' | 'logging' | 'sampling' | 'elicitation' | 'roots' | 'io.modelcontextprotocol/skills';
 }
 
+/** It is carried to one upstream server. What is not, the gateway answers itself. */
+interface CarriedRow extends AnyRow {
+  readonly isCarried: true;
+  /**
+   * What rules are asked for it (`access`): the tool, prompt or resource it is about, the one that `ref` names (`reference`), or only whether the
+   * caller sees its server (`server`), since what is told there is his own.
+   */
+  readonly asksFor: 'tool' | 'prompt' | 'resource' | 'reference' | 'server';
+}
+
+type MethodRow = CarriedRow | (AnyRow & { readonly isCarried?: undefined; readonly asksFor?: undefined });
+
 const both = ['legacy', 'modern'] as const;
 const legacy = ['legacy'] as const;
 const modern = ['modern'] as const;
@@ -35,25 +45,25 @@ export const methodTable = {
   'server/discover': { by: 'client', eras: modern, isRepeatable: true },
   'subscriptions/listen': { by: 'client', eras: modern, isRepeatable: true },
   'tools/list': { by: 'client', eras: both, isRepeatable: true },
-  'tools/call': { by: 'client', eras: both, isCarried: true, names: 'name', isNamedInHeader: true, mayAsk: true },
+  'tools/call': { by: 'client', eras: both, isCarried: true, asksFor: 'tool', names: 'name', isNamedInHeader: true, mayAsk: true },
   'prompts/list': { by: 'client', eras: both, isRepeatable: true, needs: 'prompts' },
-  'prompts/get': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'name', isNamedInHeader: true, mayAsk: true, needs: 'prompts' },
+  'prompts/get': { by: 'client', eras: both, isCarried: true, asksFor: 'prompt', isRepeatable: true, names: 'name', isNamedInHeader: true, mayAsk: true, needs: 'prompts' },
   'resources/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
   'resources/templates/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
-  'resources/read': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
-  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
-  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
-  'completion/complete': { by: 'client', eras: both, isCarried: true, isRepeatable: true, needs: 'completions' },
-  'logging/setLevel': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, needs: 'logging' },
+  'resources/read': { by: 'client', eras: both, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
+  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
+  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
+  'completion/complete': { by: 'client', eras: both, isCarried: true, asksFor: 'reference', isRepeatable: true, needs: 'completions' },
+  'logging/setLevel': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, needs: 'logging' },
   // 2025-11-25 basic/utilities/tasks; the extension of tasks has no result and no list of them.
-  'tasks/get': { by: 'client', eras: both, isCarried: true, isRepeatable: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
-  'tasks/result': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, names: 'taskId', about: 'task' },
-  'tasks/list': { by: 'client', eras: legacy, isCarried: true, isRepeatable: true, about: 'task' },
-  'tasks/cancel': { by: 'client', eras: both, isCarried: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
-  'tasks/update': { by: 'client', eras: modern, isCarried: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
-  'skills/list': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, needs: skills },
-  'skills/get': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, names: 'uri', needs: skills },
-  'resources/directory/read': { by: 'client', eras: modern, isCarried: true, isRepeatable: true, names: 'uri', needs: skills },
+  'tasks/get': { by: 'client', eras: both, isCarried: true, asksFor: 'server', isRepeatable: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'tasks/result': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, names: 'taskId', about: 'task' },
+  'tasks/list': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, about: 'task' },
+  'tasks/cancel': { by: 'client', eras: both, isCarried: true, asksFor: 'server', names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'tasks/update': { by: 'client', eras: modern, isCarried: true, asksFor: 'server', names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'skills/list': { by: 'client', eras: modern, isCarried: true, asksFor: 'server', isRepeatable: true, needs: skills },
+  'skills/get': { by: 'client', eras: modern, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', needs: skills },
+  'resources/directory/read': { by: 'client', eras: modern, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', needs: skills },
   'sampling/createMessage': { by: 'server', eras: both, needs: 'sampling' },
   'elicitation/create': { by: 'server', eras: both, needs: 'elicitation' },
   'roots/list': { by: 'server', eras: both, needs: 'roots' },

@@ -105,6 +105,7 @@ export class Metrics {
   readonly sessionsAdopted = this.#counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
   readonly sessionsExpired = this.#counter('omnibus_sessions_expired_total', 'Sessions ended because nothing happened in them for too long.', []);
   readonly sessionsShed = this.#counter('omnibus_sessions_shed_total', 'Sessions ended to make room for new ones, by whether they had ever been used; they are among the expired.', ['kind']);
+  readonly preparedListBytes = this.#gauge('omnibus_prepared_list_bytes', 'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).', []);
   readonly sessionBytes = this.#gauge('omnibus_session_bytes', 'Bytes kept of what clients declared and subscribed to (limits.maxSessionBytes).', []);
   readonly keptFrameBytes = this.#gauge('omnibus_kept_bytes', 'Bytes of messages kept for clients that come back to a stream or have none open (limits.maxKeptBytes).', []);
   readonly keptDropped = this.#counter('omnibus_kept_streams_dropped_total', 'Streams of which what was kept was let go before its time, by whose bound was reached: of a session, or of the process.', ['bound']);
@@ -124,6 +125,7 @@ export class Metrics {
   readonly oauthRevoked = this.#counter('omnibus_oauth_grants_revoked_total', 'What users had allowed and is taken back: by them, because somebody is no user any more, or because a code or refresh token was used twice.', []);
   readonly oauthRegistered = this.#counter('omnibus_oauth_clients_registered_total', 'Clients that registered themselves.', []);
   readonly #adminActs = this.#counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
+  readonly #ruleRefusals = this.#counter('omnibus_policy_refusals_total', 'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.', ['outcome', 'rule']);
   readonly #adminRefusals = this.#counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and why: nobody is known by what they bring, or whoever it is has no role for that.', ['act', 'why']);
   readonly slowReaders = this.#counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
 
@@ -233,6 +235,11 @@ export class Metrics {
 
   connectionRefused(bound: 'all' | 'address'): void {
     this.#connectionsRefused.inc({ bound });
+  }
+
+  /** @param rule by the id that the configuration gives it. */
+  refusedByRule(outcome: 'denied' | 'hidden' | 'recorded', rule: string): void {
+    this.#ruleRefusals.inc({ outcome, rule });
   }
 
   refused(reason: ErrorReason): void {

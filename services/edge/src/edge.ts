@@ -63,6 +63,7 @@ export class Edge {
   #endTls: (() => Promise<void>) | undefined;
   /** Those of TLS that are in the middle of their handshake are in no list of the server's. */
   readonly #sockets = new Set<Socket>();
+  readonly #gate: Gate;
   #isLeaving = false;
 
   constructor(options: EdgeOptions) {
@@ -75,6 +76,7 @@ export class Edge {
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
     this.#delivery = new Delivery({ bus, wheel, log });
     const gate = gateOf(options);
+    this.#gate = gate;
     const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config) });
     authenticator?.onRevoked(() => gate.tenures.review());
     options.blocks?.onChanged(() => gate.tenures.review());
@@ -143,9 +145,10 @@ export class Edge {
     });
   }
 
-  /** Follows a changed configuration: of what an edge has of it, only the endpoints change without a restart. */
+  /** Follows a changed configuration: of what an edge has of it, only endpoints and rules change without a restart. */
   apply(config: Config): void {
     this.#endpoints.apply(config);
+    this.#gate.rules.askForNetworks = askForNetworks(config);
   }
 
   /**
@@ -189,7 +192,10 @@ function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
   return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes: auth.scopes });
 }
 
-function gateOf({ config: { listen, limits, security }, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions): Gate {
+const askForNetworks = ({ access }: Config): boolean => access?.rules.some(({ network }) => network !== undefined) === true;
+
+function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions): Gate {
+  const { listen, limits, security } = config;
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
     addresses: new ClientAddresses(security.trustedProxies, loopbackNames.includes(new URL(`http://${listen}`).hostname)),
@@ -198,6 +204,7 @@ function gateOf({ config: { listen, limits, security }, wheel, log, metrics, aut
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
     tenures: new Tenures(wheel, (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined),
     proofs: authenticator === undefined ? undefined : proofs,
+    rules: { askForNetworks: askForNetworks(config) },
     metrics,
     limits,
   };

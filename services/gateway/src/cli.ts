@@ -1,6 +1,7 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
 import { addDefinitions } from './cli-definitions.ts';
+import { addPolicy } from './policy-command-line.ts';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
@@ -95,6 +96,7 @@ export function createProgram(): Command {
 
   addPod(program);
   addDefinitions(program);
+  addPolicy(program);
   addKeys(program);
   addUsers(program);
   addLogin(program);

@@ -11,6 +11,7 @@ import type { Authenticator } from '@omnibus/identity';
 import type { ServersHere } from './discovery/kubernetes.ts';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
+import { compileAccess } from './access.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
@@ -134,7 +135,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     }
     if (has('session')) {
       const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
-      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, log: log.child({ role: 'session' }) });
+      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), log: log.child({ role: 'session' }) });
     }
     if (has('edge') && isServing) {
       const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts')]);
@@ -174,8 +175,10 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     servers: backend,
     settled: () => settled,
     async apply(changed) {
+      // Before anything is changed: what means nothing is not applied in part.
+      const policy = sessions === undefined ? undefined : await compileAccess(changed);
       current = changed;
-      sessions?.apply(changed);
+      sessions?.apply(changed, policy);
       edge?.apply(changed);
       await backend?.apply(changed);
     },

@@ -1,13 +1,14 @@
 /** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
 import { catalogBucket, MemoryBus, subjects, type KeyValue, type Subject } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
-import { loadConfig } from '@omnibus/config';
+import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
   type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type Facts, type JsonObject, type JsonRpcNotification,
-  type JsonRpcRequest, type Principal, type Revision, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+  type JsonRpcRequest, type Principal, type Revision, type ServerNotice, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
+import { compile, type Policy } from '@omnibus/policy';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker } from './worker.ts';
 
@@ -24,6 +25,10 @@ export interface ClientUnderTest {
   readonly ask: (method: string, params?: JsonObject) => Promise<Message>;
   /** What came on its standing stream; nothing for a client without a session. */
   readonly pushed: Heard<Message>;
+  /** From now on its requests come with something else that an edge has found out of it. */
+  readonly become: (caller: Caller) => void;
+  /** Of its session, where it has one. */
+  readonly key: SessionKey | undefined;
 }
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
@@ -38,8 +43,11 @@ export class WorkerUnderTest {
   readonly faults: string[] = [];
   readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
   readonly wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => this.faults.push(String(error)) });
+  readonly metrics = new Metrics({ processMetrics: false });
   readonly controls = new Heard<ControlCommand>();
   readonly asked = new Heard<CallCommand>();
+  /** The servers that were asked, in that order. */
+  readonly reached: string[] = [];
   /** What servers answer calls. */
   outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
   /** Takes the next call instead of answering it at once. */
@@ -52,17 +60,16 @@ export class WorkerUnderTest {
   /** @param settings of the configuration, besides the servers, of which each is at an address nobody connects to. */
   static async start(servers: readonly string[], settings: object = {}): Promise<WorkerUnderTest> {
     const made = new WorkerUnderTest();
-    const text = JSON.stringify({ mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])), ...settings });
-    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+    const { config, policy } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
+    made.worker = await SessionWorker.create({ config, policy, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined });
     await made.worker.start();
     for (const server of servers.map(parseServerName)) {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
       await bus.subscribe(subjects.backend(server), (command, reply) => {
         made.asked.add(command);
+        made.reached.push(server);
         const { takes } = made;
         made.takes = undefined;
         if (takes === undefined) reply(made.outcome);
@@ -70,6 +77,16 @@ export class WorkerUnderTest {
       }, { queue: 'backend' });
     }
     return made;
+  }
+
+  async apply(servers: readonly string[], settings: object): Promise<void> {
+    const { config, policy } = await settingsOf(servers, settings);
+    this.worker?.apply(config, policy);
+  }
+
+  /** What servers say outside calls. */
+  notice(notice: ServerNotice): void {
+    this.bus.publish(subjects.notices, notice);
   }
 
   async put(server: string, more: Partial<CatalogRecord> = {}): Promise<void> {
@@ -87,7 +104,8 @@ export class WorkerUnderTest {
     await this.worker?.stop();
   }
 
-  async #openModern(capabilities: JsonObject, by: Caller): Promise<ClientUnderTest> {
+  async #openModern(capabilities: JsonObject, given: Caller): Promise<ClientUnderTest> {
+    let by = given;
     const ask = async (method: string, params: JsonObject = {}): Promise<Message> => {
       this.#count += 1;
       const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { [metaKeys.clientCapabilities]: capabilities } } };
@@ -96,10 +114,21 @@ export class WorkerUnderTest {
       return frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : { error: { code: 0, message: JSON.stringify(frame) } };
     };
     const { result } = await ask('server/discover');
-    return { greeting: result as JsonObject, ask, pushed: new Heard() };
+    const pushed = new Heard<Message>();
+    const request: JsonRpcRequest = { jsonrpc: '2.0', id: 'listen', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } } };
+    this.bus.request(subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller: by, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined }, {
+      reply: (frame) => {
+        if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
+      },
+      failed: (error) => this.faults.push(String(error)),
+    });
+    return { greeting: result as JsonObject, ask, pushed, key: undefined, become: (other) => {
+      by = other;
+    } };
   }
 
-  async #openSession(revision: Revision, capabilities: JsonObject, by: Caller): Promise<ClientUnderTest> {
+  async #openSession(revision: Revision, capabilities: JsonObject, given: Caller): Promise<ClientUnderTest> {
+    let by = given;
     const opened = await first(this.bus, subjects.sessionOpen(undefined), {
       kind: 'open', caller: by, request: { jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } } },
     });
@@ -120,7 +149,9 @@ export class WorkerUnderTest {
       });
     });
     const { result } = JSON.parse(opened.text) as Message;
-    return { greeting: result as JsonObject, ask, pushed };
+    return { greeting: result as JsonObject, ask, pushed, key, become: (other) => {
+      by = other;
+    } };
   }
 
   #stream(): StreamId {
@@ -143,4 +174,14 @@ function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, requ
       failed: reject,
     });
   });
+}
+
+/** A configuration with servers at addresses nobody connects to, and its rules. */
+async function settingsOf(servers: readonly string[], settings: object): Promise<{ readonly config: Config; readonly policy: Policy | undefined }> {
+  const text = JSON.stringify({ mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])), ...settings });
+  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const compiled = loaded.config.access === undefined ? { policy: undefined } : await compile(loaded.config.access);
+  if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
+  return { config: loaded.config, policy: compiled.policy };
 }

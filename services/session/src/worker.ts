@@ -3,12 +3,14 @@ import { catalogBucket, Heartbeat, openStreamJournal, sessionsBucket, subjects, 
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Policy } from '@omnibus/policy';
 import {
   idSequence, newWorkerId,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
+  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
+import { AccessRules } from './call/access.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './limits/metering.ts';
@@ -18,6 +20,7 @@ import { Peers } from './ownership/peers.ts';
 import { SessionRecords } from './ownership/records.ts';
 import { Sessions } from './ownership/sessions.ts';
 import { Sealer } from './public-ids/sealer.ts';
+import type { Session } from './stateful/session.ts';
 import type { SessionHost } from './stateful/session-host.ts';
 import { StatelessRequests } from './stateless/requests.ts';
 import type { StatelessHost } from './stateless/stateless-host.ts';
@@ -40,6 +43,8 @@ export interface SessionWorkerOptions {
   readonly sealer?: Sealer | undefined;
   /** Undefined in one process, where nobody else is on the bus. */
   readonly proofs?: Proofs | undefined;
+  /** The rules of `access`, compiled; left out where there are none. */
+  readonly policy?: Policy | undefined;
 }
 
 /** What has to be opened before. */
@@ -55,6 +60,7 @@ export class SessionWorker {
   readonly #worker: WorkerId;
   readonly #metering: Metering;
   readonly #records: SessionRecords;
+  readonly #access: AccessRules;
   readonly #views: Views;
   readonly #sessions: Sessions;
   readonly #adoption: Adoption;
@@ -91,6 +97,8 @@ export class SessionWorker {
     this.#options = options;
     this.#config = options.config;
     this.#settings = new ServerSettings(options.config);
+    this.#access = new AccessRules({ log, metrics, proofs: options.proofs });
+    this.#access.set(options.config, options.policy);
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
     this.#records = new SessionRecords({ records: stored, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#sessions.lose(key) });
@@ -127,13 +135,14 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared),
-      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities),
+      accessOf: this.#access.of,
+      view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared, this.#access.of(caller)?.sight),
+      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities, this.#access.of(caller)?.sight),
       timeLimits: this.#settings.timeLimits,
     };
     const owned = { bus, wheel, log, metrics, worker, config, records: this.#records, peers: this.#peers, callerProblem };
     this.#sessions = new Sessions({ ...owned, host, used });
-    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, view: (caller) => this.#views.get(placeOf(caller)) });
+    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, view: (caller) => host.view(caller) });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
@@ -141,6 +150,7 @@ export class SessionWorker {
       metrics.parkedCalls.set(this.#stateless.parked);
       metrics.keptFrameBytes.set(frames.used);
       metrics.sessionBytes.set(this.#sessions.held.bytes);
+      metrics.preparedListBytes.set(this.#views.preparedLength);
     });
   }
 
@@ -149,9 +159,11 @@ export class SessionWorker {
     return new Views(new Endpoints(config), {
       wheel,
       announce: (place, changesFor) => {
-        for (const { session } of this.#sessions.held.values()) if (this.#placeOf(session.caller) === place) session.listsChanged(changesFor(session.declared));
-        this.#stateless.listsChanged(place, changesFor);
+        for (const { session } of this.#sessions.held.values()) if (this.#placeOf(session.caller) === place) session.listsChanged(changesFor(session.declared, this.#access.of(session.sight.asking)?.sight));
+        this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#access.of(caller)?.sight));
       },
+      sightsInUse: () => new Set(this.#readers.flatMap(({ sight }) => this.#access.of(sight.asking)?.sight?.name ?? [])),
+      maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
       tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
       isLost: (backend) => this.#watch.isLost(backend),
       remove: (key) => void this.#catalog?.delete(key).catch((error: unknown) => log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed')),
@@ -242,12 +254,25 @@ export class SessionWorker {
     return this.#sessions.counts();
   }
 
-  /** Applies a changed configuration to sessions that exist and to those to come. */
-  apply(config: Config): void {
+  /** Everybody who is told when what he sees changes. */
+  get #readers(): readonly { readonly sight: Pick<Session['sight'], 'asking' | 'view'>; readonly listsChanged: Session['listsChanged'] }[] {
+    const listeners = this.#stateless.readers.map((listener) => ({ sight: listener, listsChanged: (kinds: readonly ChangeKind[]) => listener.listsChanged(kinds) }));
+    return [...this.#sessions.held.values().map(({ session }) => ({ sight: session.sight, listsChanged: (kinds: readonly ChangeKind[]) => session.listsChanged(kinds) })), ...listeners];
+  }
+
+  /**
+   * Applies a changed configuration to sessions that exist and to those to come.
+   * @param policy its rules, compiled; undefined where it has none.
+   */
+  apply(config: Config, policy?: Policy): void {
+    // Whoever sees less or more by other rules than before is told so, and nobody else.
+    const seen = this.#access.isOther(config, policy) ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view })) : [];
     this.#config = config;
     this.#settings.apply(config);
     this.#metering.apply(config);
+    this.#access.set(config, policy);
     this.#views.redefine(new Endpoints(config));
+    for (const { sight, listsChanged, before } of seen) if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }
 
   async stop(): Promise<void> {

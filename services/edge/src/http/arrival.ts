@@ -22,6 +22,8 @@ export interface Gate {
   readonly tenures: Tenures;
   /** Undefined where nobody need be known, and in one process, where nobody else is on the bus. */
   readonly proofs: Proofs | undefined;
+  /** Whether some rule asks which network a client is in. */
+  readonly rules: { askForNetworks: boolean };
   readonly metrics: Metrics;
   readonly limits: Limits;
 }
@@ -57,7 +59,7 @@ export class Arrival {
   /** It has been proven who sends it. */
   identify(facts: Facts): void {
     this.#facts = facts;
-    this.#caller = knownCaller(facts, this.#caller.endpoint, this.#gate.proofs);
+    this.#caller = withAddress(knownCaller(facts, this.#caller.endpoint, this.#gate.proofs), this.request, this.#gate);
   }
 
   /** @param end is called when it is not proven any more who reads the answer. */
@@ -145,6 +147,11 @@ export class Arrival {
 export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs | undefined): Caller {
   const { principal } = facts;
   return proofs === undefined ? { principal, endpoint, facts } : { principal, endpoint, proof: proofs.of(facts) };
+}
+
+/** The caller with where it connects from, where somebody asks for that. */
+export function withAddress(caller: Caller, request: IncomingMessage, { addresses, rules }: Pick<Gate, 'addresses' | 'rules'>): Caller {
+  return rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller;
 }
 
 /**

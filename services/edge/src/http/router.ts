@@ -5,13 +5,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, fault, type Caller, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
+import { anonymous, fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Endpoints } from '../requests/endpoints.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
-import { Arrival, type Gate } from './arrival.ts';
+import { Arrival, withAddress, type Gate } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
@@ -91,7 +91,7 @@ export class Router {
   /** @param waitsForContinue the client asked whether to send its body (RFC 9110, 10.1.1), and was not told yet. */
   handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
     const arrivalAt = (endpoint: string): Arrival => {
-      const caller: Caller = { principal: anonymous, endpoint: endpoint as EndpointName };
+      const caller = withAddress({ principal: anonymous, endpoint: endpoint as EndpointName }, request, this.#options.gate);
       return new Arrival(request, response, caller, this.#options.gate, waitsForContinue);
     };
     if (this.#servesSite(request, response, arrivalAt)) return;

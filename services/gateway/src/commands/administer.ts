@@ -66,7 +66,7 @@ const baseOf = (admin: string): string => (/^https?:\/\//.test(admin) ? admin.re
 /** Settings of a machine that has a sealing key in its environment and no configuration. */
 function withoutFile(): ReturnType<typeof findSettings> {
   const loaded = loadConfig({ file: 'none', text: '{}', env: {}, readFile: () => '' });
-  return 'config' in loaded ? { config: loaded.config, file: 'none', baseFolder: process.cwd() } : undefined;
+  return 'config' in loaded ? { ...loaded, file: 'none', baseFolder: process.cwd() } : undefined;
 }
 
 /** Says what goes wrong. */

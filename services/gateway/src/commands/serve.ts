@@ -1,6 +1,7 @@
-import { formatProblem, restartOptions, watchConfigFile, type Config } from '@omnibus/config';
+import { formatProblem, restartOptions, watchConfigFile, type Config, type ProblemAt } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
+import { accessProblems, accessWarnings } from '../access.ts';
 import { banner } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
@@ -26,6 +27,11 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { config, file, baseFolder } = settings;
   if (options.role !== 'all' && config.bus === 'memory') {
     fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
+    return;
+  }
+  const rules = await accessProblems(config, settings.problemAt);
+  if (rules.length > 0) {
+    fail(rules);
     return;
   }
   const problemOfBus = await busProblem(config, baseFolder);
@@ -76,7 +82,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   await gateway.settled();
   log.info({ part: options.role }, 'ready');
-  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config)].filter((warning) => warning !== undefined);
+  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config)].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
   if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records(), warnings)}\n`);
 }
@@ -101,12 +107,26 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
   /** Changes are applied one after the other: one may come while the last is still at work. */
   let applying: Promise<void> = Promise.resolve();
-  const apply = (): void => {
-    applying = applying.then(async () => {
-      // What the operator wrote comes first, in the lists too.
-      await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
-      log.info('the changed configuration is applied');
-    }).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+  /** What is wrong with the rules that were read last. */
+  let refused: readonly string[] = [];
+  const next = (work: () => Promise<void>): void => {
+    applying = applying.then(work).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+  };
+  const apply = async (): Promise<void> => {
+    // What the operator wrote comes first, in the lists too.
+    await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
+    log.info('the changed configuration is applied');
+  };
+  const take = async (config: Config, problemAt: ProblemAt): Promise<void> => {
+    refused = await accessProblems(config, problemAt);
+    if (refused.length > 0) {
+      log.error({ problems: refused }, 'the changed configuration is not applied');
+      return;
+    }
+    const ignored = restartOptions(current, config);
+    current = config;
+    if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
+    await apply();
   };
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
@@ -115,7 +135,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     changed: (found) => {
       discovered = found;
       log.info({ servers: Object.keys(found.mcpServers), ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }) }, 'servers were discovered');
-      apply();
+      next(apply);
     },
     servers: gateway.servers,
     wheel: gateway.wheel,
@@ -123,20 +143,16 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   }) : undefined;
   const watcher = await watchConfigFile(file, {
     rejected: (problems) => log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied'),
-    changed: (read) => {
+    changed: (read, problemAt) => {
       const applied = applyOverrides(read, overrides);
-      if ('problems' in applied) return;
-      const ignored = restartOptions(current, applied.config);
-      current = applied.config;
-      if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
-      apply();
+      if (!('problems' in applied)) next(() => take(applied.config, problemAt));
     },
   }, readingOf(overrides.role));
   return {
     async reload() {
       const problems = watcher.reload().map(formatProblem);
       await applying;
-      return problems;
+      return problems.length > 0 ? problems : refused;
     },
     async close() {
       await watcher.close();

@@ -1,7 +1,7 @@
 /** The configuration a command runs with: option over environment over file over default. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { formatProblem, loadConfig, readConfigFile, type Config } from '@omnibus/config';
+import { formatProblem, loadConfig, readConfigFile, type Config, type ProblemAt } from '@omnibus/config';
 import type { Role } from '../compose.ts';
 
 /** What the configuration file is called when `--config` does not say. */
@@ -22,6 +22,7 @@ interface Settings {
   readonly config: Config;
   readonly file: string;
   readonly baseFolder: string;
+  readonly problemAt: ProblemAt;
 }
 
 export type SettingsResult = Settings | { readonly problems: readonly string[] };
@@ -39,7 +40,7 @@ export function readSettings(file: string, overrides: Overrides): SettingsResult
   const result = readConfigFile(file, readingOf(overrides.role));
   if ('problems' in result) return { problems: result.problems.map(formatProblem) };
   const applied = applyOverrides(result.config, overrides);
-  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)) };
+  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), problemAt: result.problemAt };
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Caller, ExchangeId, Facts, Limits, ServerName } from '@omnibus/pro
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { CallGate } from '../limits/call-gate.ts';
+import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 
 export interface CallHost extends ExchangeHost {
@@ -11,6 +12,8 @@ export interface CallHost extends ExchangeHost {
   /** Undefined where nobody traces. */
   readonly tracing: Tracing | undefined;
   readonly sealer: Sealer;
+  /** What a caller may by the rules as they are now; undefined where there are none. */
+  readonly accessOf: (caller: Caller) => Access | undefined;
   readonly nextExchangeId: () => ExchangeId;
   /** What is proven of a caller; undefined where it is nobody in particular. */
   readonly factsOf: (caller: Caller) => Facts | undefined;

@@ -3,6 +3,7 @@ import type { View } from '@omnibus/catalog';
 import type { Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Tab } from '../limits/call-gate.ts';
+import type { Access, Permission } from './access.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Sink for one request: messages, then at most one answer. */
@@ -31,6 +32,8 @@ export interface ClientPort<Stream extends CallStream> {
   /** The least severe messages it wants. */
   logLevel(): LogLevel | undefined;
   taskMode(): TaskMode;
+  /** What it may, by the facts of its latest request and the rules as they are now; undefined where there are no rules. */
+  access(): Access | undefined;
   /** Says something that outlives the request it belongs to. */
   push(text: string): void;
   /** The token under which the client is told of this progress now; undefined when it is not to hear of it. @param token of the request that began the call. */
@@ -55,6 +58,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly tab?: Tab;
   /** How long its client waits. */
   readonly own: OwnLimit | undefined;
+  /** What rules say of it, where there are any. */
+  readonly permission: Permission | undefined;
 }
 
 /** A time limit of the client's own, for all that its request takes. */

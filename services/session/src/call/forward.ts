@@ -3,6 +3,7 @@ import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
+import type { Access } from './access.ts';
 import type { CallHost } from './call-host.ts';
 import { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
@@ -97,15 +98,22 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
+    const plan = route({ method, view }, given, this.#client);
     this.#carryOut({
       stream, id, method, view,
       progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
-    }, given);
+      permission: plan.permission,
+    }, plan);
   }
 
-  #carryOut(call: ForwardedCall<Stream>, given: JsonObject): void {
-    const plan = route(call, given, this.#client);
+  /** Why a request that was let through once would not be now. @param access of whoever comes back for it. */
+  refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
+    const plan = route({ method, view }, withoutNullArguments(params), this.#client, access);
+    return plan.kind === 'refuse' ? plan.fault : undefined;
+  }
+
+  #carryOut(call: ForwardedCall<Stream>, plan: Plan): void {
     const { callGate } = this.#host;
     const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
     const tab = asked === undefined ? undefined : callGate?.begin(asked);

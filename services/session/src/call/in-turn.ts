@@ -1,5 +1,5 @@
 /** Requests that go to several servers, one after the other: for a URI that nothing tells of, and for lists that the catalogue does not have. */
-import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import { isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
@@ -69,7 +69,9 @@ export class InTurn<Stream extends CallStream> {
     const { server, cursor } = page;
     this.#carrier.carry(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
       // A server that cannot list, or not now, has nothing on the list; the others have.
-      const { nextCursor: own, ...listed }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+      const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+      const all = whole[entries];
+      const listed = Array.isArray(all) ? { ...whole, [entries]: all.filter((entry) => !isObject(entry) || typeof entry['uri'] !== 'string' || call.view.mayHave(server, entry['uri'])) } : whole;
       const following = servers[index + 1];
       const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
       this.#words.answer(call, { server }, { ...outcome, kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });

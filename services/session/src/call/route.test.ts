@@ -22,7 +22,7 @@ function planOf(method: ExchangeMethod, params: JsonObject, { taskMode = 'none' 
   return route({ method, view }, params, {
     tasks: { open: (id) => (id === 'sealed' ? { server: one, id: 'own', owner: 'owner' as SessionKey, place: undefined } : undefined) },
     linkedResources: { find: (uri) => linked[uri] ?? [] },
-    port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => taskMode },
+    port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => taskMode },
   });
 }
 

@@ -7,6 +7,8 @@ import { fault, methodRow, printable, skillsExtension, type ExchangeMethod, type
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
+import type { Access, Permission } from './access.ts';
+import { permitted } from './permission.ts';
 import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
@@ -48,23 +50,32 @@ export interface Lists {
  * `send`: to one server. `start-task`: the same, and the client hears of the task's progress after it was answered. `await-task`: the tool
  * runs as a task only, and its client knows none; the gateway waits for the result in its place.
  */
-export type Plan =
+export type Plan = (
   | (Destination & { readonly kind: 'send' | 'start-task' | 'await-task' })
   | (Search & { readonly kind: 'search' })
   | (Lists & { readonly kind: 'list' })
   /** Nobody need be asked. */
   | { readonly kind: 'answer'; readonly server: ServerName; readonly result: JsonObject }
-  | { readonly kind: 'refuse'; readonly fault: GatewayFault };
+  | { readonly kind: 'refuse'; readonly fault: GatewayFault }
+) & { /** What rules say of it, where there are any. */ readonly permission?: Permission };
 
 /** What of a client tells where its requests go. */
 export interface RoutedClient {
   readonly tasks: Pick<TaskIds, 'open'>;
   readonly linkedResources: Pick<LinkedResources, 'find'>;
-  readonly port: { readonly dialect: Pick<ClientDialect, 'unknownMethod'>; taskMode(): TaskMode };
+  readonly port: { readonly dialect: Pick<ClientDialect, 'unknownMethod'>; taskMode(): TaskMode; access(): Access | undefined };
 }
 
-/** @param given parameters that have the form the method wants (`paramsProblem`). */
-export function route({ method, view }: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient): Plan {
+/**
+ * @param given parameters that have the form the method wants (`paramsProblem`).
+ * @param access what the client may, where it is not the one of whom that is asked usually.
+ */
+export function route(request: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient, access = client.port.access()): Plan {
+  const plan = planOf(request, given, client);
+  return access === undefined ? plan : permitted(plan, request, given, access);
+}
+
+function planOf({ method, view }: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient): Plan {
   const params = withoutOwnMeta(given);
   switch (method) {
     case 'tools/call':
@@ -85,7 +96,7 @@ export function route({ method, view }: { readonly method: ExchangeMethod; reado
     case 'skills/get':
     case 'resources/directory/read': {
       const uri = params['uri'] as string;
-      const servers = view.serversWithExtension(skillsExtension);
+      const servers = view.serversWithExtension(skillsExtension).filter((server) => view.mayHave(server, uri));
       const found = resourceRoute(view, client.linkedResources, uri);
       const owner = found === undefined || 'rivals' in found || !servers.includes(found.server) ? undefined : found.server;
       return { kind: 'search', servers: owner === undefined ? servers : [owner], uri, params };
@@ -103,7 +114,7 @@ export function route({ method, view }: { readonly method: ExchangeMethod; reado
 function resourcePlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
   const uri = params['uri'] as string;
   const found = resourceRoute(view, linkedResources, uri);
-  if (found === undefined) return { kind: 'search', servers: view.serversWith('resources'), uri, params };
+  if (found === undefined) return { kind: 'search', servers: view.serversWith('resources').filter((server) => view.mayHave(server, uri)), uri, params };
   if ('rivals' in found) return refuse(ambiguous(uri, found.rivals));
   return { kind: 'send', server: found.server, params: { ...params, uri: found.original }, subject: ['resource', uri] };
 }

@@ -24,7 +24,7 @@ export function offeredCapabilities(declared: JsonObject, carriedHere: readonly 
 export function offeredExperiments(view: View): { readonly experimental?: JsonObject } {
   const [record, ...others] = view.records;
   const experimental = record?.capabilities['experimental'];
-  return others.length === 0 && view.definition.servers.length === 1 && carriesCustom(view) && isObject(experimental) ? { experimental } : {};
+  return others.length === 0 && view.definition.servers.length === 1 && carriesCustom(view) && view.definition.servers.every((server) => view.mayEverythingOf(server)) && isObject(experimental) ? { experimental } : {};
 }
 
 /** An endpoint that shows only a part of its servers' tools, or fixes their arguments, promises that nothing else is reached through it. */

@@ -61,7 +61,7 @@ export class Opening {
     const session = sessions.hold(sessionKey(id), facts?.tenant === undefined ? kept : { ...kept, tenant: facts.tenant });
     let text: string;
     try {
-      text = session.open(request, view, facts);
+      text = session.open(request, view, caller);
     } catch (error) {
       sessions.held.remove(session);
       throw error; // Which answers the command (B6).

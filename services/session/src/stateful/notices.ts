@@ -6,9 +6,9 @@ import type { SessionParts } from './session-parts.ts';
 /** A notice that names the sessions it is for. */
 export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>;
 
-export function hearNotice({ host, client, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
+export function hearNotice({ client, sight, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
   if (!notice.sessions.includes(client.key)) return;
-  const view = host.view(client.caller, client.declared);
+  const { view } = sight;
   if (view?.definition.servers.includes(notice.server) !== true) return;
   const { words } = forwarding;
   switch (notice.kind) {
@@ -25,7 +25,7 @@ export function hearNotice({ host, client, streams, forwarding, questions }: Ses
       forwarding.taskProgressed(notice);
       return;
     case 'resource-updated':
-      streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
+      if (view.mayHave(notice.server, notice.uri)) streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
       return;
     case 'log': {
       // It belongs to no call, and can concern this session alone.

@@ -60,7 +60,7 @@ export class Posted {
 
   #hear(posted: Extract<PostedMessage, { kind: 'notification' }>): void {
     const { method, params } = posted.message;
-    const { host, client, forwarding, questions } = this.#parts;
+    const { host, client, sight, forwarding, questions } = this.#parts;
     switch (method) {
       case 'notifications/initialized':
         this.#initialized();
@@ -78,7 +78,7 @@ export class Posted {
         if (!questions.takeProgress(params)) void questions.passOn(posted, params?.['progressToken']);
         return;
       default:
-        if (isCustomNotification(method)) forwarding.notify(method, params, host.view(client.caller, client.declared));
+        if (isCustomNotification(method)) forwarding.notify(method, params, sight.view);
         else host.metrics.dropped('notification_unknown');
     }
   }

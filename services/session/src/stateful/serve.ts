@@ -18,8 +18,8 @@ export class Serving {
 
   serve(request: JsonRpcRequest, stream: PostStream): void {
     const { id, method, params } = request;
-    const { host, client, forwarding } = this.#parts;
-    const view = host.view(client.caller, client.declared);
+    const { host, client, sight, forwarding } = this.#parts;
+    const { view } = sight;
     if (view === undefined) {
       this.#refuse(stream, id, 'session.unknown', 'this endpoint has left the configuration');
       return;

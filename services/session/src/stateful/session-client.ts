@@ -3,6 +3,8 @@ import {
   declaredBy, sessionExtensions,
   type Caller, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
+import type { Access } from '../call/access.ts';
+import type { CallHost } from '../call/call-host.ts';
 import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
 import type { Exchange } from '../call/exchange.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -14,6 +16,7 @@ import type { SessionStreams } from '../streams/session-streams.ts';
 import type { ServerQuestions } from './server-questions.ts';
 
 export interface SessionClientOptions {
+  readonly host: Pick<CallHost, 'accessOf' | 'factsOf'>;
   readonly key: SessionKey;
   readonly caller: Caller;
   readonly streams: SessionStreams;
@@ -26,8 +29,9 @@ export interface SessionClientOptions {
 export class SessionClient implements ClientPort<PostStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
+  /** The same with what an edge said of it with its latest request: a fresh token may say something else. */
+  asking: Caller;
   readonly standsAlone = false;
-  facts: Facts | undefined;
   /** What it is offered may depend on this part of what it declared. */
   declared: Declared = declaredBy({}, true);
   declaredBytes = 0;
@@ -40,6 +44,7 @@ export class SessionClient implements ClientPort<PostStream> {
   constructor(options: SessionClientOptions) {
     this.key = options.key;
     this.caller = options.caller;
+    this.asking = options.caller;
     this.level = options.level;
     this.#options = options;
   }
@@ -66,6 +71,14 @@ export class SessionClient implements ClientPort<PostStream> {
 
   taskMode(): TaskMode {
     return this.dialect.taskMode;
+  }
+
+  get facts(): Facts | undefined {
+    return this.#options.host.factsOf(this.asking);
+  }
+
+  access(): Access | undefined {
+    return this.#options.host.accessOf(this.asking);
   }
 
   push(text: string): void {

@@ -6,11 +6,13 @@ import type { OfferWait } from '../views/offer-wait.ts';
 import type { ServerQuestions } from './server-questions.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
+import type { SessionSight } from './session-sight.ts';
 
 /** What a session is made of, for those that do one part of its work. */
 export interface SessionParts {
   readonly host: SessionHost;
   readonly client: SessionClient;
+  readonly sight: SessionSight;
   readonly streams: SessionStreams;
   readonly forwarding: Forwarding<PostStream>;
   readonly questions: ServerQuestions;

@@ -6,12 +6,12 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
  */
-import { subjects, type Blocks } from '@omnibus/bus';
+import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
   changeKinds, fault, isObject, latestLegacyRevision, negotiateRevision, resultText,
-  type Caller, type ChangeKind, type Declared, type Facts, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
+  type Caller, type ChangeKind, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
   type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -20,11 +20,11 @@ import { LinkedResources } from '../call/routes/linked-resources.ts';
 import { capabilities as capabilityNames, offeredBy } from '../call/routes/needed-capability.ts';
 import { legacyDialect, type LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
-import { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { Reply } from '../streams/resumable-stream.ts';
 import { SessionStreams } from '../streams/session-streams.ts';
 import { OfferWait } from '../views/offer-wait.ts';
+import { levelOf } from './session-level.ts';
 import { sessionMachine } from './machine.ts';
 import { hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
@@ -33,6 +33,7 @@ import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 import { keptOf, type SessionParts } from './session-parts.ts';
+import { SessionSight } from './session-sight.ts';
 
 /** What is still on its way when a worker has to go. */
 const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
@@ -89,22 +90,12 @@ export class Session {
     const dialect = (): LegacyDialect => legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
     const changed = (): void => this.#hooks.changed(this);
     const streams = new SessionStreams(key, host, () => questions.heldBefore);
-    const level = new ClientLogLevel({
-      ask: (server, params, settled) => {
-        forwarding.kept.contacted.add(server);
-        forwarding.carrier.sendOwn({ method: 'logging/setLevel', server, params, subject: ['request', 'logging/setLevel'] }, settled);
-      },
-      tell: (server, wanted) => {
-        forwarding.kept.contacted.add(server);
-        host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: key, level: wanted });
-      },
-      changed,
-    });
-    const client = new SessionClient({ key, caller, streams, level, dialect, questions: () => questions });
+    const level = levelOf(key, host, () => forwarding, changed);
+    const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
     const questions: ServerQuestions = new ServerQuestions({ key, host, client, words: forwarding.words, push: streams.push, changed });
     const offerWait = new OfferWait({ key, caller, place: host.placeOf(caller), offers: host.offers, capabilities: () => client.capabilities(), declared: () => client.declared, told: (server) => forwarding.kept.contacted.add(server) });
-    return { host, client, streams, forwarding, questions, offerWait };
+    return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
   }
 
   /** Where its life stands (`machine.ts`). */
@@ -134,13 +125,14 @@ export class Session {
 
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
 
-  /** Answers `initialize`. The result as JSON-RPC text. @param facts that are proven of its caller. */
-  open(request: JsonRpcRequest, view: View, facts?: Facts): string {
+  /** Answers `initialize`. The result as JSON-RPC text. @param asking its caller with what an edge says of it. */
+  open(request: JsonRpcRequest, view: View, asking: Caller): string {
+    this.#parts.client.asking = asking;
     const { protocolVersion, capabilities: given } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const capabilities = isObject(given) ? given : {};
     this.#declare(capabilities);
-    Object.assign(this.#parts.client, { facts, offered: new Set(offeredBy(view)) });
+    this.#parts.client.offered = new Set(offeredBy(view));
     // Its first list is not far.
     void this.#parts.offerWait.begin();
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
@@ -148,10 +140,9 @@ export class Session {
   }
 
   #declare(capabilities: JsonObject): void {
-    const { host, client } = this.#parts;
-    client.declare(capabilities);
+    this.#parts.client.declare(capabilities);
     // Seen or not by its client: from now on it is told when this changes.
-    host.view(this.caller, client.declared);
+    void this.sight.view;
   }
 
   /** What another worker revives it from. */
@@ -195,7 +186,7 @@ export class Session {
       reply({ kind: 'refused', fault: fault('session.unknown') }); // S3
       return;
     }
-    client.facts = this.#parts.host.factsOf(command.caller);
+    this.listsChanged(this.#parts.sight.asks(command.caller));
     switch (command.kind) {
       case 'post':
         if (this.#posted.receive(command, [command.message], reply, edge)) this.isUsed = true;
@@ -216,6 +207,11 @@ export class Session {
         // Of a newer edge.
         reply({ kind: 'refused', fault: fault('command.unknown') });
     }
+  }
+
+  /** What its client sees now. */
+  get sight(): SessionSight {
+    return this.#parts.sight;
   }
 
   /** What the client says of what is open here, as it comes from the worker that holds the session now. */

@@ -3,6 +3,8 @@ import {
   carriedExtensions, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels,
   type Caller, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
+import type { Access } from '../call/access.ts';
+import type { CallHost } from '../call/call-host.ts';
 import type { CallStream, ClientPort } from '../call/client-port.ts';
 import type { Exchange } from '../call/exchange.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -15,7 +17,7 @@ import { RoundProgress } from './round-progress.ts';
 export interface CallClientOptions extends CallDialectOptions {
   /** The request with which the call began. */
   readonly first: PendingReply;
-  readonly host: { readonly factsOf: (caller: Caller) => Facts | undefined };
+  readonly host: Pick<CallHost, 'accessOf' | 'factsOf'>;
 }
 
 /** The call of the client. */
@@ -38,21 +40,25 @@ export class CallClient implements ClientPort<CallStream> {
   readonly progress = new RoundProgress();
   readonly #questions: CallQuestions;
   readonly #call: AskedCall;
-  readonly #factsOf: (caller: Caller) => Facts | undefined;
+  readonly #host: Pick<CallHost, 'accessOf' | 'factsOf'>;
 
   constructor(options: CallClientOptions, questions: CallQuestions, call: AskedCall) {
     const { first, host } = options;
-    this.#factsOf = host.factsOf;
     this.key = first.command.key;
     this.caller = first.command.caller;
     this.latest = first;
     this.dialect = new CallDialect(options);
     this.#questions = questions;
     this.#call = call;
+    this.#host = host;
+  }
+
+  access(): Access | undefined {
+    return this.#host.accessOf(this.latest.command.caller);
   }
 
   get facts(): Facts | undefined {
-    return this.#factsOf(this.latest.command.caller);
+    return this.#host.factsOf(this.latest.command.caller);
   }
 
   capabilities(): JsonObject {

@@ -183,8 +183,16 @@ export class StatelessCall implements CallStream, Kept {
     answerResult(waiter, inputRequired(this.#questions.requests, this.#options.seal(this.#round)));
   }
 
-  /** A request that comes back with the state of a round. */
-  resume(waiter: PendingReply, round: number): void {
+  /** A request that comes back with the state of a round, by the rules as they are now. @param view what its caller sees. */
+  resume(waiter: PendingReply, round: number, view: View): void {
+    const { host, method, params } = this.#options;
+    const access = this.#phase === 'parked' ? host.accessOf(waiter.command.caller) : undefined;
+    const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
+    if (refusal !== undefined) {
+      refuse(waiter, refusal);
+      this.#forwarding.cancelAll('its caller may not make it any more');
+      return;
+    }
     if (this.#phase === 'settled') {
       this.#client.progress.resumed(waiter);
       this.#deliver(waiter); // M2

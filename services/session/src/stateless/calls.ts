@@ -150,7 +150,7 @@ export class StatelessCalls {
         this.start({ ...waiter, command: { ...command, request: { ...command.request, params: { ...params, requestState: state.text } } } }, view, method);
         return;
       case 'parked':
-        if (state.worker === this.#options.worker) this.#resume(waiter, state.call, state.round);
+        if (state.worker === this.#options.worker) this.#resume(waiter, state.call, state.round, view);
         else waiter.reply({ kind: 'elsewhere', worker: state.worker });
         return;
       default:
@@ -158,7 +158,7 @@ export class StatelessCalls {
     }
   }
 
-  #resume({ command, reply }: PendingReply, id: string, round: number): void {
+  #resume({ command, reply }: PendingReply, id: string, round: number, view: View): void {
     const call = this.#open.get(id);
     if (call === undefined || call.isOverdue) {
       reply({ kind: 'refused', fault: fault(call === undefined ? 'state.lost' : 'state.invalid') });
@@ -172,7 +172,7 @@ export class StatelessCalls {
         if (frame.kind !== 'message' || frame.last) this.#joined.delete(key);
         reply(frame);
       },
-    }, round);
+    }, round, view);
   }
 
   /** The user has been to the addresses a server wanted visited: nothing is open at the server, so it is called anew. */

@@ -4,8 +4,8 @@
  * said so or the time of the request is over; a resource that is not in it is one that nobody tells of.
  */
 import { subjects } from '@omnibus/bus';
-import type { View } from '@omnibus/catalog';
-import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type ChangeKind, type Declared, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
+import type { Route, View } from '@omnibus/catalog';
+import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
@@ -58,6 +58,15 @@ export class Listener {
 
   resourceUpdated(params: JsonObject): void {
     this.#tell('notifications/resources/updated', params);
+  }
+
+  get asking(): Caller {
+    return this.waiter.command.caller;
+  }
+
+  /** What it sees now. */
+  get view(): View | undefined {
+    return this.#host.view(this.asking, this.declared);
   }
 
   get key(): SessionKey {
@@ -113,9 +122,13 @@ export class Listener {
   /** Subscribes each resource at its server, and acknowledges those that were taken. */
   #subscribe(uris: readonly string[], view: View, linkedResources: LinkedResources): void {
     const taken = new Set<string>();
-    const routes = new Map([...new Set(uris)].flatMap((uri) => {
+    const { waiter } = this;
+    const host = this.#host;
+    const routes = new Map([...new Set(uris)].flatMap((uri): (readonly [string, Route])[] => {
       const route = resourceRoute(view, linkedResources, uri);
-      return route === undefined || 'rivals' in route ? [] : [[uri, route]];
+      if (route === undefined || 'rivals' in route) return [];
+      const permission = host.accessOf(waiter.command.caller)?.decide({ kind: 'resource', server: route.server, name: route.original, method: 'resources/subscribe' });
+      return permission === undefined || permission.effect === 'allow' || permission.isRecorded ? [[uri, route]] : [];
     }));
     let waiting = routes.size;
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));

@@ -1,14 +1,14 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: who may have one, and what all of them are told of. */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ChangeKind, type Declared, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
 import { holderOf } from './shelf.ts';
-import type { StatelessHost } from './stateless-host.ts';
+import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 export class Listeners {
   readonly #host: StatelessHost;
@@ -75,8 +75,12 @@ export class Listeners {
     for (const key of [...this.#open.keys()]) this.#end(key, true);
   }
 
-  listsChanged(place: Place, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
-    for (const listener of this.#open.values()) if (listener.place === place) listener.listsChanged(changesFor(listener.declared));
+  listsChanged(place: Place, changesFor: ChangesFor): void {
+    for (const listener of this.#open.values()) if (listener.place === place) listener.listsChanged(changesFor(listener.declared, listener.asking));
+  }
+
+  get all(): readonly Listener[] {
+    return [...this.#open.values()];
   }
 
   adaptersChanged(server: ServerName, hasGap: boolean): void {
@@ -88,7 +92,7 @@ export class Listeners {
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view?.definition.servers.includes(notice.server) === true) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+      if (view?.mayHave(notice.server, notice.uri) === true) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }
 

@@ -71,7 +71,7 @@ export class RequestsUnderTest {
     const definition: EndpointDefinition = { endpoint: rootEndpoint, servers, prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
     const host: StatelessHost = {
-      bus, wheel, metrics, tracing: undefined, callerProblem: () => undefined, factsOf: ({ facts }) => facts, placeOf: ({ endpoint }) => endpoint, sealer: new Sealer(),
+      bus, wheel, metrics, tracing: undefined, callerProblem: () => undefined, factsOf: ({ facts }) => facts, placeOf: ({ endpoint }) => endpoint, sealer: new Sealer(), accessOf: () => undefined,
       limits: { ...defaultLimits, ...limits },
       adapters: this.#watch,
       nextExchangeId: () => this.#nextId(),

@@ -3,7 +3,7 @@ import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
-  type ChangeKind, type Declared, type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
+  type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -17,7 +17,8 @@ import { Listeners } from './listeners.ts';
 import { answer, answerResult, draining, refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Running } from './running.ts';
 import { Shelf } from './shelf.ts';
-import type { StatelessHost } from './stateless-host.ts';
+import type { Listener } from './listener.ts';
+import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
@@ -105,7 +106,12 @@ export class StatelessRequests {
     return this.#listeners.places;
   }
 
-  listsChanged(place: Place, changesFor: (declared: Declared) => readonly ChangeKind[]): void {
+  /** The subscriptions that are open, for those who look at what each sees. */
+  get readers(): readonly Listener[] {
+    return this.#listeners.all;
+  }
+
+  listsChanged(place: Place, changesFor: ChangesFor): void {
     this.#listeners.listsChanged(place, changesFor);
   }
 

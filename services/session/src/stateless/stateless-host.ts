@@ -1,9 +1,12 @@
 /** What requests without sessions share at one worker. */
 import type { View } from '@omnibus/catalog';
-import type { Caller, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
+import type { Caller, ChangeKind, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
 import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
+
+/** The lists of an endpoint that a client is to be told about, by what it declared and what it may. */
+export type ChangesFor = (declared: Declared, caller: Caller) => readonly ChangeKind[];
 
 export interface StatelessHost extends CallHost {
   /** Why a caller is not believed to be who a command says. */

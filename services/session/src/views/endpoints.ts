@@ -40,8 +40,8 @@ export class Endpoints {
   }
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
-    const { pageSize, prefix, auth, profiles } = this.#config;
-    const common = { endpoint, servers, pageSize, isForKnown: auth !== undefined && auth !== 'none' };
+    const { pageSize, prefix, auth, access, profiles } = this.#config;
+    const common = { endpoint, servers, pageSize, isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined };
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     if (profile === undefined) return { ...common, prefix: endpoint === '' ? prefix : 'never', rename: new Map<string, string>(), pin: new Map<string, JsonObject>() };
     return {

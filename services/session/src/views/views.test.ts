@@ -9,6 +9,8 @@ const worker = newWorkerId('backend');
 const other = newWorkerId('backend');
 const definition: EndpointDefinition = { endpoint: rootEndpoint, servers: [server], prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
 
+const nobodyIsKnown = { sightsInUse: () => new Set<string>(), maxPreparedLength: () => 0 };
+
 function record(status: 'up' | 'down'): CatalogRecord {
   return { server, status, capabilities: { tools: {} }, lists: { ...noLists, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, announcements: noAnnouncements };
 }
@@ -21,7 +23,7 @@ function setUp() {
   const leftOut: string[][] = [];
   const removed: string[] = [];
   const views = new Views(new Map([[rootEndpoint, definition]]), {
-    wheel, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
+    wheel, ...nobodyIsKnown, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
     tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)),
   });
   const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
@@ -152,7 +154,7 @@ describe('what a worker wrote that is gone', () => {
     const lost = new Set<WorkerId>([worker]);
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
     const [left, there] = [newWorkerId('backend'), newWorkerId('backend')];
     for (const [at, more] of [[worker, {}], [other, {}], [left, { hasLeft: true }], [there, {}]] as const) {
       views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record('up'), ...more }, revision: 1 });
@@ -168,7 +170,7 @@ describe('what a worker wrote that is gone', () => {
   it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
     const write = (key: string): void => views.catalogChanged({ kind: 'put', key, value: record('up'), revision: 1 });
     for (const key of ['up', 'up=a=b', 'gone', catalogKey(server, worker)]) write(key);
     views.catalogChanged({ kind: 'delete', key: 'gone' });

@@ -1,8 +1,9 @@
 /** The views of all endpoints, kept in step with the catalogue. A view is computed when it is first asked for after a change. */
-import { View, type EndpointDefinition, type ViewProblem } from '@omnibus/catalog';
+import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type ServerName, type WorkerId } from '@omnibus/protocol';
+import { CallerViews } from './caller-views.ts';
 import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
 
@@ -23,8 +24,12 @@ const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
-  /** Clients at a place are to be told that lists changed. @param changesFor which, for those that declared certain capabilities. */
-  readonly announce: (place: Place, changesFor: (declared?: Declared) => readonly ChangeKind[]) => void;
+  /** Clients at a place are to be told that lists changed. @param changesFor which, for those that declared certain capabilities and may see certain things. */
+  readonly announce: (place: Place, changesFor: (declared?: Declared, sight?: Sight) => readonly ChangeKind[]) => void;
+  /** What those may see who are told of changes now, by name. */
+  readonly sightsInUse: () => ReadonlySet<string>;
+  /** Characters of lists that are kept for those who do not see everything. */
+  readonly maxPreparedLength: () => number;
   /** Whether it is proven that a backend worker is not there. */
   readonly isLost: (worker: WorkerId) => boolean;
   /** Hears what servers offer and clients cannot be shown, when that changes. */
@@ -55,6 +60,7 @@ interface PlaceViews {
 
 interface Seen {
   readonly declared: Declared | undefined;
+  readonly sight: Sight | undefined;
   readonly views: Set<View>;
 }
 
@@ -78,12 +84,14 @@ export class Views {
    */
   readonly #seen = new Map<Place, Map<string, Seen>>();
   #definitions: Definitions;
+  readonly #callerViews: CallerViews;
   /** Set while changes wait to be told. */
   #announcement: Deadline | undefined;
 
   constructor(definitions: Definitions, options: ViewsOptions) {
     this.#definitions = definitions;
     this.#options = options;
+    this.#callerViews = new CallerViews(options.maxPreparedLength);
     this.#sweepLater();
   }
 
@@ -93,37 +101,49 @@ export class Views {
     return [...new Set(all)];
   }
 
+  /** Characters of lists that are kept for those who do not see everything. */
+  get preparedLength(): number {
+    return this.#callerViews.length;
+  }
+
   /**
    * @param declared what the client did, where what it is offered may depend on it; it is told of changes then.
+   * @param sight what its caller may see; undefined for everything.
    * @returns undefined when there is no such endpoint.
    */
-  get(place: Place, declared?: Declared): View | undefined {
-    const key = declared?.key ?? '';
-    const present = this.#views.get(place)?.shown.get(key);
+  get(place: Place, declared?: Declared, sight?: Sight): View | undefined {
+    const key = seenKey(declared, sight);
+    const present = sight === undefined ? this.#views.get(place)?.shown.get(key) : undefined;
     if (present !== undefined) return present;
     const views = this.#viewsAt(place);
     if (views === undefined) return undefined;
-    const { common, special } = views.offered;
-    const differing = declared === undefined ? undefined : common.differing(declared);
-    let view = common;
-    if (differing !== undefined) {
-      view = special.get(differing.name) ?? differing.make();
-      special.set(differing.name, view);
-    }
-    views.shown.set(key, view);
+    const whole = this.#whole(views, declared);
+    const view = sight === undefined ? whole : this.#callerViews.get(`${place}\n${key}`, whole, sight);
+    if (sight === undefined) views.shown.set(key, view);
     const seen = this.#seen.get(place) ?? new Map<string, Seen>();
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
     const before = seen.get(key);
-    if (before === undefined) seen.set(key, { declared, views: new Set([view]) });
+    if (before === undefined) seen.set(key, { declared, sight, views: new Set([view]) });
     else before.views.add(view);
     return view;
   }
 
+  /** What clients are offered that declared something, whatever they may see of it. */
+  #whole({ offered: { common, special }, shown }: PlaceViews, declared: Declared | undefined): View {
+    const known = shown.get(declared?.key ?? '');
+    if (known !== undefined) return known;
+    const differing = declared === undefined ? undefined : common.differing(declared);
+    if (differing === undefined) return common;
+    const view = special.get(differing.name) ?? differing.make();
+    special.set(differing.name, view);
+    return view;
+  }
+
   /** The same for a request that stands alone and hears of no changes. @param capabilities as its client declares them. */
-  getAlone(place: Place, capabilities: JsonObject): View | undefined {
-    const common = this.get(place);
-    return common?.dependsOnCaller === true ? this.get(place, declaredBy(capabilities, false)) : common;
+  getAlone(place: Place, capabilities: JsonObject, sight?: Sight): View | undefined {
+    const common = this.get(place, undefined, sight);
+    return common?.dependsOnCaller === true ? this.get(place, declaredBy(capabilities, false), sight) : common;
   }
 
   #viewsAt(place: Place): PlaceViews | undefined {
@@ -212,21 +232,28 @@ export class Views {
     if (this.#announcement !== undefined) return;
     this.#announcement = this.#options.wheel.schedule(announceDelayMs, () => {
       this.#announcement = undefined;
+      const inUse = this.#options.sightsInUse();
       for (const [place, seen] of [...this.#seen]) {
         const changes = new Map<string, readonly ChangeKind[]>();
-        for (const [key, { declared, views }] of [...seen]) {
-          const view = this.get(place, declared);
+        for (const [key, { declared, sight, views }] of [...seen]) {
+          if (sight !== undefined && !inUse.has(sight.name)) {
+            seen.delete(key);
+            continue;
+          }
+          const view = this.get(place, declared, sight);
           if (view === undefined) {
             this.#seen.delete(place);
             break;
           }
-          seen.set(key, { declared, views: new Set([view]) });
+          seen.set(key, { declared, sight, views: new Set([view]) });
           views.delete(view);
           const kinds = new Set([...views].flatMap((before) => view.changesSince(before)));
           if (kinds.size > 0) changes.set(key, [...kinds]);
         }
-        if (changes.size > 0) this.#options.announce(place, (declared) => changes.get(declared?.key ?? '') ?? []);
+        if (changes.size > 0) this.#options.announce(place, (declared, sight) => changes.get(seenKey(declared, sight)) ?? []);
       }
     });
   }
 }
+
+const seenKey = (declared: Declared | undefined, sight: Sight | undefined): string => (sight === undefined ? declared?.key ?? '' : `${declared?.key ?? ''}\n${sight.name}`);

@@ -8,7 +8,7 @@ import type { Facts } from '@omnibus/identity';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
 import { DuplexClient } from '../../duplex/duplex-client.ts';
 import type { Endpoints } from '../../requests/endpoints.ts';
-import { knownCaller, type Gate } from '../arrival.ts';
+import { knownCaller, withAddress, type Gate } from '../arrival.ts';
 import type { Gatekeeper } from '../../callers/gatekeeper.ts';
 import { answerRaw } from '../raw-answer.ts';
 import type { Target } from '../steps/read-target.ts';
@@ -79,12 +79,12 @@ export class WebSocketIngress {
       if ('fault' in target) refuse(target.fault);
       else if (match === null || !endpoints.has(endpoint)) refuse(noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
-      else if (gatekeeper === undefined) serve({ principal: anonymous, endpoint });
+      else if (gatekeeper === undefined) serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
       else gatekeeper.ask({
         request, endpoint,
         path: target.path,
         run: (work) => boundary.run(refuse, work),
-        admit: (facts) => serve(knownCaller(facts, endpoint, proofs), facts),
+        admit: (facts) => serve(withAddress(knownCaller(facts, endpoint, proofs), request, this.#options.gate), facts),
         refuse: (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]),
       });
     });

@@ -14,10 +14,10 @@ export function customRoute(view: View, method: string, params: JsonObject | und
   const [only, ...others] = servers;
   if (!carriesCustom(view)) return { refused: fault(unknown, `unknown method ${named}: this endpoint is a selection of tools, and carries nothing else to their servers`) };
   if (wanted !== undefined) {
-    const server = servers.find((name) => name === wanted);
+    const server = servers.find((name) => name === wanted && view.mayEverythingOf(name));
     return server === undefined ? { refused: fault('params.invalid', `params._meta["${serverKey}"] must be the name of a server of this endpoint`) } : { server };
   }
   if (only === undefined) return { refused: fault(unknown, `unknown method ${named}`) };
-  if (others.length === 0) return { server: only };
+  if (others.length === 0) return view.mayEverythingOf(only) ? { server: only } : { refused: fault(unknown, `unknown method ${named}`) };
   return { refused: fault(unknown, `no revision knows the method ${named}, and this endpoint has several servers: send it to the endpoint of its server, /mcp/<server>, or name the server in params._meta["${serverKey}"]`) };
 }

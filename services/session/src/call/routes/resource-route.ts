@@ -17,7 +17,7 @@ export function resourceRoute(view: View, linkedResources: Pick<LinkedResources,
   const matches = view.resources.matches(uri);
   const [likeliest, next] = matches;
   if (likeliest?.specificity === Infinity) return { server: likeliest.server, original: uri };
-  const [giver, ...others] = linkedResources.find(uri).filter((server) => view.definition.servers.includes(server));
+  const [giver, ...others] = linkedResources.find(uri).filter((server) => view.definition.servers.includes(server) && view.mayHave(server, uri));
   if (giver !== undefined) return others.length === 0 ? { server: giver, original: uri } : { rivals: [giver, ...others] };
   if (likeliest === undefined) return undefined;
   if (next?.specificity !== likeliest.specificity) return { server: likeliest.server, original: uri };

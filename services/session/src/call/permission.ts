@@ -1,0 +1,98 @@
+/**
+ * Whether a caller may have carried out what he asks: every method that is carried to a server passes here, and nowhere else is it decided.
+ * What he may not see he is told of in the words in which he would be told that there is none; what he sees and may not do, with the rule.
+ */
+import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { View } from '@omnibus/catalog';
+import type { Access, Permission, Wanted } from './access.ts';
+import type { Destination, Plan } from './route.ts';
+import { unknownEntry, unknownResource } from './routes/unknown-entry.ts';
+
+export interface AskedRequest {
+  readonly method: string;
+  readonly view: View;
+}
+
+/** The plan, or a refusal in its place. @param given as the client says it. */
+export function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject, access: Access): Plan {
+  switch (plan.kind) {
+    case 'list':
+      return plan;
+    case 'refuse': {
+      // For those who record it: there is one, and this caller is not to know.
+      const hidden = hiddenBy(method, view, given);
+      return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden) };
+    }
+    case 'search':
+      return searchPlan(plan, method, view, access);
+    case 'answer':
+    case 'send':
+    case 'start-task':
+    case 'await-task': {
+      const wanted = wantedBy(plan, method, view, given);
+      if (wanted === undefined) return plan;
+      const permission = access.decide(wanted);
+      if (permission.effect === 'allow' || permission.isRecorded) return { ...plan, permission };
+      return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : unknown(wanted, view, given), permission };
+    }
+  }
+}
+
+function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: string, view: View, given: JsonObject): Wanted | undefined {
+  const { server } = plan;
+  const { params, tool } = plan as Partial<Destination>;
+  const args = params?.['arguments'] as JsonObject | undefined;
+  switch (methodRow(method)?.asksFor) {
+    case 'tool':
+      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(given['name'])) };
+    case 'prompt':
+      return { kind: 'prompt', server, name: String(params?.['name']), method, args };
+    case 'resource':
+      return { kind: 'resource', server, name: String(params?.['uri']), method };
+    case 'reference': {
+      // What was answered without asking the server names nothing of its own; it is what the client named.
+      const { type, name, uri } = (params?.['ref'] ?? given['ref']) as JsonObject;
+      return type === 'ref/prompt' ? { kind: 'prompt', server, name: String(params === undefined ? view.promptRoute(String(name))?.original : name), method } : { kind: 'resource', server, name: String(uri), method };
+    }
+    case 'server':
+      return undefined;
+    case undefined:
+      return { kind: 'server', server, name: method, method };
+  }
+}
+
+/** A tool or prompt that others have under that name. */
+function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted | undefined {
+  const prompt = method === 'prompts/get' ? name : method === 'completion/complete' ? (ref as JsonObject | undefined)?.['name'] : undefined;
+  const kind = method === 'tools/call' ? 'tool' : 'prompt';
+  const named = kind === 'tool' ? name : prompt;
+  const found = typeof named === 'string' ? view.hidden(kind, named) : undefined;
+  return found === undefined ? undefined : { kind, server: found.server, name: found.original, method, entry: found.entry };
+}
+
+/** Only servers are asked for a URI of which the caller may read it. */
+function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: string, view: View, access: Access): Plan {
+  const { servers, uri } = plan;
+  let refusal: Permission | undefined;
+  const open = servers.filter((server) => {
+    const permission = access.decide({ kind: 'resource', server, name: uri, method });
+    if (permission.effect === 'allow' || permission.isRecorded) return true;
+    if (refusal === undefined || permission.isVisible) refusal = permission;
+    return false;
+  });
+  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open };
+  return { kind: 'refuse', fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri), permission: refusal };
+}
+
+function unknown({ kind, server }: Wanted, view: View, given: JsonObject): GatewayFault {
+  const ref = given['ref'] as JsonObject | undefined;
+  if (kind === 'resource') return unknownResource(view, String(given['uri'] ?? ref?.['uri']));
+  if (kind === 'server') return fault('method.unknown', `server "${server}" is asked for nothing else than what its lists have`);
+  return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
+}
+
+/** What a user is told, who sees the thing and may not use it so. */
+function deniedBy({ rule, because }: Permission): GatewayFault {
+  const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
+  return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, { ...(rule === undefined ? {} : { rule }), ...(because === undefined ? {} : { because }) });
+}

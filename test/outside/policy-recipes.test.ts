@@ -1,0 +1,84 @@
+/** The everyday policies of docs/policy.md, as they stand there, with their cases; and the commands that look at rules. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { root, startProcess } from '../support/processes.ts';
+
+const main = join(root, 'services/gateway/bin/omnibus.js');
+const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders'];
+
+let folder: string;
+let blocks: ReadonlyMap<string, string>;
+
+async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
+  const running = startProcess('node', [main, ...args]);
+  const status = await new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  return { status, output: running.output() };
+}
+
+async function write(name: string, text: string): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, text);
+  return file;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-policy-'));
+  blocks = new Map([...(await readFile(join(root, 'docs/policy.md'), 'utf8')).matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(([, name = '', text = '']) => [name, text]));
+  for (const [name, text] of blocks) await write(`${name}.yaml`, name.endsWith('-cases') ? `config: ${name.replace('-cases', '')}.yaml\n${text}` : text);
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+it('every policy of the page is tried here, and has cases', () => {
+  expect([...blocks.keys()].toSorted()).toEqual(recipes.flatMap((name) => [name, `${name}-cases`]).toSorted());
+});
+
+it.each(recipes)('%s: its cases come out as the page says, and the configuration is good', async (name) => {
+  const [tested, checked] = await Promise.all([omnibus('policy', 'test', join(folder, `${name}-cases.yaml`)), omnibus('check', join(folder, `${name}.yaml`))]);
+  expect(tested.output).not.toContain('FAILED');
+  expect(tested).toMatchObject({ status: 0, output: expect.stringMatching(/(\d+) of \1 cases are as expected/) as string });
+  expect(checked).toMatchObject({ status: 0, output: expect.stringContaining('is good') as string });
+});
+
+it('a case that comes out otherwise fails with what came out', async () => {
+  const cases = await write('wrong-cases.yaml', 'config: teams.yaml\ncases: [{ as: "group:eng", call: stripe/refund, expect: allow }, { as: "group:eng", call: github/get, expect: allow, rule: payments }]');
+  const { status, output } = await omnibus('policy', 'test', cases);
+  expect(status).toBe(1);
+  expect(output).toContain('FAILED 1 group:eng stripe/refund: hidden; expected allow');
+  expect(output).toContain('FAILED 2 group:eng github/get: allow by eng; expected allow by payments');
+});
+
+it('explain says of each rule why it fits or not', async () => {
+  const { output } = await omnibus('policy', 'explain', 'group:support', 'stripe/refund', '--config', join(folder, 'amounts.yaml'), '--args', '{"amount":500,"currency":"EUR"}');
+  expect(output).toContain('group:support stripe/refund: deny by refunds (more than 100 is refunded by finance)');
+  expect(output).toContain('allow refunds: fits, and its conditions are not fulfilled');
+});
+
+it('diff says who gains and who loses what', async () => {
+  const changed = await write('changed.yaml', (blocks.get('teams') as string).replace('allow: [github]', 'allow: ["github/get_*"]').replace('who: "group:payments", allow', 'who: ["group:payments", "group:new"], allow'));
+  const { output, status } = await omnibus('policy', 'diff', join(folder, 'teams.yaml'), changed);
+  expect(status).toBe(0);
+  expect(output).toMatch(/group:new\n(?: {2}\+ .*\n)* {2}\+ stripe\/something: hidden -> allow \(payments\)/);
+  expect(output).toMatch(/group:eng\n(?:.*\n)*? {2}- github\/something: allow -> hidden/);
+  expect((await omnibus('policy', 'diff', changed, changed)).output).toBe('nobody gains or loses anything');
+});
+
+it('check says what is wrong with line and rule, and warns of what can never match', async () => {
+  const wrong = await write('wrong.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { id: one, who: everyone, allow: ["a/*"] }\n    - { id: two, whom: everyone, who: eng, allow: ["a/*"] }\n');
+  expect(await omnibus('check', wrong)).toMatchObject({ status: 78, output: expect.stringMatching(/wrong\.yaml:5: access\.rules\[1\]\.whom: unknown option; did you mean "who"\?/) as string });
+  const meaningless = await write('meaningless.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { who: eng, allow: ["a/*"] }\n    - { who: everyone, allow: ["a/*"], only: readOnly }\n    - { who: everyone, allow: [a], when: args.x.matches("y") }\n');
+  const { status, output } = await omnibus('check', meaningless);
+  expect(status).toBe(78);
+  expect(output).toMatch(/meaningless\.yaml:4: access\.rules\[0\]\.who: expected "everyone"/);
+  expect(output).toMatch(/meaningless\.yaml:5: access\.rules\[1\]\.only: nobody vouches for what tools of a say/);
+  expect(output).toMatch(/meaningless\.yaml:6: access\.rules\[2\]\.when: .*matches.*not taken/);
+  const odd = await write('odd.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }] }\n');
+  const warned = await omnibus('check', odd);
+  expect(warned.status).toBe(0);
+  expect(warned.output).toContain('rule "far" can never match "b/*": there is no such server');
+  expect(warned.output).toContain('names callers, and nothing says how they are known');
+});
