@@ -98,7 +98,7 @@ export class Interactions {
     try {
       const person = await upstream.finish(query);
       await people.signedIn(person);
-      this.#options.metrics.signedIn('provider', 'good');
+      this.#options.metrics.callers.signedIn('provider', 'good');
       await provider().interactionFinished(request, response, { login: { accountId: person.subject, remember: true } }, { mergeWithLastSubmission: false });
     } catch (error) {
       this.#refuse(response, error);
@@ -108,7 +108,7 @@ export class Interactions {
   /** @throws what is no fault of the provider. */
   #refuse(response: Exchange['response'], error: unknown): void {
     if (!(error instanceof SignInProblem)) throw error;
-    this.#options.metrics.signedIn('provider', 'refused');
+    this.#options.metrics.callers.signedIn('provider', 'refused');
     this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-in at the OpenID provider has failed');
     sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
   }
@@ -123,19 +123,19 @@ export class Interactions {
     // Who may not try takes nothing from the user, and pushes nobody out of what is remembered.
     const wait = this.#byAddress.take(address) || this.#byUser.take(name);
     if (wait > 0) {
-      metrics.signedIn('password', 'throttled');
+      metrics.callers.signedIn('password', 'throttled');
       response.setHeader('retry-after', wait);
       return this.#showSignIn(exchange, details, 429, name, `Too many attempts. Try again in ${wait} seconds.`);
     }
     const user = password.length > maxPasswordCharacters ? undefined : await known.verify(name, password);
-    if (user === 'busy') metrics.signedIn('password', 'throttled');
+    if (user === 'busy') metrics.callers.signedIn('password', 'throttled');
     if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people sign in at this moment. Try again.');
     if (user === undefined) {
-      metrics.signedIn('password', 'refused');
+      metrics.callers.signedIn('password', 'refused');
       log.warn({ user: name, address }, 'somebody could not sign in');
       return this.#showSignIn(exchange, details, 403, name, 'There is no such user, or this is not the password.');
     }
-    metrics.signedIn('password', 'good');
+    metrics.callers.signedIn('password', 'good');
     this.#byAddress.giveBack(address);
     this.#byUser.giveBack(name);
     await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });

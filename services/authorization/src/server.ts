@@ -54,7 +54,7 @@ export class AuthorizationServer {
     const secrets = new Secrets(sealingKeys);
     const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
     const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
-    const revocations = await openRevocations(bus, accessTokenMs, () => metrics.oauthRevoked.inc());
+    const revocations = await openRevocations(bus, accessTokenMs, () => metrics.callers.grantsRevoked.inc());
     const server = new AuthorizationServer(options, { library, secrets, revocations, stores: { short, long, clients } });
     await server.#open(options);
     return server;
@@ -86,11 +86,11 @@ export class AuthorizationServer {
       }));
       // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
       provider.proxy = true;
-      provider.on('grant.success', ({ oidc: { params } }) => metrics.tokensIssued(params?.['grant_type']));
+      provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
       provider.on('grant.error', (_ctx, { error }) => {
-        if (error !== 'authorization_pending' && error !== 'slow_down') metrics.oauthRefused.inc();
+        if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
       });
-      provider.on('registration_create.success', () => metrics.oauthRegistered.inc());
+      provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
       provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request'));
       return provider;
     };

@@ -63,7 +63,7 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
-    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
+    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
@@ -77,7 +77,7 @@ export class Adapter {
     });
     this.#calls = new Calls({
       server, config, wheel, log,
-      meter: metrics.callMeter(server),
+      meter: metrics.upstream.callMeter(server),
       tracing: options.tracing,
       catalog: this.#catalog,
       questions: this.#questions,
@@ -207,7 +207,7 @@ export class Adapter {
   }
 
   reportLoad(): void {
-    this.#options.metrics.upstreamLoad(this.#options.server, { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size });
+    this.#options.metrics.upstream.load(this.#options.server, { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size });
   }
 
   /** A program of its own behind each adapter, or a connection of the caller's own. */

@@ -189,7 +189,7 @@ export class Backend {
     await served.adapter.forget();
     this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {
       served.inlet.leave(served.adapter);
-      if (!this.#served.has(name)) this.#options.metrics.removeServer(parseServerName(name));
+      if (!this.#served.has(name)) this.#options.metrics.upstream.forget(parseServerName(name));
     }));
   }
 

@@ -147,7 +147,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
     const { tally } = authenticator ?? {};
-    metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callersAsked(way, outcome, count)));
+    metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callers.asked(way, outcome, count)));
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();

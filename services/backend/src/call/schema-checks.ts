@@ -23,7 +23,7 @@ export interface SchemaChecksOptions {
   readonly tool: (name: string) => ToolEntry | undefined;
   readonly prompt: (name: string) => PromptEntry | undefined;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'schemaProblem'>;
+  readonly metrics: Pick<Metrics['upstream'], 'schemaProblem'>;
 }
 
 interface Known {

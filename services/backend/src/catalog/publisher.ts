@@ -283,9 +283,9 @@ export class CatalogPublisher {
     if (this.#isRetired || isSame(record, this.#record, this.#store.written)) return;
     const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
-    this.#options.metrics.catalogLeftOut(record.server, leftOut);
+    this.#options.metrics.upstream.leftOut(record.server, leftOut);
     this.#index(record);
-    for (const kind of listKinds) this.#options.metrics.catalogEntries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
+    for (const kind of listKinds) this.#options.metrics.upstream.entries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
     await this.#store.write();
   }
 }

@@ -65,7 +65,7 @@ export class ConnectionLife {
         scheduleRetry: ({ context }) => this.#scheduleRetry(context),
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
-    if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstreamState(options.server, value === 'negotiating' ? 'connecting' : value));
+    if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstream.state(options.server, value === 'negotiating' ? 'connecting' : value));
   }
 
   /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
@@ -145,7 +145,7 @@ export class ConnectionLife {
     const isAttempt = !this.#isUp;
     this.#isUp = false;
     this.#actor.send({ type: 'lost', problem });
-    this.#options.metrics.circuitOpened(this.#options.server, isAttempt ? 'attempt' : cause);
+    this.#options.metrics.upstream.circuitOpened(this.#options.server, isAttempt ? 'attempt' : cause);
   }
 
   #openTransport(): void {
@@ -200,7 +200,7 @@ export class ConnectionLife {
 
   #announceReady(): void {
     const { isBase, metrics, server, wheel, backoff } = this.#options;
-    if (this.#wasReady && isBase) metrics.upstreamRestarted(server);
+    if (this.#wasReady && isBase) metrics.upstream.restarted(server);
     this.#wasReady = true;
     this.#isUp = true;
     this.#hasState = this.#transport?.hasState;

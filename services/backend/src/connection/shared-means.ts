@@ -12,11 +12,11 @@ export class SharedMeans {
 
   constructor(limits: Limits, metrics: Metrics) {
     this.budget = new ConnectionBudget(limits);
-    this.reading = new ReadingBudget({ maxBytes: limits.maxReadingBytes, onWait: () => metrics.readingWaits.inc() });
+    this.reading = new ReadingBudget({ maxBytes: limits.maxReadingBytes, onWait: () => metrics.upstream.readingWaits.inc() });
     metrics.beforeScrape(() => {
-      metrics.callerConnections.set(this.budget.connections);
-      metrics.callerPrograms.set(this.budget.programs);
-      metrics.readingBytes.set(this.reading.bytes);
+      metrics.upstream.callerConnections.set(this.budget.connections);
+      metrics.upstream.callerPrograms.set(this.budget.programs);
+      metrics.upstream.readingBytes.set(this.reading.bytes);
     });
   }
 

@@ -53,7 +53,7 @@ export class AdminAccess {
     if (act === 'recovery' || (act === 'metrics' && this.#rules()?.metrics !== 'viewer')) return undefined;
     const found = await this.#identify(request, path);
     if ('status' in found) {
-      metrics.adminRefused(act, found.status === 503 ? 'unavailable' : 'unknown');
+      metrics.callers.adminRefused(act, found.status === 503 ? 'unavailable' : 'unknown');
       return found;
     }
     if (mayDo(act, found.roles)) {
@@ -64,7 +64,7 @@ export class AdminAccess {
       this.#known.set(request, found);
       return undefined;
     }
-    metrics.adminRefused(act, 'role');
+    metrics.callers.adminRefused(act, 'role');
     const { remoteAddress: address } = request.socket;
     log.warn({ act, by: found.name, address }, 'an act at the admin port was refused');
     const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;

@@ -27,7 +27,7 @@ export function actsCounted(metrics: Metrics) {
     async run(exchange) {
       try {
         const answer = await run(exchange);
-        if (answer.status < 400) metrics.adminActed(route.act);
+        if (answer.status < 400) metrics.callers.adminActed(route.act);
         return answer;
       } catch (error) {
         return { status: 422, text: `${(error as Error).message}\n` };
@@ -101,7 +101,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       const given = recovery.answer(question, proof);
       const { remoteAddress: address } = request.socket;
       if (given === undefined) {
-        metrics.adminRefused('recovery', 'unknown');
+        metrics.callers.adminRefused('recovery', 'unknown');
         log.warn({ address }, 'somebody tried to recover the admin port without the sealing key');
         return { status: 403, text: 'this is not the sealing key of this gateway, or the question was of a minute ago; is OMNIBUS_SEALING_KEY or security.sealingKeyFile that of the gateway?\n' };
       }

@@ -76,7 +76,7 @@ export class Carrier<Stream extends CallStream> {
       progress: (event) => {
         if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, event, task), stream); // S1
       },
-      lost: (outcome) => metrics.lost(server, outcome),
+      lost: (outcome) => metrics.upstream.lost(server, outcome),
       affinity: (worker) => this.#kept.noteAffinity(server, worker),
       log: (entry) => {
         const text = this.#words.log(view, server, this.#words.mention(server, entry, task));
@@ -89,7 +89,7 @@ export class Carrier<Stream extends CallStream> {
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
         this.#kept.noteSubscription(method, server, params, outcome, running.sentTo);
-        if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.timedOut(server);
+        if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.upstream.timedOut(server);
         span?.end(errorOf(outcome));
         settled(outcome);
         if (this.open.size === 0) this.#idle();

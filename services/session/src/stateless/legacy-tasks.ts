@@ -128,7 +128,7 @@ export class LegacyTasks {
     }, {
       progress: () => undefined, affinity: () => undefined,
       log: () => undefined,
-      lost: (outcome) => this.#host.metrics.lost(server, outcome),
+      lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
       input: (event) => (isInputMethod(event.method) ? asked?.add(event) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
       inputWithdrawn: (withdrawn) => {
         for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);

@@ -87,7 +87,7 @@ export class Definitions {
     const judgement = isSame ? before.judgement : judge(mode, approved, said); // G1
     this.#judged = { record, approved, judgement, said };
     if (!isSame) this.#report(judgement.deviations);
-    metrics.definitionsHeld(server, judgement.held.length);
+    metrics.upstream.definitionsHeld(server, judgement.held.length);
     const { instructions: _said, offers: _offered, ...rest } = record;
     const { lists, offers, instructions, held } = judgement;
     return { ...rest, lists, ...(instructions === undefined ? {} : { instructions }), ...(offers.length === 0 ? {} : { offers }), ...(held.length === 0 ? {} : { held }) };
@@ -160,7 +160,7 @@ export class Definitions {
     for (const { kind, name, why, isHeld, risks, facets, digest } of deviations) {
       const key = `${kind} ${name} ${digest}`;
       if (this.#said.has(key)) continue;
-      metrics.definitionDeviated(server, isHeld ? 'held' : mode === 'pin' ? 'old-words' : 'shown');
+      metrics.upstream.definitionDeviated(server, isHeld ? 'held' : mode === 'pin' ? 'old-words' : 'shown');
       if (this.#said.size >= maxSaid) continue;
       this.#said.add(key);
       log.warn({ kind, name, why, isHeld, facets, risks }, 'a server says something else of itself than was approved: omnibus definitions shows the difference');

@@ -1,0 +1,61 @@
+/** Metrics of who asks, signs in and administers. Label values are of closed sets, as in `metrics.ts`: never the name of anybody. */
+import type { Registry } from 'prom-client';
+import { adminActs, type AdminAct } from './admin-acts.ts';
+import { Instruments } from './instruments.ts';
+
+const callerWays = ['key', 'token', 'certificate', 'proxy', 'none'] as const;
+const signInWays = ['password', 'provider'] as const;
+const signInOutcomes = ['good', 'refused', 'throttled'] as const;
+const tokenGrants = ['authorization_code', 'refresh_token', 'device_code'] as const;
+
+/** Where a user who signs in is known. */
+type SignInWay = (typeof signInWays)[number];
+type SignInOutcome = (typeof signInOutcomes)[number];
+
+export class CallerMetrics extends Instruments {
+  readonly #asked = this.counter('omnibus_auth_requests_total', 'Requests whose caller was asked for, at the edge and at the admin port, by the way it is known (key, token, certificate, proxy, or none) and what came of it: verified, or the reason of the refusal.', ['way', 'outcome']);
+  readonly #signIns = this.counter('omnibus_sign_ins_total', 'Sign-ins at the authorization server of the gateway, by where the user is known (its file of users, or the OpenID provider) and what came of it.', ['way', 'outcome']);
+  readonly #tokens = this.counter('omnibus_oauth_tokens_issued_total', 'Times that the authorization server has given tokens to a client, by what for: a code, a refresh token, or a code that was typed on another device.', ['grant']);
+  readonly tokensRefused = this.counter('omnibus_oauth_tokens_refused_total', 'Times that the authorization server has given a client no tokens; a program that waits for its code to be typed is not counted.', []);
+  readonly grantsRevoked = this.counter('omnibus_oauth_grants_revoked_total', 'What users had allowed and is taken back: by them, because somebody is no user any more, or because a code or refresh token was used twice.', []);
+  readonly clientsRegistered = this.counter('omnibus_oauth_clients_registered_total', 'Clients that registered themselves.', []);
+  readonly #adminActs = this.counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
+  readonly #adminRefusals = this.counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and why: nobody is known by what they bring, or whoever it is has no role for that.', ['act', 'why']);
+
+  constructor(registry: Registry) {
+    super(registry);
+    for (const way of callerWays) {
+      this.#asked.inc({ way, outcome: 'verified' }, 0);
+      this.#asked.inc({ way, outcome: way === 'none' ? 'auth.required' : 'auth.invalid' }, 0);
+    }
+    for (const way of signInWays) for (const outcome of signInOutcomes) this.#signIns.inc({ way, outcome }, 0);
+    for (const grant of tokenGrants) this.#tokens.inc({ grant }, 0);
+    for (const act of adminActs) {
+      this.#adminActs.inc({ act }, 0);
+      for (const why of ['unknown', 'role']) this.#adminRefusals.inc({ act, why }, 0);
+    }
+  }
+
+  /** @param way and outcome of the closed sets of `identity/tally.ts`. */
+  asked(way: string, outcome: string, count: number): void {
+    this.#asked.inc({ way, outcome }, count);
+  }
+
+  signedIn(way: SignInWay, outcome: SignInOutcome): void {
+    this.#signIns.inc({ way, outcome });
+  }
+
+  /** @param grant what a client has asked with; what is none of those that give tokens is not counted. */
+  tokensIssued(grant: unknown): void {
+    const name = String(grant).replace(/^urn:ietf:params:oauth:grant-type:/, '');
+    if ((tokenGrants as readonly string[]).includes(name)) this.#tokens.inc({ grant: name });
+  }
+
+  adminActed(act: AdminAct): void {
+    this.#adminActs.inc({ act });
+  }
+
+  adminRefused(act: AdminAct, why: 'unknown' | 'role' | 'unavailable'): void {
+    this.#adminRefusals.inc({ act, why });
+  }
+}

@@ -1,0 +1,179 @@
+/** Metrics of servers and of the calls of them. Label values are of closed sets, as in `metrics.ts`: a tool has a name there only if its server lists it. */
+import type { ListKind, ServerName } from '@omnibus/protocol';
+import { Instruments } from './instruments.ts';
+
+export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
+const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
+
+export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'asleep' | 'stopped';
+const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'asleep', 'stopped'];
+const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
+/** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
+export type CircuitCause = (typeof circuitCauses)[number];
+
+const schemaProblems = ['arguments', 'result', 'answer'] as const;
+/** What was held against a schema. */
+export type SchemaProblem = (typeof schemaProblems)[number];
+
+/** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */
+export interface CallMeter {
+  /**
+   * @param seconds from the command's arrival at the backend to its last event.
+   * @param tool by the name the server gave it in its list; undefined for what is no call of such a tool.
+   */
+  finished(result: CallResult, seconds: number, tool: string | undefined): void;
+  /** @param seconds a call waited for a place; those that found one at once are not counted. */
+  waited(seconds: number): void;
+}
+
+/** Tools of one server with series of their own; the calls of all others are counted as "other". */
+const maxTools = 500;
+
+/** What is not in the registry yet: it gets there with the next scrape, which costs a call less than counting there. */
+class ToolMeter {
+  readonly calls: Record<CallResult, number> = { result: 0, tool_error: 0, error: 0, fault: 0, cancelled: 0 };
+  seconds = 0;
+}
+
+export class UpstreamMetrics extends Instruments {
+  readonly #calls = this.counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', ['server', 'result']);
+  readonly #callSeconds = this.histogram('omnibus_upstream_call_duration_seconds', 'Time from a call reaching the backend to its end, waiting included.', ['server']);
+  readonly #toolCalls = this.counter('omnibus_tool_calls_total', 'Calls of a tool, by how they ended. Beyond 500 tools of a server, "other".', ['server', 'tool', 'result']);
+  readonly #toolSeconds = this.counter('omnibus_tool_call_seconds_total', 'Time spent in calls of a tool; divided by their number, how long one takes.', ['server', 'tool']);
+  readonly #queueSeconds = this.histogram('omnibus_upstream_queue_wait_seconds', 'Time a call waited for a place at an upstream server; calls that found one at once are not in it.', ['server']);
+  readonly #timeouts = this.counter('omnibus_upstream_timeouts_total', 'Calls that a server did not answer within their time limit.', ['server']);
+  readonly #lost = this.counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by what became of them: made again, or answered with "outcome unknown".', ['server', 'outcome']);
+  readonly #restarts = this.counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
+  readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools and prompts, results of tools, answers of clients to its questions.', ['server', 'what']);
+  readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
+  readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
+  readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
+  readonly #waiting = this.gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
+  readonly #connections = this.gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that are one caller\'s own; on stdio, programs.', ['server']);
+  readonly callerConnections = this.gauge('omnibus_caller_connections', 'Connections that are one caller\'s own, to all upstream servers together; bounded by limits.maxCallerConnections.', []);
+  readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs that run for one caller alone, of all upstream servers together; bounded by limits.maxCallerPrograms.', []);
+  readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that are kept from clients because their definitions are not as they were approved.', ['server']);
+  readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen and are not as they were approved: held back, shown in the words that were approved (old-words), or shown as they are.', ['server', 'effect']);
+  readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries a server offers that are in no list because they do not fit, or are too many.', ['server']);
+  readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
+  readonly readingBytes = this.gauge('omnibus_upstream_reading_bytes', 'Bytes that have come of large answers of servers over HTTP which are not whole (limits.maxReadingBytes).', []);
+  readonly readingWaits = this.counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
+  /** The tools with series of their own, by server. */
+  readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
+
+  callMeter(server: ServerName): CallMeter {
+    const counters = new Map(callResults.map((result) => [result, this.#calls.labels({ server, result })]));
+    const seconds = this.#callSeconds.labels({ server });
+    const waits = this.#queueSeconds.labels({ server });
+    const tools = new Map<string, ToolMeter>();
+    const meterOf = (name: string): ToolMeter => {
+      const known = tools.get(name);
+      if (known !== undefined) return known;
+      const tool = tools.size < maxTools ? name : 'other';
+      const meter = tools.get(tool) ?? new ToolMeter();
+      tools.set(tool, meter);
+      return meter;
+    };
+    this.#tools.set(server, tools);
+    // A series that is not there cannot be told from one that nobody scrapes.
+    this.#restarts.inc({ server }, 0);
+    this.#timeouts.inc({ server }, 0);
+    for (const cause of circuitCauses) this.#circuit.inc({ server, cause }, 0);
+    for (const outcome of ['repeated', 'unknown']) this.#lost.inc({ server, outcome }, 0);
+    for (const result of callResults) this.#calls.inc({ server, result }, 0);
+    return {
+      finished(result, duration, tool) {
+        counters.get(result)?.inc();
+        seconds.observe(duration);
+        if (tool === undefined) return;
+        const meter = meterOf(tool);
+        meter.calls[result] += 1;
+        meter.seconds += duration;
+      },
+      waited: (duration) => waits.observe(duration),
+    };
+  }
+
+  timedOut(server: ServerName): void {
+    this.#timeouts.inc({ server });
+  }
+
+  lost(server: ServerName, outcome: 'repeated' | 'unknown'): void {
+    this.#lost.inc({ server, outcome });
+  }
+
+  state(server: ServerName, state: UpstreamState): void {
+    for (const other of upstreamStates) this.#states.set({ server, state: other }, other === state ? 1 : 0);
+  }
+
+  schemaProblem(server: ServerName, what: SchemaProblem): void {
+    this.#schemaProblems.inc({ server, what });
+  }
+
+  restarted(server: ServerName): void {
+    this.#restarts.inc({ server });
+  }
+
+  circuitOpened(server: ServerName, cause: CircuitCause): void {
+    this.#circuit.inc({ server, cause });
+  }
+
+  load(server: ServerName, { running, waiting, connections }: { readonly running: number; readonly waiting: number; readonly connections: number }): void {
+    this.#running.set({ server }, running);
+    this.#waiting.set({ server }, waiting);
+    this.#connections.set({ server }, connections);
+  }
+
+  leftOut(server: ServerName, count: number): void {
+    this.#leftOut.set({ server }, count);
+  }
+
+  definitionsHeld(server: ServerName, count: number): void {
+    this.#held.set({ server }, count);
+  }
+
+  definitionDeviated(server: ServerName, effect: 'held' | 'old-words' | 'shown'): void {
+    this.#deviated.inc({ server, effect });
+  }
+
+  entries(server: ServerName, kind: ListKind, count: number): void {
+    this.#entries.set({ server, kind }, count);
+  }
+
+  /** Forgets a server that was taken out of the configuration. */
+  forget(server: ServerName): void {
+    for (const state of upstreamStates) this.#states.remove({ server, state });
+    for (const result of callResults) this.#calls.remove({ server, result });
+    this.#callSeconds.remove({ server });
+    this.#queueSeconds.remove({ server });
+    this.#timeouts.remove({ server });
+    for (const cause of circuitCauses) this.#circuit.remove({ server, cause });
+    for (const outcome of ['repeated', 'unknown']) this.#lost.remove({ server, outcome });
+    for (const tool of this.#tools.get(server)?.keys() ?? []) {
+      this.#toolSeconds.remove({ server, tool });
+      for (const result of callResults) this.#toolCalls.remove({ server, tool, result });
+    }
+    this.#tools.delete(server);
+    this.#restarts.remove({ server });
+    for (const what of schemaProblems) this.#schemaProblems.remove({ server, what });
+    this.#running.remove({ server });
+    this.#waiting.remove({ server });
+    this.#connections.remove({ server });
+    this.#leftOut.remove({ server });
+    this.#held.remove({ server });
+    for (const effect of ['held', 'old-words', 'shown']) this.#deviated.remove({ server, effect });
+    for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });
+  }
+
+  /** Puts what was counted since the last scrape into the registry. */
+  flush(): void {
+    for (const [server, tools] of this.#tools) for (const [tool, meter] of tools) this.#flush(server, tool, meter);
+  }
+
+  #flush(server: ServerName, tool: string, meter: ToolMeter): void {
+    for (const result of callResults) if (meter.calls[result] > 0) this.#toolCalls.inc({ server, tool, result }, meter.calls[result]);
+    if (meter.seconds > 0) this.#toolSeconds.inc({ server, tool }, meter.seconds);
+    Object.assign(meter.calls, new ToolMeter().calls);
+    meter.seconds = 0;
+  }
+}
