@@ -57,19 +57,42 @@ class QuietServer implements Transport {
   listen = (): void => undefined;
 }
 
+function connectionTo(server: { readonly transport: (observer: TransportObserver) => Transport; readonly lost: (problem: string) => void }, wheel: DeadlineWheel): UpstreamConnection {
+  return new UpstreamConnection({
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('auto'), toolSchema: () => undefined,
+    createTransport: server.transport,
+    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
+    wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
+    observer: { ready: () => undefined, lost: server.lost, strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
+  });
+}
+
 it('a connection that is closed is kept by no deadline, also while its server is subscribed to', async () => {
   const wheel = new KnownWheel({ onFault: (error) => expect.fail(String(error)) });
   const subscribed = Promise.withResolvers<void>();
-  const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('auto'), toolSchema: () => undefined,
-    createTransport: (observer) => new QuietServer(observer, subscribed.resolve),
-    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
-    wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
-    observer: { ready: () => undefined, lost: (problem) => subscribed.reject(new Error(problem)), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
-  });
+  const connection = connectionTo({ transport: (observer) => new QuietServer(observer, subscribed.resolve), lost: (problem) => subscribed.reject(new Error(problem)) }, wheel);
   connection.start();
   await subscribed.promise;
   expect(wheel.toCome.size).toBeGreaterThan(0);
   await connection.stop();
   expect(wheel.toCome.size).toBe(0);
+});
+
+it.each([['at once, by whoever hears of it', true], ['a moment later', false]])('a connection that is lost and then stopped, %s, is not tried again', async (_when, isAtOnce) => {
+  const wheel = new KnownWheel({ onFault: (error) => expect.fail(String(error)) });
+  const stopped = Promise.withResolvers<void>();
+  let opened = 0;
+  const connection = connectionTo({
+    transport: (observer) => {
+      opened += 1;
+      return Object.assign(new QuietServer(observer, () => undefined), { open: () => Promise.reject(new Error('nobody is there')) });
+    },
+    lost: () => {
+      if (isAtOnce) stopped.resolve(connection.stop());
+      else queueMicrotask(() => stopped.resolve(connection.stop()));
+    },
+  }, wheel);
+  connection.start();
+  await stopped.promise;
+  expect([wheel.toCome.size, opened]).toEqual([0, 1]);
 });

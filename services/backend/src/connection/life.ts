@@ -7,7 +7,7 @@ import type { Greeting, KnownServer, ServerDialect } from '../dialect/dialect.ts
 import { assumedDialect, shakeHands } from '../dialect/handshake.ts';
 import type { Transport, TransportObserver } from '../transport/transport.ts';
 import type { ConnectionOptions } from './connection-options.ts';
-import { connectionMachine, type ConnectionContext } from './machine.ts';
+import { connectionMachine, type ConnectionContext, type ConnectionEvent } from './machine.ts';
 import { subjectOf } from './request-failure.ts';
 
 /** What the connection does at the turns of its life. */
@@ -38,17 +38,14 @@ export class ConnectionLife {
   #transport: Transport | undefined;
   /** Closing of the previous transport, which an exclusive one waits for. */
   #closing: Promise<void>;
+  /** Runs out when the server is to be tried again; kept while the machine is in `backoff`. */
   #retry: Deadline | undefined;
+  /** Runs out when it has been ready for so long that what was before does not count any more; kept while the machine is in `ready`. */
+  #settling: Deadline | undefined;
   #server: KnownServer;
   /** That of the server's era, once it has introduced itself. */
   #dialect: ServerDialect = assumedDialect;
-  #wasReady = false;
-  #isStopped = false;
-  /** It has been ready since it was last lost. */
-  #isUp = false;
   #hasState: boolean | undefined;
-  /** Runs out when it has been ready for so long that what was before does not count any more. */
-  #settling: Deadline | undefined;
 
   constructor(options: ConnectionOptions, port: LifePort) {
     this.#options = options;
@@ -59,10 +56,13 @@ export class ConnectionLife {
       actions: {
         openTransport: () => this.#openTransport(),
         shakeHands: () => this.#shakeHands(),
-        announceReady: () => this.#announceReady(),
-        announceLost: ({ context }) => this.#announceLost(context.problem),
+        announceReady: ({ context }) => this.#announceReady(context.wasReady),
+        announceLost: ({ context, event }) => this.#announceLost(context, event),
         closeTransport: () => this.#closeTransport(),
         scheduleRetry: ({ context }) => this.#scheduleRetry(context),
+        cancelRetry: () => this.#retry?.cancel(),
+        scheduleSettling: () => this.#scheduleSettling(),
+        cancelSettling: () => this.#settling?.cancel(),
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
     if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstream.state(options.server, value === 'negotiating' ? 'connecting' : value));
@@ -114,10 +114,6 @@ export class ConnectionLife {
 
   /** Closes what is open, although it is well. */
   doze(): void {
-    this.#settling?.cancel();
-    this.#isUp = false;
-    // To be met again is no restart then.
-    this.#wasReady = false;
     this.#actor.send({ type: 'doze' });
   }
 
@@ -126,9 +122,6 @@ export class ConnectionLife {
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#retry?.cancel();
-    this.#settling?.cancel();
     this.#actor.send({ type: 'stop' });
     await this.#closing;
   }
@@ -142,10 +135,7 @@ export class ConnectionLife {
   lose(cause: CircuitCause, problem: string): void {
     const { value } = this.#actor.getSnapshot();
     if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating'))) return;
-    const isAttempt = !this.#isUp;
-    this.#isUp = false;
-    this.#actor.send({ type: 'lost', problem });
-    this.#options.metrics.upstream.circuitOpened(this.#options.server, isAttempt ? 'attempt' : cause);
+    this.#actor.send({ type: 'lost', cause, problem });
   }
 
   #openTransport(): void {
@@ -198,14 +188,10 @@ export class ConnectionLife {
     );
   }
 
-  #announceReady(): void {
-    const { isBase, metrics, server, wheel, backoff } = this.#options;
-    if (this.#wasReady && isBase) metrics.upstream.restarted(server);
-    this.#wasReady = true;
-    this.#isUp = true;
+  #announceReady(wasReady: boolean): void {
+    const { isBase, metrics, server } = this.#options;
+    if (wasReady && isBase) metrics.upstream.restarted(server);
     this.#hasState = this.#transport?.hasState;
-    this.#settling?.cancel();
-    this.#settling = wheel.schedule(backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
     this.#port.up();
     // Effects run before the machine's new state can be read, and those who hear this will send requests.
     queueMicrotask(() => {
@@ -213,8 +199,14 @@ export class ConnectionLife {
     });
   }
 
-  #announceLost(problem: string): void {
-    this.#settling?.cancel();
+  #scheduleSettling(): void {
+    const { wheel, backoff } = this.#options;
+    this.#settling = wheel.schedule(backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
+  }
+
+  #announceLost({ isUp, problem }: ConnectionContext, event: ConnectionEvent): void {
+    const { metrics, server } = this.#options;
+    if (event.type === 'lost') metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
     this.#port.lost(problem);
   }
 
@@ -232,9 +224,8 @@ export class ConnectionLife {
   }
 
   #scheduleRetry({ failures, problem }: ConnectionContext): void {
-    if (this.#isStopped) return; // Whoever heard that it was lost has given it up.
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
-    this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available; trying again');
+    this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available');
     this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
   }
 }

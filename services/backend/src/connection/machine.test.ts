@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { getNextTransitions, initialTransition, transition } from 'xstate';
 import { connectionMachine, type ConnectionEvent } from './machine.ts';
 
-const lost: ConnectionEvent = { type: 'lost', problem: 'gone' };
+const lost: ConnectionEvent = { type: 'lost', cause: 'connection', problem: 'gone' };
 
 /** Walks the machine without running an effect. */
 function walk(...events: ConnectionEvent[]) {
@@ -18,17 +18,18 @@ describe('the upstream connection machine', () => {
   it.each<[string, ConnectionEvent[], string, string[]]>([
     ['opens a transport when started', [{ type: 'start' }], 'connecting', ['openTransport']],
     ['shakes hands on an open transport', toReady.slice(0, 2), 'negotiating', ['shakeHands']],
-    ['is announced when ready', toReady, 'ready', ['announceReady']],
+    ['is announced when ready', toReady, 'ready', ['scheduleSettling', 'announceReady']],
     ['backs off when a transport cannot be opened', [{ type: 'start' }, lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
     ['backs off when the handshake fails', [...toReady.slice(0, 2), lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
-    ['backs off when it is lost', [...toReady, lost], 'backoff', ['announceLost', 'closeTransport', 'scheduleRetry']],
-    ['connects again when the retry is due', [...toReady, lost, { type: 'retry.due' }], 'connecting', ['openTransport']],
-    ['connects at once when only its session is gone', [...toReady, { type: 'session.gone' }], 'connecting', ['closeTransport', 'openTransport']],
+    ['backs off when it is lost', [...toReady, lost], 'backoff', ['cancelSettling', 'announceLost', 'closeTransport', 'scheduleRetry']],
+    ['connects again when the retry is due', [...toReady, lost, { type: 'retry.due' }], 'connecting', ['cancelRetry', 'openTransport']],
+    ['connects at once when only its session is gone', [...toReady, { type: 'session.gone' }], 'connecting', ['cancelSettling', 'closeTransport', 'openTransport']],
     ['stays in back-off when it is lost again', [...toReady, lost, lost], 'backoff', []],
-    ['closes its transport when it falls asleep', [...toReady, { type: 'doze' }], 'asleep', ['closeTransport']],
+    ['closes its transport when it falls asleep', [...toReady, { type: 'doze' }], 'asleep', ['cancelSettling', 'closeTransport']],
     ['connects when it is woken', [...toReady, { type: 'doze' }, { type: 'wake' }], 'connecting', ['openTransport']],
     ['sleeps on when what it closed says that it is lost', [...toReady, { type: 'doze' }, lost], 'asleep', []],
-    ['closes its transport when stopped', [...toReady, { type: 'stop' }], 'stopped', ['closeTransport']],
+    ['closes its transport when stopped', [...toReady, { type: 'stop' }], 'stopped', ['cancelSettling', 'closeTransport']],
+    ['gives up the retry when stopped in back-off', [{ type: 'start' }, lost, { type: 'stop' }], 'stopped', ['cancelRetry', 'closeTransport']],
   ])('%s', (_title, events, value, effects) => {
     expect(walk(...events)).toMatchObject({ value, effects });
   });

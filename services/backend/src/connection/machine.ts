@@ -15,6 +15,7 @@
  *
  * The machine is pure: effects are named here and given by `connection/connection.ts`; times and randomness stay outside.
  */
+import type { CircuitCause } from '@omnibus/telemetry';
 import { assign, setup } from 'xstate';
 
 export type ConnectionEvent =
@@ -22,7 +23,7 @@ export type ConnectionEvent =
   | { readonly type: 'transport.opened' }
   | { readonly type: 'handshake.done' }
   | { readonly type: 'settled' }
-  | { readonly type: 'lost'; readonly problem: string }
+  | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
   | { readonly type: 'doze' }
@@ -34,6 +35,10 @@ export interface ConnectionContext {
   readonly failures: number;
   /** Why it is not connected, in words. */
   readonly problem: string;
+  /** It has been ready at least once, and has not slept since. */
+  readonly wasReady: boolean;
+  /** It has been ready since it was last lost, or asleep. */
+  readonly isUp: boolean;
   /** Events that had no meaning in their state. */
   readonly unexpected: number;
 }
@@ -51,14 +56,21 @@ export const connectionMachine = setup({
     announceLost: unprovided('announceLost'),
     closeTransport: unprovided('closeTransport'),
     scheduleRetry: unprovided('scheduleRetry'),
+    cancelRetry: unprovided('cancelRetry'),
+    scheduleSettling: unprovided('scheduleSettling'),
+    cancelSettling: unprovided('cancelSettling'),
     noteProblem: assign({ problem: ({ event, context }) => (event.type === 'lost' ? event.problem : context.problem) }),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
     forgetProblem: assign({ problem: '' }),
+    noteReady: assign({ wasReady: true, isUp: true }),
+    noteDown: assign({ isUp: false }),
+    // To be met again is no restart then.
+    noteAsleep: assign({ wasReady: false, isUp: false }),
     forgetFailures: assign({ failures: 0 }),
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
-  context: { failures: 0, problem: 'it has not been started', unexpected: 0 },
+  context: { failures: 0, problem: 'it has not been started', wasReady: false, isUp: false, unexpected: 0 },
   initial: 'idle',
   on: { stop: '.stopped', '*': { actions: 'countUnexpected' } },
   states: {
@@ -72,14 +84,16 @@ export const connectionMachine = setup({
       on: { 'handshake.done': 'ready', lost: { target: 'backoff', actions: 'noteProblem' } },
     },
     ready: {
-      entry: ['forgetProblem', 'announceReady'],
+      entry: ['forgetProblem', 'scheduleSettling', 'announceReady', 'noteReady'],
+      exit: 'cancelSettling',
       on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' }, doze: 'asleep' },
     },
     backoff: {
-      entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure'],
+      entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure', 'noteDown'],
+      exit: 'cancelRetry',
       on: { 'retry.due': 'connecting', lost: {} },
     },
-    asleep: { entry: 'closeTransport', on: { wake: 'connecting', lost: {} } },
+    asleep: { entry: ['closeTransport', 'noteAsleep'], on: { wake: 'connecting', lost: {} } },
     stopped: { type: 'final', entry: 'closeTransport' },
   },
 });
