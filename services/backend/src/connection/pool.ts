@@ -11,14 +11,14 @@
  *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards. One over which roots were
  *      read serves only requests whose client says the same roots.
  */
-import type { ExchangeContext, ExchangeOutcome, SessionKey, TaskPlace } from '@omnibus/protocol';
+import type { ExchangeContext, ExchangeOutcome, JsonObject, SessionKey, TaskPlace } from '@omnibus/protocol';
 import { OlderLeg, type Leg } from '../dialect/older-leg.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { ConnectionPoolOptions, NewConnection } from './pool-options.ts';
 import { everyCapability } from './factory.ts';
 import { turnAt, type Instance } from './instance.ts';
-import { askable, Sharing } from './sharing.ts';
+import { askable, askableOver, servesEverybody, Sharing } from './sharing.ts';
 
 interface Use {
   readonly connection: UpstreamConnection;
@@ -29,6 +29,7 @@ interface Use {
 export type Taken = Use | { readonly refused: string };
 
 const nothing = (): void => undefined;
+const nothingDeclared: JsonObject = {};
 /** Of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
 const olderKey = 'older era';
 
@@ -43,7 +44,7 @@ export class ConnectionPool implements Pool {
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#olderLeg = new OlderLeg(options.hasOlderLeg, () => this.#openOlder());
-    this.#sharing = new Sharing({ ...options, keepsState: (leg) => this.#keepsState(leg), legOf: (context) => this.#legOf(context), connections: () => this.all() });
+    this.#sharing = new Sharing({ ...options, keepsState: (leg) => this.#keepsState(leg), connections: () => this.all() });
     options.budget.join(this);
   }
 
@@ -51,7 +52,7 @@ export class ConnectionPool implements Pool {
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
     // It is closed when nobody uses it, and opened again for whoever comes.
-    const isClosed = leg === 'older' && this.#sharing.isShared(context) && !this.#instances.has(olderKey);
+    const isClosed = leg === 'older' && this.#sharing.isShared(context, leg) && !this.#instances.has(olderKey);
     return leg === 'unknown' || isClosed ? this.#olderLeg.find() : undefined;
   }
 
@@ -109,16 +110,16 @@ export class ConnectionPool implements Pool {
    */
   take(context: ExchangeContext, roots?: string): Taken {
     const { base } = this.#options;
-    const leg = this.#legOf(context);
-    const apart = this.#sharing.apart(context);
-    if (apart !== undefined) return this.#takeApart(apart, context, leg === 'older');
-    if (leg === 'newer' || leg === 'unknown') return { connection: base, done: nothing };
-    const isOlder = leg === 'older';
-    const capabilities = askable(context);
     const sharing = this.#sharing;
+    const leg = this.#legOf(context);
+    const isOlder = leg === 'older';
+    const capabilities = askableOver(leg, context);
+    const apart = sharing.apart(context, leg, capabilities);
+    if (apart !== undefined) return this.#takeApart(apart, context, isOlder);
+    if (servesEverybody(leg)) return { connection: base, done: nothing };
     if (sharing.needsNoOwn(capabilities)) return isOlder ? this.#takeOlder() : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
-    const shared = sharing.sharedPool(context);
+    const shared = sharing.sharedPool(context, leg, capabilities);
     const isAlone = context.standsAlone && context.client?.isOne !== true;
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
@@ -134,8 +135,9 @@ export class ConnectionPool implements Pool {
   /** One that nobody else uses, although nothing is asked over it. */
   #takeApart(user: string, context: ExchangeContext, isOlder: boolean): Taken {
     const session = user === context.session ? context.session : undefined;
-    const capabilities = session === undefined ? {} : askable(context);
-    const key = `${user} ${JSON.stringify(capabilities)}${isOlder ? ' older' : ''}`;
+    const capabilities = session === undefined ? nothingDeclared : askable(context);
+    // No other connection's key is without a space or ends so. I1: what a session declared is in its key; a known caller's connection declares nothing.
+    const key = session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user;
     const instance = this.#instances.get(key) ?? this.#open(key, {
       user, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
@@ -149,7 +151,7 @@ export class ConnectionPool implements Pool {
   /** The connection over which is read what a caller is offered. That depends on what it declared, and on nothing else of it: where requests say so themselves, everybody's will do. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
-    return leg === 'newer' || leg === 'unknown' ? { connection: this.#options.base, done: nothing } : this.take(context);
+    return servesEverybody(leg) ? { connection: this.#options.base, done: nothing } : this.take(context);
   }
 
   /**
@@ -160,8 +162,11 @@ export class ConnectionPool implements Pool {
    * @returns undefined when nobody has to wait.
    */
   turn(context: ExchangeContext, roots?: string): Promise<void> | undefined {
-    const pool = this.#sharing.sharedPool(context);
-    if (pool === undefined || !this.#options.isProgram || !this.#sharing.isTakenInTurn(askable(context))) return undefined;
+    if (!this.#options.isProgram || !context.standsAlone) return undefined; // A session has connections of its own.
+    const leg = this.#legOf(context);
+    const capabilities = askableOver(leg, context);
+    const pool = this.#sharing.sharedPool(context, leg, capabilities);
+    if (pool === undefined || !this.#sharing.isTakenInTurn(capabilities)) return undefined;
     const instances = this.#ofUser(pool, roots);
     const busy = instances.find(({ connection }) => !connection.asked.isOpen);
     if (busy === undefined || instances.some(({ calls }) => calls === 0)) return undefined;
@@ -170,7 +175,7 @@ export class ConnectionPool implements Pool {
 
   /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
   mustKnowRoots(context: ExchangeContext): boolean {
-    return this.#sharing.mustKnowRoots(context);
+    return 'roots' in context.capabilities && this.#sharing.mustKnowRoots(context, this.#legOf(context));
   }
 
   /** Those that may serve a user's request, the one that is there for longest first. */
@@ -199,7 +204,7 @@ export class ConnectionPool implements Pool {
 
   /** The call goes over a connection that serves everybody. */
   isShared(context: ExchangeContext): boolean {
-    return this.#sharing.isShared(context);
+    return this.#sharing.isShared(context, this.#legOf(context));
   }
 
   #nextKey(): string {

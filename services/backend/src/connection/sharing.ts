@@ -24,7 +24,6 @@ export interface SharingOptions {
   readonly namesRequests: () => boolean;
   /** The server may keep something for the connection over which it is talked to so. */
   readonly keepsState: (leg: Leg) => boolean;
-  readonly legOf: (context: ExchangeContext) => Leg;
   /** All besides the base. */
   readonly connections: () => readonly UpstreamConnection[];
 }
@@ -46,31 +45,26 @@ export class Sharing {
     this.#asksUnnamed = true;
   }
 
-  /** The call goes over a connection that serves everybody. */
-  isShared(context: ExchangeContext): boolean {
-    return this.apart(context) === undefined && (this.#servesEverybody(context) || this.needsNoOwn(askable(context)));
+  /** The call goes over a connection that serves everybody. @param leg over which it travels. */
+  isShared(context: ExchangeContext, leg: Leg): boolean {
+    const capabilities = askableOver(leg, context);
+    return this.apart(context, leg, capabilities) === undefined && (servesEverybody(leg) || this.needsNoOwn(capabilities));
   }
 
   /**
    * Whose connection a call goes over that would go over the one of everybody if the server kept nothing for it.
+   * @param capabilities what `askableOver` says of the call.
    * @returns the known caller, or the session or client that is to share with nobody; undefined where everybody's will do.
    */
-  apart(context: ExchangeContext): string | undefined {
-    const { isolation, keepsState, legOf } = this.#options;
-    const { principal, session, standsAlone, client } = context;
+  apart({ principal, session, standsAlone, client }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
+    const { isolation, keepsState } = this.#options;
     const known = principal === anonymous ? undefined : principal;
     if (isolation === 'shared' || (isolation === 'auto' && known === undefined)) return undefined;
-    const servesEverybody = this.#servesEverybody(context);
-    if ((!servesEverybody && Object.keys(askable(context)).length > 0) || !keepsState(legOf(context))) return undefined;
+    if (Object.keys(capabilities).length > 0 || !keepsState(leg)) return undefined;
     if (isolation !== 'session' && known !== undefined) return known;
     // On the other legs whoever is not to share has a connection of his own anyway.
-    if (!servesEverybody) return undefined;
+    if (!servesEverybody(leg)) return undefined;
     return standsAlone ? (client?.isOne === true ? client.id : known) : session;
-  }
-
-  #servesEverybody(context: ExchangeContext): boolean {
-    const leg = this.#options.legOf(context);
-    return leg === 'newer' || leg === 'unknown';
   }
 
   /** @param capabilities what a server may ask of the caller. */
@@ -85,8 +79,8 @@ export class Sharing {
   }
 
   /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
-  mustKnowRoots(context: ExchangeContext): boolean {
-    return 'roots' in context.capabilities && this.sharedPool(context) !== undefined && this.#hasReadRoots();
+  mustKnowRoots(context: ExchangeContext, leg: Leg): boolean {
+    return this.sharedPool(context, leg, askableOver(leg, context)) !== undefined && this.#hasReadRoots();
   }
 
   #hasReadRoots(): boolean {
@@ -94,14 +88,15 @@ export class Sharing {
     return this.#readsRoots;
   }
 
-  /** What requests of one user have in common that are served by the same connections; undefined where that may not be. */
-  sharedPool(context: ExchangeContext): string | undefined {
-    const { client, standsAlone, principal } = context;
+  /**
+   * What requests of one user have in common that are served by the same connections; undefined where that may not be.
+   * @param capabilities what `askableOver` says of the call.
+   */
+  sharedPool({ client, standsAlone, principal }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
     const { isolation, isProgram } = this.#options;
     // What such a server asks later, nothing would tell from what it asks for the next request.
     if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
-    const capabilities = askable(context);
-    if (this.needsNoOwn(capabilities) || this.#servesEverybody(context)) return undefined;
+    if (this.needsNoOwn(capabilities) || servesEverybody(leg)) return undefined;
     // To ask for the roots first costs the client a round with each request. A program keeps what is worth that; a connection to a server
     // that runs already is opened for the request alone.
     if ('roots' in capabilities && !isProgram && this.#hasReadRoots()) return undefined;
@@ -117,6 +112,18 @@ export class Sharing {
   mayServeAnother({ asked }: UpstreamConnection): boolean {
     return this.#options.isolation === 'auto' && !asked.wereAsked && !this.#asksUnnamed; // I3
   }
+}
+
+/** Over such a leg each request says itself what its client can do, and one connection serves everybody. */
+export function servesEverybody(leg: Leg): boolean {
+  return leg === 'newer' || leg === 'unknown';
+}
+
+const nothing: JsonObject = {};
+
+/** What a server may ask of whoever uses a connection over this leg; nothing where it asks in its answers to requests. */
+export function askableOver(leg: Leg, context: ExchangeContext): JsonObject {
+  return servesEverybody(leg) ? nothing : askable(context);
 }
 
 /** What a server may ask of the caller. */

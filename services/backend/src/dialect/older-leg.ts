@@ -66,8 +66,7 @@ export class OlderLeg {
    */
   legOf(dialect: ServerDialect, hasSession: boolean, capabilities: JsonObject): Leg {
     if (!dialect.declaresPerRequest) return 'only';
-    const { extensions: _extensions, ...askable } = capabilities;
-    const isOlder = this.carries(hasSession, Object.keys(askable).length > 0);
+    const isOlder = this.carries(hasSession, Object.keys(capabilities).some((name) => name !== 'extensions'));
     if (isOlder === undefined) return 'unknown';
     return isOlder ? 'older' : 'newer';
   }
