@@ -13,6 +13,7 @@ import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/t
 import { randomBytes } from 'node:crypto';
 import { maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
+import { root } from '../subject.ts';
 import { nameAt, type NatsPlace } from './place.ts';
 
 const claimHeader = 'Omnibus-Blob';
@@ -26,6 +27,11 @@ const handleMs = 1_000;
 const marginBytes = 4 * 1024;
 /** A server with less would cut messages into more parts than a claim may name. */
 export const minPayloadBytes = 64 * 1024;
+
+/** What the subjects begin with that senders of large messages serve them on. */
+export function sendersAt(place: NatsPlace): string {
+  return nameAt(place, `${root}.blob.`);
+}
 
 interface Blob {
   readonly bytes: Uint8Array;
@@ -47,7 +53,7 @@ export class Blobs {
   #sweep: NodeJS.Timeout | undefined;
 
   constructor(connection: NatsConnection, place: NatsPlace) {
-    this.#sender = nameAt(place, `omnibus.v1.blob.${randomBytes(12).toString('base64url')}`);
+    this.#sender = sendersAt(place) + randomBytes(12).toString('base64url');
     this.#partBytes = (connection.info?.max_payload ?? 1024 * 1024) - marginBytes;
     connection.subscribe(this.#sender, { callback: (error, message) => (error ? undefined : this.#serve(message)) });
   }

@@ -1,24 +1,18 @@
-/**
- * The bus between processes. All replies of a process come in over one inbox subscription and are told apart by a token,
- * which costs half of a subscription per request; a request to nobody comes back as NATS' own 503 on that inbox.
- */
-import { SlotTable } from '@omnibus/collections';
-import { createInbox, PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
+/** The bus between processes. What is sent goes out here, and handlers hear what comes; replies come in over `inbox.ts`, large messages over `blobs.ts`. */
+import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
-import { failObserver, tellFailure } from '../observers.ts';
 import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
-import { Fetches, parseClaim } from './claims.ts';
+import { Fetches } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { failureKind, failureOf, failureReply, foreignSign, notFitting } from './failure.ts';
+import { failureKind, failureReply, foreignSign, notFitting } from './failure.ts';
+import { Inbox } from './inbox.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
-import { Lane, Lanes } from './lanes.ts';
+import { Lanes } from './lanes.ts';
 import { nameAt, usualPlace, type NatsPlace } from './place.ts';
-
-const noResponders = 503;
 
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const connection = await connectNats(options);
@@ -30,22 +24,13 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
   return new NatsBus(connection, options, onFault);
 }
 
-interface Waiting {
-  readonly observer: ReplyObserver<unknown>;
-  readonly to: Subject<never, unknown>;
-  /** Replies that come while a large one is fetched: each request waits for its own. */
-  lane: Lane | undefined;
-}
-
 class NatsBus implements Bus {
   readonly #connection: NatsConnection;
   readonly #place: NatsPlace;
   readonly #onFault: OnFault;
   readonly #blobs: Blobs;
-  readonly #fetches: Fetches;
   readonly #lanes: Lanes;
-  readonly #inbox: string;
-  readonly #waiting = new SlotTable<Waiting>();
+  readonly #inbox: Inbox;
   #connected = true;
   #reconnects = 0;
 
@@ -54,10 +39,10 @@ class NatsBus implements Bus {
     this.#place = place;
     this.#onFault = onFault;
     this.#blobs = new Blobs(connection, place);
-    this.#fetches = new Fetches(connection);
-    this.#lanes = new Lanes(this.#fetches);
-    this.#inbox = `${createInbox(inboxPrefix === undefined ? undefined : nameAt(place, inboxPrefix))}.`;
-    connection.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#guard('inbox', () => this.#hearReply(error, message)) });
+    const fetches = new Fetches(connection, place);
+    this.#lanes = new Lanes(fetches);
+    this.#inbox = new Inbox(inboxPrefix === undefined ? undefined : nameAt(place, inboxPrefix), fetches, onFault);
+    connection.subscribe(this.#inbox.subject, { callback: (error, message) => this.#guard('inbox', () => this.#inbox.hear(error, message)) });
     void this.#followStatus();
   }
 
@@ -70,14 +55,14 @@ class NatsBus implements Bus {
   }
 
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
-    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
+    const pending = this.#inbox.open(to, observer);
     try {
-      this.#send(nameAt(this.#place, to.name), payload, this.#inbox + handle.toString(36), false);
+      this.#send(nameAt(this.#place, to.name), payload, pending.replyTo, false);
     } catch (error) {
-      this.#waiting.take(handle);
+      pending.close();
       throw error;
     }
-    return { close: () => void this.#waiting.take(handle) };
+    return pending;
   }
 
   async subscribe<Request, Reply = never>(
@@ -168,10 +153,7 @@ class NatsBus implements Bus {
     // Without a server there is nothing to drain to, and a drain would fail.
     if (this.connected) await this.#connection.drain();
     else await this.#connection.close();
-    for (const [handle, waiting] of this.#waiting.toArray()) {
-      this.#waiting.take(handle);
-      tellFailure(waiting.observer, new BusError('closed', 'the bus is closed'), this.#onFault);
-    }
+    this.#inbox.fail(() => new BusError('closed', 'the bus is closed'));
   }
 
   get #isClosed(): boolean {
@@ -213,74 +195,11 @@ class NatsBus implements Bus {
     }
   }
 
-  #hearReply(error: Error | null, message: Msg): void {
-    if (error) {
-      this.#onFault({ kind: 'connection', what: 'the inbox failed', error });
-      return;
-    }
-    const handle = Number.parseInt(message.subject.slice(this.#inbox.length), 36);
-    const waiting = this.#waiting.get(handle);
-    if (waiting === undefined) return;
-    const fail = (failure: BusError): void => {
-      if (this.#waiting.get(handle) !== waiting) return; // B5
-      this.#waiting.take(handle);
-      tellFailure(waiting.observer, failure, this.#onFault);
-    };
-    if (message.data.length === 0 && message.headers?.code === noResponders) {
-      fail(new BusError('no-responders', 'nobody listens on that subject')); // B4
-      return;
-    }
-    const hear = (bytes: Uint8Array): void => {
-      if (this.#waiting.get(handle) !== waiting) return; // B5
-      const failure = failureOf(message);
-      if (failure !== undefined) {
-        fail(failure);
-        return;
-      }
-      const payload = decode(bytes);
-      // A reply of a kind that only a newer version knows is for the observer to pass over: more may follow.
-      if (waiting.to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
-      this.#tell(handle, waiting, payload);
-    };
-    const unread = (problem: unknown): void => {
-      const { family } = waiting.to;
-      this.#onFault({ kind: 'message', what: `a reply from ${family} could not be read`, family, error: problem });
-      fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
-    };
-    const order = orderOf(message);
-    try {
-      if (order?.kind === 'claim') {
-        const claim = parseClaim(order.claim);
-        waiting.lane ??= new Lane();
-        void waiting.lane.after(async () => hear(await this.#fetches.fetch(claim)), unread);
-      } else if (waiting.lane?.tail !== undefined) {
-        void waiting.lane.after(() => hear(message.data), unread);
-      } else {
-        hear(message.data);
-      }
-    } catch (error) {
-      unread(error);
-    }
-  }
-
-  #tell(handle: number, waiting: Waiting, payload: unknown): void {
-    try {
-      waiting.observer.reply(payload);
-    } catch (error) {
-      this.#waiting.take(handle);
-      failObserver(waiting.observer, error, this.#onFault); // B6
-    }
-  }
-
   /** What NATS refused went nowhere: whoever asked there waits for nobody. */
   #refused(error: Error): void {
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;
-    for (const [handle, { to, observer }] of this.#waiting.toArray()) {
-      if (nameAt(this.#place, to.name) !== error.subject) continue;
-      this.#waiting.take(handle);
-      tellFailure(observer, new BusError('no-responders', `NATS does not let this process say anything on ${to.name}`, error), this.#onFault);
-    }
+    this.#inbox.fail(({ name }) => (nameAt(this.#place, name) === error.subject ? new BusError('no-responders', `NATS does not let this process say anything on ${name}`, error) : undefined));
   }
 
   async #followStatus(): Promise<void> {

@@ -5,8 +5,11 @@
  * bytes, and one sender has a part of it.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
+import { isToken } from '@omnibus/protocol';
 import { maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
+import { sendersAt } from './blobs.ts';
+import type { NatsPlace } from './place.ts';
 
 /** A part that is not there by then is not coming: it is a way to NATS, to the sender and back. */
 const partTimeoutMs = 5_000;
@@ -21,7 +24,7 @@ const maxFetchedBytes = maxMessageBytes;
 /** Fetches that wait for their turn; each is an address and a promise. */
 const maxQueued = 1_000;
 
-/** A large message as its claim says it. Nothing in it is believed: it names a sender and nothing else on the bus. */
+/** A large message as its claim says it. Nothing in it is believed: it names a sender of this installation and nothing else on the bus. */
 export interface Claim {
   /** The subject that the sender serves its parts on; tells senders apart. */
   readonly sender: string;
@@ -30,18 +33,7 @@ export interface Claim {
   readonly bytes: number;
 }
 
-const claimPattern = /^([A-Za-z0-9_-]{1,64}\.v1\.blob\.[A-Za-z0-9_-]{1,64}) ([0-9a-z]{1,13}) (\d{1,5}) (\d{1,10})$/;
-
-/** @throws {BusError} `undecodable` for what is none, or names more than a message may have. */
-export function parseClaim(text: string): Claim {
-  const [, sender, id, parts, bytes] = claimPattern.exec(text) ?? [];
-  if (sender === undefined || id === undefined) throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
-  const claim = { sender, id, parts: Number(parts), bytes: Number(bytes) };
-  if (claim.parts === 0 || claim.bytes === 0 || claim.bytes > maxMessageBytes || claim.parts > Math.ceil(claim.bytes / minPartBytes)) {
-    throw new BusError('undecodable', `a claim names ${claim.parts} parts and ${claim.bytes} bytes, which no message has`);
-  }
-  return claim;
-}
+const claimPattern = /^(\S{1,300}) ([0-9a-z]{1,13}) (\d{1,5}) (\d{1,10})$/;
 
 interface Queued {
   readonly claim: Claim;
@@ -50,13 +42,28 @@ interface Queued {
 
 export class Fetches {
   readonly #connection: NatsConnection;
+  /** What the subjects begin with that senders of this installation serve their parts on. */
+  readonly #senders: string;
   readonly #running = new Map<string, number>();
   #count = 0;
   #bytes = 0;
   #queue: Queued[] = [];
 
-  constructor(connection: NatsConnection) {
+  constructor(connection: NatsConnection, place: NatsPlace) {
     this.#connection = connection;
+    this.#senders = sendersAt(place);
+  }
+
+  /** @throws {BusError} `undecodable` for what is none, names anything but a sender of this installation, or more than a message may have. */
+  claimOf(text: string): Claim {
+    const [, sender, id, parts, bytes] = claimPattern.exec(text) ?? [];
+    if (sender === undefined || id === undefined) throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
+    if (!sender.startsWith(this.#senders) || !isToken(sender.slice(this.#senders.length))) throw new BusError('undecodable', 'a claim to a large message names no sender of this installation');
+    const claim = { sender, id, parts: Number(parts), bytes: Number(bytes) };
+    if (claim.parts === 0 || claim.bytes === 0 || claim.bytes > maxMessageBytes || claim.parts > Math.ceil(claim.bytes / minPartBytes)) {
+      throw new BusError('undecodable', `a claim names ${claim.parts} parts and ${claim.bytes} bytes, which no message has`);
+    }
+    return claim;
   }
 
   /**

@@ -1,51 +1,33 @@
 /** Versions of Omnibus that meet on one NATS, and in what they have stored there. */
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ownFormats, version, type SessionRecord } from '@omnibus/protocol';
-import type { Bus, BusFault, KeyValueChange } from '../bus.ts';
+import type { KeyValueChange } from '../bus.ts';
 import { sessionsBucket, subjects } from '../subjects.ts';
 import { Heard } from '../testing/contract.ts';
-import { startNatsServer } from '../testing/nats-server.ts';
-import { Outsider } from '../testing/outsider.ts';
-import { openNatsBus } from './bus.ts';
+import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
 
-const server = await startNatsServer();
-afterAll(() => server[Symbol.asyncDispose]());
-
-let bus: Bus;
-let outsider: Outsider;
-let faults: Heard<BusFault>;
-beforeEach(async () => {
-  faults = new Heard();
-  bus = await openNatsBus({ servers: server.url, clientName: 'tested', connectTimeoutMs: 5_000 }, faults.add);
-  outsider = await Outsider.connect(server.url);
-});
-afterEach(async () => {
-  await outsider[Symbol.asyncDispose]();
-  await bus.drain();
-});
-
-const record: SessionRecord = { caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: '2025-11-25', capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never };
+const nats = await SharedNats.start();
 
 it('what is stored says in which format, in one piece or in parts, and is read where a version before said none', async () => {
-  const records = await bus.keyValue(sessionsBucket);
+  const records = await nats.near.keyValue(sessionsBucket);
   await records.put('said', record);
-  const large = await bus.keyValue<string>({ name: 'formats-large' });
+  const large = await nats.near.keyValue<string>({ name: 'formats-large' });
   await large.put('large', 'x'.repeat(1_500_000));
-  const stored = await outsider.buckets();
+  const stored = await nats.outsider.buckets();
   expect(JSON.parse(stored.get(sessionsBucket.name)?.get('said') ?? '')).toMatchObject({ format: ownFormats.says, value: { worker: 'worker' } });
   expect(JSON.parse(stored.get('formats-large')?.get('large') ?? '')).toMatchObject({ format: ownFormats.says, parts: expect.any(Number) });
-  await outsider.put(sessionsBucket.name, 'older', JSON.stringify({ value: record }));
+  await nats.outsider.put(sessionsBucket.name, 'older', JSON.stringify({ value: record }));
   expect(await records.get('older')).toMatchObject({ value: record });
 });
 
 it('a record of a format to come is neither read, nor taken for nothing, nor written over; members to come are passed over', async () => {
-  const records = await bus.keyValue(sessionsBucket);
-  await outsider.put(sessionsBucket.name, 'newer', JSON.stringify({ format: ownFormats.says + 1, value: { shape: 'nobody knows' } }));
+  const records = await nats.near.keyValue(sessionsBucket);
+  await nats.outsider.put(sessionsBucket.name, 'newer', JSON.stringify({ format: ownFormats.says + 1, value: { shape: 'nobody knows' } }));
   await expect(records.get('newer')).rejects.toMatchObject({ kind: 'newer-format', message: expect.stringContaining(`this version (${version})`) });
   await expect(records.create('newer', record)).rejects.toMatchObject({ kind: 'newer-format' });
-  expect(faults.values.map(({ kind, family }) => `${kind} ${family}`)).toEqual(Array(2).fill(`format ${sessionsBucket.name}`));
-  expect((await outsider.buckets()).get(sessionsBucket.name)?.get('newer')).toContain('nobody knows');
-  await outsider.put(sessionsBucket.name, 'more', JSON.stringify({ format: ownFormats.says, more: 1, value: { ...record, more: { of: 'it' } } }));
+  expect(nats.faults.values.map(({ kind, family }) => `${kind} ${family}`)).toEqual(Array(2).fill(`format ${sessionsBucket.name}`));
+  expect((await nats.outsider.buckets()).get(sessionsBucket.name)?.get('newer')).toContain('nobody knows');
+  await nats.outsider.put(sessionsBucket.name, 'more', JSON.stringify({ format: ownFormats.says, more: 1, value: { ...record, more: { of: 'it' } } }));
   const heard = new Heard<KeyValueChange<SessionRecord>>();
   (await records.watch(heard.add)).close();
   expect(heard.values.map(({ key }) => key)).toContain('more');
@@ -54,18 +36,18 @@ it('a record of a format to come is neither read, nor taken for nothing, nor wri
 
 it('a request of a kind that only a newer version knows is answered with both versions', async () => {
   const to = subjects.session('worker-1' as never);
-  await bus.subscribe(to, () => expect.fail('it is not for this version'));
+  await nats.near.subscribe(to, () => expect.fail('it is not for this version'));
   const told = new Heard<unknown>();
-  bus.request(to, { key: 'key' as never, command: { kind: 'from-the-future' } as never }, { reply: told.add, failed: told.add });
+  nats.near.request(to, { key: 'key' as never, command: { kind: 'from-the-future' } as never }, { reply: told.add, failed: told.add });
   expect(await told.until(1)).toMatchObject([{ kind: 'unknown-kind', message: expect.stringContaining(`of version ${version}, and asked by one of ${version}`) }]);
 });
 
 it('a sign of life of another format is said, and passed on to whoever watches signs', async () => {
   const heard = new Heard<unknown>();
-  await bus.subscribe(subjects.presence, heard.add);
+  await nats.near.subscribe(subjects.presence, heard.add);
   const sign = { worker: 'worker-9', isLeaving: false, reconnects: 0, formats: { version: '9.0.0', says: 9, reads: [8, 9] } };
-  outsider.publish(subjects.presence.name, JSON.stringify(sign));
-  outsider.publish(subjects.presence.name, JSON.stringify({ ...sign, formats: { ...ownFormats, version: '0.3.0' } }));
+  nats.outsider.publish(subjects.presence.name, JSON.stringify(sign));
+  nats.outsider.publish(subjects.presence.name, JSON.stringify({ ...sign, formats: { ...ownFormats, version: '0.3.0' } }));
   expect(await heard.until(2)).toMatchObject([sign, { formats: { version: '0.3.0' } }]);
-  expect(faults.values).toMatchObject([{ kind: 'format', family: 'presence', what: expect.stringContaining('a process of version 9.0.0 on this NATS speaks format 9') }]);
+  expect(nats.faults.values).toMatchObject([{ kind: 'format', family: 'presence', what: expect.stringContaining('a process of version 9.0.0 on this NATS speaks format 9') }]);
 });

@@ -1,33 +1,17 @@
 /** Nobody else on NATS is believed. */
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { SessionRecord } from '@omnibus/protocol';
-import type { Bus, BusFault, KeyValueChange } from '../bus.ts';
+import type { KeyValueChange } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import { families } from '../families.ts';
 import { sessionRecord } from '../shapes/records.ts';
 import { sessionsBucket, subjects } from '../subjects.ts';
 import { subject, type Subject } from '../subject.ts';
 import { Heard } from '../testing/contract.ts';
-import { startNatsServer } from '../testing/nats-server.ts';
-import { Outsider } from '../testing/outsider.ts';
 import { samples } from '../testing/samples.ts';
-import { openNatsBus } from './bus.ts';
+import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
 
-const server = await startNatsServer();
-afterAll(() => server[Symbol.asyncDispose]());
-
-let bus: Bus;
-let outsider: Outsider;
-let faults: Heard<BusFault>;
-beforeEach(async () => {
-  faults = new Heard();
-  bus = await openNatsBus({ servers: server.url, clientName: 'tested', connectTimeoutMs: 5_000 }, faults.add);
-  outsider = await Outsider.connect(server.url);
-});
-afterEach(async () => {
-  await outsider[Symbol.asyncDispose]();
-  await bus.drain();
-});
+const nats = await SharedNats.start();
 
 const names = Object.keys(families) as (keyof typeof families)[];
 const junk = ['', 'no JSON', '{', 'null', '0', '"text"', '[]', '[[[]]]', '{}', '{"kind":null}', '{"kind":"open"}', '{"kind":"call","exchange":"a.b"}', '{"key":"*"}', '{"kind":"post","message":{"kind":"request","message":null}}', '['.repeat(50_000), '{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000), Buffer.from([0xff, 0xfe, 0x00])];
@@ -36,41 +20,33 @@ it.each(names)('junk on %s reaches no handler; what is sound does, and whoever a
   const family = families[name];
   const to: Subject<unknown, unknown> = { ...subject<unknown, unknown>(name, ...family.tokens), shapes: family };
   const heard = new Heard<unknown>();
-  const subscription = await bus.subscribe(to, (payload, reply) => {
+  const subscription = await nats.near.subscribe(to, (payload, reply) => {
     heard.add(payload);
     reply('nonsense');
   });
-  for (const payload of junk) outsider.publish(to.name, payload);
-  const answers = await Promise.all(junk.map((payload) => outsider.request(to.name, payload, 5_000)));
+  for (const payload of junk) nats.outsider.publish(to.name, payload);
+  const answers = await Promise.all(junk.map((payload) => nats.outsider.request(to.name, payload, 5_000)));
   for (const { headers, text } of answers) {
     expect(headers).toEqual([expect.stringMatching(/^Omnibus-Failure: (undecodable [0-9a-f]{12}|unknown-kind [0-9a-f]{12} \S+)$/)]);
     expect(text).toBe('');
   }
-  outsider.publish(to.name, JSON.stringify(samples[name].request));
+  nats.outsider.publish(to.name, JSON.stringify(samples[name].request));
   expect(await heard.until(1)).toEqual([JSON.parse(JSON.stringify(samples[name].request))]);
-  const reported = await faults.until(junk.length * 2);
+  const reported = await nats.faults.until(junk.length * 2);
   expect(new Set(reported.map(({ kind, family: of }) => `${kind} ${of}`))).toEqual(new Set([`message ${name}`]));
   subscription.close();
 });
 
-it('a command of a kind that only a newer version knows is answered, not waited for', async () => {
-  const to = subjects.session('worker-1' as never);
-  await bus.subscribe(to, () => expect.fail('it is not for this version'));
-  const told = new Heard<unknown>();
-  bus.request(to, { key: 'key' as never, command: { kind: 'from-the-future' } as never }, { reply: told.add, failed: told.add });
-  expect(await told.until(1)).toMatchObject([{ kind: 'unknown-kind' }]);
-});
-
 it('a junk reply fails its request; one of a kind that only a newer version knows is passed on', async () => {
   const to = subjects.backend('server' as never);
-  outsider.subscribe(to.name, (_subject, text, respond) => {
+  nats.outsider.subscribe(to.name, (_subject, text, respond) => {
     respond('{"kind":"from-the-future"}');
     respond(text.includes('"first"') ? '{"kind":"result","result":[]}' : 'no JSON');
   });
-  await outsider.flush();
+  await nats.outsider.flush();
   for (const exchange of ['first', 'second']) {
     const told = new Heard<unknown>();
-    bus.request(to, { ...samples.backend.request, exchange } as never, { reply: told.add, failed: told.add });
+    nats.near.request(to, { ...samples.backend.request, exchange } as never, { reply: told.add, failed: told.add });
     const [event, failure] = await told.until(2);
     expect(event).toEqual({ kind: 'from-the-future' });
     expect(failure).toBeInstanceOf(BusError);
@@ -78,14 +54,12 @@ it('a junk reply fails its request; one of a kind that only a newer version know
   }
 });
 
-const record: SessionRecord = { caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: '2025-11-25', capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never };
-
 it.each(['no JSON', '{}', '{"value":null}', '{"value":{"caller":1}}', '{"generation":"x","parts":3}', '{"generation":"../..","parts":1}', '{"generation":"x","parts":1e9}', '[['.repeat(10_000)])(
   'a junk record is as good as none, and does not keep its key: %.30s', async (value) => {
-    const records = await bus.keyValue(sessionsBucket);
-    await outsider.put(sessionsBucket.name, 'key', value);
+    const records = await nats.near.keyValue(sessionsBucket);
+    await nats.outsider.put(sessionsBucket.name, 'key', value);
     expect(await records.get('key')).toBeUndefined();
-    expect((await faults.until(1))[0]).toMatchObject({ kind: 'message', family: sessionsBucket.name });
+    expect((await nats.faults.until(1))[0]).toMatchObject({ kind: 'message', family: sessionsBucket.name });
     const revision = await records.create('key', record);
     expect(await records.get('key')).toEqual({ key: 'key', value: record, revision });
     await expect(records.create('key', record)).rejects.toMatchObject({ kind: 'revision-conflict' });
@@ -94,27 +68,27 @@ it.each(['no JSON', '{}', '{"value":null}', '{"value":{"caller":1}}', '{"generat
 );
 
 it('a watcher goes on after junk, and after a value whose parts are gone', async () => {
-  const values = await bus.keyValue<SessionRecord>({ name: 'junk-parts', shape: sessionRecord });
-  await outsider.put('junk-parts', 'a', 'no JSON');
-  await outsider.put('junk-parts', 'b', '{"generation":"gone","parts":2}');
+  const values = await nats.near.keyValue<SessionRecord>({ name: 'junk-parts', shape: sessionRecord });
+  await nats.outsider.put('junk-parts', 'a', 'no JSON');
+  await nats.outsider.put('junk-parts', 'b', '{"generation":"gone","parts":2}');
   await values.put('c', record);
   const heard = new Heard<KeyValueChange<SessionRecord>>();
   const watch = await values.watch(heard.add);
   expect(heard.values).toMatchObject([{ kind: 'put', key: 'c' }]);
-  await outsider.put('junk-parts', 'd', '{}');
+  await nats.outsider.put('junk-parts', 'd', '{}');
   await values.put('e', record);
   expect((await heard.until(2))[1]).toMatchObject({ kind: 'put', key: 'e' });
   watch.close();
 });
 
 it('junk in a journal is passed over', async () => {
-  const journal = await bus.journal<{ readonly number: number }>({
+  const journal = await nats.near.journal<{ readonly number: number }>({
     name: 'junk-journal', family: 'junk-journal', tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 10,
     shape: (value) => (typeof (value as { readonly number?: unknown } | null)?.number === 'number' ? 'fits' : 'junk'),
   });
   const one = subject<{ readonly number: number }>('junk-journal', 'one');
-  for (const entry of ['no JSON', 'null', '{"number":"x"}', '{"number":7}']) outsider.publish(one.name, entry);
-  await outsider.flush();
+  for (const entry of ['no JSON', 'null', '{"number":"x"}', '{"number":7}']) nats.outsider.publish(one.name, entry);
+  await nats.outsider.flush();
   const heard = new Heard<number>();
   while (heard.values.length === 0) (await journal.follow(one, ({ number }) => heard.add(number))).close();
   expect(new Set(heard.values)).toEqual(new Set([7]));

@@ -1,7 +1,7 @@
 /** Keeps a large message, which takes a while to fetch, from being overtaken by what its sender sends after it, on any subject. */
 import { BusError } from '../errors.ts';
 import type { Order } from './blobs.ts';
-import { parseClaim, type Fetches } from './claims.ts';
+import type { Fetches } from './claims.ts';
 
 /** Messages of one sender that wait behind a large one of its own. Each is small; more come only from who sends without reading. */
 const maxWaiting = 10_000;
@@ -46,7 +46,7 @@ export class Lanes {
       handle(bytes);
       return undefined;
     }
-    const claim = parseClaim(order.claim);
+    const claim = this.#fetches.claimOf(order.claim);
     const lane = this.#bySender.get(claim.sender) ?? new Lane();
     this.#bySender.set(claim.sender, lane);
     const handled = lane.after(async () => handle(await this.#fetches.fetch(claim)), failed);

@@ -1,30 +1,13 @@
 /** Large messages, which are fetched from their sender, and senders that do not play by the rules. */
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import type { Bus, BusFault } from '../bus.ts';
+import { expect, it } from 'vitest';
+import type { BusFault } from '../bus.ts';
 import { subject } from '../subject.ts';
 import { Heard } from '../testing/contract.ts';
-import { startNatsProgram, startNatsServer } from '../testing/nats-server.ts';
-import { Outsider } from '../testing/outsider.ts';
+import { startNatsProgram } from '../testing/nats-server.ts';
+import { SharedNats } from '../testing/shared-nats.ts';
 import { openNatsBus } from './bus.ts';
 
-const server = await startNatsServer();
-afterAll(() => server[Symbol.asyncDispose]());
-
-let near: Bus;
-let far: Bus;
-let outsider: Outsider;
-let faults: Heard<BusFault>;
-beforeEach(async () => {
-  faults = new Heard();
-  const options = { servers: server.url, connectTimeoutMs: 5_000 };
-  [near, far] = [await openNatsBus({ ...options, clientName: 'near' }, faults.add), await openNatsBus({ ...options, clientName: 'far' }, faults.add)];
-  outsider = await Outsider.connect(server.url);
-});
-afterEach(async () => {
-  await outsider[Symbol.asyncDispose]();
-  await near.drain();
-  await far.drain();
-});
+const nats = await SharedNats.start();
 
 interface Note { readonly name: string; readonly padding?: string }
 const calls = subject<Note, Note>('large-calls');
@@ -34,44 +17,46 @@ const sender = (name: string): string => calls.name.replace('large-calls', `blob
 
 it('a sender that stops in the middle of a large message holds up nobody else', async () => {
   const heard = new Heard<string>();
-  await far.subscribe(calls, ({ name }) => heard.add(name));
+  await nats.far.subscribe(calls, ({ name }) => heard.add(name));
   const asked = new Heard<string>();
-  outsider.subscribe(sender('stalled'), (_subject, part, respond) => {
+  nats.outsider.subscribe(sender('stalled'), (_subject, part, respond) => {
     asked.add(part);
     if (part.endsWith(' 0')) respond('{"name":"');
   });
-  await outsider.flush();
-  outsider.publish(calls.name, '', ['Omnibus-Blob', `${sender('stalled')} 1 3 90000`]);
+  await nats.outsider.flush();
+  nats.outsider.publish(calls.name, '', ['Omnibus-Blob', `${sender('stalled')} 1 3 90000`]);
   await asked.until(2);
-  near.publish(calls, { name: 'small' });
-  near.publish(calls, { name: 'large', padding: large });
-  near.publish(calls, { name: 'after' });
+  nats.near.publish(calls, { name: 'small' });
+  nats.near.publish(calls, { name: 'large', padding: large });
+  nats.near.publish(calls, { name: 'after' });
   expect(await heard.until(3)).toEqual(['small', 'large', 'after']);
   // It still waits for the part that does not come.
-  expect(faults.values).toEqual([]);
+  expect(nats.faults.values).toEqual([]);
 });
 
 it('what follows a large message on another subject does not overtake it', async () => {
   const heard = new Heard<string>();
-  await far.subscribe(calls, ({ name }) => heard.add(name));
-  await far.subscribe(controls, ({ name }) => heard.add(name));
+  await nats.far.subscribe(calls, ({ name }) => heard.add(name));
+  await nats.far.subscribe(controls, ({ name }) => heard.add(name));
   for (let round = 0; round < 5; round += 1) {
-    near.request(calls, { name: `call ${round}`, padding: large }, { reply: () => undefined, failed: () => undefined });
-    near.publish(controls, { name: `cancel ${round}` });
+    nats.near.request(calls, { name: `call ${round}`, padding: large }, { reply: () => undefined, failed: () => undefined });
+    nats.near.publish(controls, { name: `cancel ${round}` });
   }
   expect(await heard.until(10)).toEqual(Array.from({ length: 5 }, (_, round) => [`call ${round}`, `cancel ${round}`]).flat());
 });
 
 it.each([
   ['names somebody else on the bus', '$JS.API.STREAM.NAMES 1 1 100'],
+  ['names a sender of another installation', `${sender('x').replace(/^\w+/, 'other')} 1 1 100`],
+  ['names more than a sender', `${sender('x')}.y 1 1 100`],
   ['names a subject of ours', `${controls.name} 1 1 100`],
   ['has far too many parts', `${sender('x')} 1 99999 100000`],
   ['has more bytes than any message', `${sender('x')} 1 8000 999999999`],
   ['has none', `${sender('x')} 1 0 0`],
   ['is none', 'nonsense'],
 ])('a claim that %s is refused, and whoever asks is told', async (_what, claim) => {
-  await far.subscribe(calls, () => expect.fail('there is nothing to handle'));
-  const answer = await outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', claim]);
+  await nats.far.subscribe(calls, () => expect.fail('there is nothing to handle'));
+  const answer = await nats.outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', claim]);
   expect(answer.headers).toEqual([expect.stringMatching(/^Omnibus-Failure: undecodable /)]);
 });
 
@@ -80,24 +65,24 @@ it.each([
   ['less', '{}', 50],
   ['nothing', '', 50],
 ])('a sender that sends %s than its claim says is not believed, and whoever asks is told', async (_what, said, bytes) => {
-  await far.subscribe(calls, () => expect.fail('there is nothing to handle'));
-  outsider.subscribe(sender('liar'), (_subject, _part, respond) => respond(said));
-  await outsider.flush();
-  const answer = await outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', `${sender('liar')} 1 1 ${bytes}`]);
+  await nats.far.subscribe(calls, () => expect.fail('there is nothing to handle'));
+  nats.outsider.subscribe(sender('liar'), (_subject, _part, respond) => respond(said));
+  await nats.outsider.flush();
+  const answer = await nats.outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', `${sender('liar')} 1 1 ${bytes}`]);
   expect(answer.headers).toEqual([expect.stringMatching(/^Omnibus-Failure: lost /)]);
 });
 
 it('nobody can ask a sender for what it does not keep', async () => {
   const claims = new Heard<string>();
-  outsider.subscribe(calls.name.replace('large-calls', 'blob.*'), (subjectName) => claims.add(subjectName));
-  await outsider.flush();
+  nats.outsider.subscribe(calls.name.replace('large-calls', 'blob.*'), (subjectName) => claims.add(subjectName));
+  await nats.outsider.flush();
   const heard = new Heard<string>();
-  await far.subscribe(calls, ({ name }) => heard.add(name));
-  near.publish(calls, { name: 'large', padding: large });
+  await nats.far.subscribe(calls, ({ name }) => heard.add(name));
+  nats.near.publish(calls, { name: 'large', padding: large });
   await heard.until(1);
   const [blob] = await claims.until(1);
-  for (const asked of ['', '1', '1 -1', '1 1e9', '1 NaN', 'x 0', `${'9'.repeat(400)} 0`]) expect((await outsider.request(blob as string, asked, 5_000)).text).toBe('');
-  near.publish(calls, { name: 'again', padding: large });
+  for (const asked of ['', '1', '1 -1', '1 1e9', '1 NaN', 'x 0', `${'9'.repeat(400)} 0`]) expect((await nats.outsider.request(blob as string, asked, 5_000)).text).toBe('');
+  nats.near.publish(calls, { name: 'again', padding: large });
   expect(await heard.until(2)).toEqual(['large', 'again']);
 });
 
@@ -115,9 +100,9 @@ it('a NATS that refuses what is said or heard is named, and nobody waits for it'
 
 it('a NATS that takes only small messages is refused at the start, and one that takes smaller ones than usual is used', async () => {
   await using tiny = await startNatsProgram('max_payload: 16384');
-  await expect(openNatsBus({ servers: tiny.url, clientName: 'tiny', connectTimeoutMs: 5_000 }, faults.add)).rejects.toThrow('raise max_payload');
+  await expect(openNatsBus({ servers: tiny.url, clientName: 'tiny', connectTimeoutMs: 5_000 }, nats.faults.add)).rejects.toThrow('raise max_payload');
   await using small = await startNatsProgram('max_payload: 131072');
-  const bus = await openNatsBus({ servers: small.url, clientName: 'small', connectTimeoutMs: 5_000 }, faults.add);
+  const bus = await openNatsBus({ servers: small.url, clientName: 'small', connectTimeoutMs: 5_000 }, nats.faults.add);
   const bucket = await bus.keyValue<Note>({ name: 'small' });
   await bucket.put('key', { name: 'large', padding: large });
   expect((await bucket.get('key'))?.value.padding?.length).toBe(large.length);

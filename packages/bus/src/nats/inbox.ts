@@ -1,0 +1,124 @@
+/**
+ * What comes back to the requests of this process. All replies come in over one subscription and are told apart by a token, which costs half of
+ * a subscription per request; a request to nobody comes back as NATS' own 503.
+ */
+import { SlotTable } from '@omnibus/collections';
+import { createInbox, type Msg } from '@nats-io/transport-node';
+import type { OnFault, PendingRequest, ReplyObserver } from '../bus.ts';
+import { decode } from '../codec.ts';
+import { BusError } from '../errors.ts';
+import { failObserver, tellFailure } from '../observers.ts';
+import type { Subject } from '../subject.ts';
+import { orderOf } from './blobs.ts';
+import type { Fetches } from './claims.ts';
+import { failureOf, notFitting } from './failure.ts';
+import { Lane } from './lanes.ts';
+
+const noResponders = 503;
+
+/** A request that hears replies. */
+interface Waiting {
+  readonly observer: ReplyObserver<unknown>;
+  readonly to: Subject<never, unknown>;
+  /** Replies that come while a large one is fetched: each request waits for its own. */
+  lane: Lane | undefined;
+}
+
+/** A request that is to be sent, with the subject its replies are sent to. */
+export interface OpenedRequest extends PendingRequest {
+  readonly replyTo: string;
+}
+
+export class Inbox {
+  readonly #prefix: string;
+  readonly #fetches: Fetches;
+  readonly #onFault: OnFault;
+  readonly #waiting = new SlotTable<Waiting>();
+
+  /** @param prefix of its subjects, as NATS knows it; undefined for that of every NATS client. */
+  constructor(prefix: string | undefined, fetches: Fetches, onFault: OnFault) {
+    this.#prefix = `${createInbox(prefix)}.`;
+    this.#fetches = fetches;
+    this.#onFault = onFault;
+  }
+
+  /** All replies come on subjects that fit this. */
+  get subject(): string {
+    return `${this.#prefix}*`;
+  }
+
+  /** Makes room for the replies to a request. */
+  open<Request, Reply>(to: Subject<Request, Reply>, observer: ReplyObserver<Reply>): OpenedRequest {
+    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
+    return { replyTo: this.#prefix + handle.toString(36), close: () => void this.#waiting.take(handle) };
+  }
+
+  /** Ends requests that nobody will answer. @param why by where they were sent; undefined for those that go on. */
+  fail(why: (to: Subject<never, unknown>) => BusError | undefined): void {
+    for (const [handle, { to, observer }] of this.#waiting.toArray()) {
+      const failure = why(to);
+      if (failure === undefined) continue;
+      this.#waiting.take(handle);
+      tellFailure(observer, failure, this.#onFault);
+    }
+  }
+
+  hear(error: Error | null, message: Msg): void {
+    if (error) {
+      this.#onFault({ kind: 'connection', what: 'the inbox failed', error });
+      return;
+    }
+    const handle = Number.parseInt(message.subject.slice(this.#prefix.length), 36);
+    const waiting = this.#waiting.get(handle);
+    if (waiting === undefined) return;
+    const fail = (failure: BusError): void => {
+      if (this.#waiting.get(handle) !== waiting) return; // B5
+      this.#waiting.take(handle);
+      tellFailure(waiting.observer, failure, this.#onFault);
+    };
+    if (message.data.length === 0 && message.headers?.code === noResponders) {
+      fail(new BusError('no-responders', 'nobody listens on that subject')); // B4
+      return;
+    }
+    const hear = (bytes: Uint8Array): void => {
+      if (this.#waiting.get(handle) !== waiting) return; // B5
+      const failure = failureOf(message);
+      if (failure !== undefined) {
+        fail(failure);
+        return;
+      }
+      const payload = decode(bytes);
+      // A reply of a kind that only a newer version knows is for the observer to pass over: more may follow.
+      if (waiting.to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
+      this.#tell(handle, waiting, payload);
+    };
+    const unread = (problem: unknown): void => {
+      const { family } = waiting.to;
+      this.#onFault({ kind: 'message', what: `a reply from ${family} could not be read`, family, error: problem });
+      fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
+    };
+    const order = orderOf(message);
+    try {
+      if (order?.kind === 'claim') {
+        const claim = this.#fetches.claimOf(order.claim);
+        waiting.lane ??= new Lane();
+        void waiting.lane.after(async () => hear(await this.#fetches.fetch(claim)), unread);
+      } else if (waiting.lane?.tail !== undefined) {
+        void waiting.lane.after(() => hear(message.data), unread);
+      } else {
+        hear(message.data);
+      }
+    } catch (problem) {
+      unread(problem);
+    }
+  }
+
+  #tell(handle: number, waiting: Waiting, payload: unknown): void {
+    try {
+      waiting.observer.reply(payload);
+    } catch (error) {
+      this.#waiting.take(handle);
+      failObserver(waiting.observer, error, this.#onFault); // B6
+    }
+  }
+}

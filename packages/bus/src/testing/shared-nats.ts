@@ -1,0 +1,41 @@
+/** A NATS that our processes share with somebody else: what tests of the bus among strangers have in common. */
+import { afterAll, afterEach, beforeEach } from 'vitest';
+import type { SessionRecord } from '@omnibus/protocol';
+import type { Bus, BusFault } from '../bus.ts';
+import { openNatsBus } from '../nats/bus.ts';
+import { Heard } from './contract.ts';
+import { startNatsServer } from './nats-server.ts';
+import { Outsider } from './outsider.ts';
+
+export class SharedNats {
+  /** Two processes of ours. */
+  near!: Bus;
+  far!: Bus;
+  /** Says and stores what it likes. */
+  outsider!: Outsider;
+  /** Of both processes. */
+  faults!: Heard<BusFault>;
+
+  /** For a test file: one server, and for each test other connections to it. */
+  static async start(): Promise<SharedNats> {
+    const server = await startNatsServer();
+    const shared = new SharedNats();
+    beforeEach(async () => {
+      shared.faults = new Heard();
+      shared.near = await openNatsBus({ servers: server.url, clientName: 'near', connectTimeoutMs: 5_000 }, shared.faults.add);
+      shared.far = await openNatsBus({ servers: server.url, clientName: 'far', connectTimeoutMs: 5_000 }, shared.faults.add);
+      shared.outsider = await Outsider.connect(server.url);
+    });
+    afterEach(async () => {
+      await shared.outsider[Symbol.asyncDispose]();
+      await shared.near.drain();
+      await shared.far.drain();
+    });
+    afterAll(() => server[Symbol.asyncDispose]());
+    return shared;
+  }
+}
+
+export const sampleRecord: SessionRecord = {
+  caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: '2025-11-25', capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never,
+};
