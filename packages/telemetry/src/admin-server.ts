@@ -5,6 +5,7 @@ import { isIP, type AddressInfo, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { AdminAct } from './admin-acts.ts';
 import type { Metrics } from './metrics.ts';
+import { maxSmallBodyBytes, readSmallBody } from './small-body.ts';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -66,9 +67,6 @@ const bounds = { maxHeaderSize: 16 * 1024, headersTimeout: 5_000, requestTimeout
 const maxConnections = 128;
 /** A connection on which nothing moves, an answer that nobody reads among them, is closed after so long. */
 const stillMs = 30_000;
-/** What an act is told. What is longer is read on for a while, so that its sender reads the answer, and is cut off then. */
-const maxBodyBytes = 16 * 1024;
-const cutBytes = 1024 * 1024;
 
 /** `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it, and what else it is given. */
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
@@ -129,8 +127,8 @@ async function answer(request: IncomingMessage, options: AdminOptions): Promise<
   if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none')) return { status: 403, text: 'no web page may do this\n' };
   const refusal = await guard(request, url, route.act);
   if (refusal !== undefined) return refusal;
-  const body = route.method === 'GET' ? '' : await bodyOf(request);
-  if (body === undefined) return { status: 413, text: `a request may have ${maxBodyBytes} bytes\n`, headers: { connection: 'close' } };
+  const body = route.method === 'GET' ? '' : await readSmallBody(request);
+  if (body === undefined) return { status: 413, text: `a request may have ${maxSmallBodyBytes} bytes\n`, headers: { connection: 'close' } };
   const decoded = rest === undefined ? undefined : decodedPart(rest);
   if (rest !== undefined && decoded === undefined) return { status: 400, text: 'the address is malformed\n' };
   return route.run({ request, rest: decoded, body });
@@ -139,18 +137,6 @@ async function answer(request: IncomingMessage, options: AdminOptions): Promise<
 /** What is answered as JSON. */
 export function json(status: number, value: unknown): AdminAnswer {
   return { status, text: `${JSON.stringify(value, null, 2)}\n`, type: 'application/json', headers: { 'cache-control': 'no-store' } };
-}
-
-/** @returns undefined when it is too long. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > cutBytes) break;
-    if (bytes <= maxBodyBytes) chunks.push(chunk);
-  }
-  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
 function decodedPart(part: string): string | undefined {

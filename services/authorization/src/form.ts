@@ -1,9 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-
-/** Forms of ours, and what a client says of itself, are small. */
-const maxBytes = 16 * 1_024;
-/** Whoever sends more is cut off. */
-const cutBytes = 1_024 * 1_024;
+import { readSmallBody } from '@omnibus/telemetry';
 
 /** Somebody has sent what no page of ours sends. */
 export class Unwanted extends Error {
@@ -17,16 +13,9 @@ export class Unwanted extends Error {
 
 /** @throws {Unwanted} when it is too long. */
 export async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  // What is too long is read to its end, so that its sender reads the answer.
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > cutBytes) break;
-    if (bytes <= maxBytes) chunks.push(chunk);
-  }
-  if (bytes > maxBytes) throw new Unwanted(413, 'that is too long');
-  return Buffer.concat(chunks).toString('utf8');
+  const text = await readSmallBody(request);
+  if (text === undefined) throw new Unwanted(413, 'that is too long');
+  return text;
 }
 
 /** @throws {Unwanted} when it is no form, or does not come from a page of ours. */
