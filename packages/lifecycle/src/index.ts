@@ -5,6 +5,7 @@ export { Bulkhead } from './bulkhead.ts';
 export type { Place } from './bulkhead.ts';
 export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
+export { Drain } from './drain.ts';
 export { addressOf, guardedLookup } from './guarded-lookup.ts';
 export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';

@@ -28,8 +28,8 @@ import { Unread } from './bounds/unread.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
-/** Between two looks at who still waits for an answer of an edge that leaves. */
-const lookMs = 50;
+/** An answer that was written is with its client by then, or with the network between them. */
+const flushMs = 50;
 
 export interface EdgeOptions {
   readonly config: Config;
@@ -161,9 +161,11 @@ export class Edge {
     const { wheel, config: { timeouts } } = this.#options;
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void wheel.schedule(ms, resolve));
     await pause(timeouts.leave);
-    // Looked at once more after the last answer was given, so that it is on its way to the client.
     const endsAt = performance.now() + limitMs;
-    for (let quiet = 0; quiet < 2 && performance.now() < endsAt; quiet = this.#delivery.asked === 0 ? quiet + 1 : 0) await pause(lookMs);
+    for (let isQuiet = false; !isQuiet && performance.now() < endsAt; isQuiet = this.#delivery.asked === 0) {
+      await this.#delivery.drained(endsAt - performance.now());
+      await pause(flushMs);
+    }
   }
 
   /** Refuses new sessions and connections; what runs goes on. */

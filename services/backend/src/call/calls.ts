@@ -7,7 +7,7 @@
  */
 import { Ring } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
-import { Bulkhead, type DeadlineWheel } from '@omnibus/lifecycle';
+import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault, outcomeUrlProblem, roundMethods,
   type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
@@ -52,14 +52,15 @@ export class Calls {
   readonly #options: CallsOptions;
   readonly #bulkhead: Bulkhead;
   readonly #calls = new Ring<Call>();
+  readonly #drain: Drain;
   readonly #port: AttemptPort;
-  #onIdle: (() => void) | undefined;
 
   constructor(options: CallsOptions) {
     this.#options = options;
     const { concurrency, maxWaiting } = options.config;
     this.#bulkhead = new Bulkhead({ concurrency, maxWaiting });
     const { wheel, catalog, questions, levels, dropped } = options;
+    this.#drain = new Drain(wheel);
     this.#port = {
       wheel, catalog, questions, levels, dropped,
       isOpen: (call) => this.#calls.has(call),
@@ -84,14 +85,7 @@ export class Calls {
 
   /** Resolves when no call is open, or the limit is over. */
   drained(limitMs: number): Promise<void> {
-    if (this.#calls.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const limit = this.#options.wheel.schedule(limitMs, resolve);
-      this.#onIdle = () => {
-        limit.cancel();
-        resolve();
-      };
-    });
+    return this.#drain.until(() => this.#calls.size === 0, limitMs);
   }
 
   begin(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
@@ -274,7 +268,7 @@ export class Calls {
     call.limit.cancel();
     this.#options.meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, this.#toolOf(call.command));
     call.place?.leave(); // A2
-    if (this.#calls.size === 0) this.#onIdle?.();
+    this.#drain.ended();
     return true;
   }
 

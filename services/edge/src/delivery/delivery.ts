@@ -1,6 +1,6 @@
 /** The way from this edge to session workers: who is alive, where sessions are held, and what is in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { openSession } from './open-session.ts';
@@ -23,11 +23,14 @@ export class Delivery {
   /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
   readonly #self = newWorkerId('edge');
   readonly #heartbeat: Heartbeat<EdgePresence>;
+  readonly #drain: Drain;
   #readers: Subscription | undefined;
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
     const { bus, wheel, log } = options;
+    this.#drain = new Drain(wheel);
+    const drain = this.#drain;
     this.#workers = new PresenceWatch({
       bus,
       clock: wheel,
@@ -44,8 +47,8 @@ export class Delivery {
         this.stateless.lookAfter();
       },
     });
-    this.sessions = new SessionDelivery({ bus, wheel, log, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
-    this.stateless = new StatelessDelivery({ bus, wheel, log, workers: this.#workers });
+    this.sessions = new SessionDelivery({ bus, wheel, log, drain, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
+    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, workers: this.#workers });
     this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
   }
 
@@ -73,9 +76,14 @@ export class Delivery {
     return this.sessions.waiting + this.stateless.waiting;
   }
 
-  /** The same without streams: clients wait for an end of these. */
+  /** How many requests wait for their answer here; streams, which stay open by their nature, are not among them. */
   get asked(): number {
     return this.sessions.asked + this.stateless.asked;
+  }
+
+  /** Resolves when no request waits for its answer, or the time is over. @param limitMs milliseconds. */
+  drained(limitMs: number): Promise<void> {
+    return this.#drain.until(() => this.asked === 0, limitMs);
   }
 
   /** Opens a session at any worker. */

@@ -1,38 +1,29 @@
 /** Commands of sessions whose workers pause, leave, vanish and give sessions away: with workers that say what the test wants and time that the test lets pass. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, PresenceWatch, subjects, type Subscription } from '@omnibus/bus';
-import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, idSequence, newSessionId, newWorkerId, presenceMs, rootEndpoint, type AdoptReply, type OpenReply, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
-import { createLogger } from '@omnibus/telemetry';
+import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { anonymous, idSequence, newSessionId, newWorkerId, rootEndpoint, type AdoptReply, type OpenReply, type SessionCommand, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { openSession } from './open-session.ts';
 import { addressOf, type SessionAddress } from './session-addresses.ts';
 import { SessionDelivery } from './session-delivery.ts';
 
 const caller = { principal: anonymous, endpoint: rootEndpoint };
-const log = createLogger({ level: 'silent', format: 'json' });
 const nextStream = idSequence<StreamId>(newWorkerId('edge'));
 
-let bus: MemoryBus;
-let wheel: DeadlineWheel;
-let watch: PresenceWatch<Presence>;
+let test: DeliveryUnderTest<Worker>;
 let delivery: SessionDelivery;
-let workers: Worker[];
 
-class Worker {
-  readonly worker: WorkerId = newWorkerId('session');
+class Worker extends TestedWorker {
   /** What it was sent, but for questions about it. */
   readonly heard: SessionCommand[] = [];
   readonly replies: ((frame: StreamFrame) => void)[] = [];
-  reconnects = 0;
-  isPaused = false;
   /** What it says to a command of a session that it does not hold; undefined while it holds all. */
   says: StreamFrame | undefined;
   adopts: () => AdoptReply = () => ({ outcome: 'held', worker: this.worker });
   opens: (() => OpenReply) | undefined;
-  #subscriptions: Subscription[] = [];
 
-  async start(): Promise<void> {
-    this.#subscriptions = [
+  async listen(bus: Bus): Promise<Subscription[]> {
+    return [
       await bus.subscribe(subjects.session(this.worker), ({ command }, reply) => {
         if (this.isPaused) return;
         if (command.kind === 'probe') {
@@ -49,53 +40,18 @@ class Worker {
         if (this.opens !== undefined) reply(this.opens());
       }),
     ];
-    workers.push(this);
-  }
-
-  beat(isLeaving = false): void {
-    if (!this.isPaused) bus.publish(subjects.presence, { worker: this.worker, isLeaving, reconnects: this.reconnects });
-  }
-
-  kill(): void {
-    for (const subscription of this.#subscriptions) subscription.close();
-    workers.splice(workers.indexOf(this), 1);
   }
 }
 
 beforeEach(async () => {
-  vi.useFakeTimers();
-  workers = [];
-  bus = new MemoryBus(({ what, error }) => expect.fail(`${what}: ${String(error)}`));
-  wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  // As `Delivery` watches them.
-  watch = new PresenceWatch<Presence>({
-    bus, clock: wheel, subject: subjects.presence, joined: () => undefined,
-    gone: (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
-    disturbed: () => delivery.disturbed(),
-  });
-  await watch.start();
-  delivery = new SessionDelivery({ bus, wheel, log, workers: watch, edge: newWorkerId('edge') });
+  test = await DeliveryUnderTest.start<Worker>((signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))), () => delivery.disturbed());
+  delivery = new SessionDelivery({ ...test.options, edge: newWorkerId('edge') });
 });
 
-afterEach(() => {
-  watch.stop();
-  vi.useRealTimers();
-});
+afterEach(() => test.stop());
 
-/** Lets time pass in which workers that run give their signs. */
-async function pass(ms: number): Promise<void> {
-  for (let passed = 0; passed < ms; passed += presenceMs) {
-    for (const worker of workers) worker.beat();
-    await vi.advanceTimersByTimeAsync(presenceMs);
-  }
-}
-
-async function started(): Promise<Worker> {
-  const worker = new Worker();
-  await worker.start();
-  await pass(presenceMs);
-  return worker;
-}
+const pass = (ms: number): Promise<void> => test.pass(ms);
+const started = (): Promise<Worker> => test.started(new Worker());
 
 interface Asked {
   /** What its client is told. */
@@ -130,7 +86,7 @@ async function answer({ replies }: Worker): Promise<void> {
 it('a call whose worker was killed is answered "outcome unknown" as soon as its signs stay out, and what only reads is asked of the next owner', async () => {
   const [owner, next] = [await started(), await started()];
   const [call, list] = [await ask(of(owner), post('tools/call')), await ask(of(owner), post('tools/list'))];
-  owner.kill();
+  test.kill(owner);
   await pass(3_500);
   expect([call.told, next.heard.length, list.address.owner]).toEqual([['gateway.interrupted'], 1, next.worker]);
   await answer(next);
@@ -214,7 +170,7 @@ it('a stream whose worker is gone goes on at the next owner after the last messa
   const stream = await ask(of(owner), command);
   owner.replies[0]?.({ kind: 'attached', stream: command.stream });
   owner.replies[0]?.(message(7, false));
-  owner.kill();
+  test.kill(owner);
   await pass(3_500);
   expect(next.heard).toEqual([{ ...command, after: { stream: command.stream, sequence: 7 } }]);
   expect(stream.told).toEqual(['attached', 'message']);
@@ -242,11 +198,11 @@ it('a session is opened by another worker where one leaves or does not answer, a
   ready.opens = () => ({ kind: 'opened', session: newSessionId(), worker: ready.worker, text: '{}' });
   const replies: OpenReply[] = [];
   const command = { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} } } as const;
-  for (let count = 0; count < 20; count += 1) openSession({ bus, wheel, log, workers: watch }, command, (reply) => replies.push(reply));
+  for (let count = 0; count < 20; count += 1) openSession(test.options, command, (reply) => replies.push(reply));
   await pass(8_000);
   expect(replies.map((reply) => (reply.kind === 'opened' ? reply.worker : reply.kind))).toEqual(Array.from({ length: 20 }, () => ready.worker));
   for (const worker of [leaving, silent, ready]) worker.opens = undefined;
-  openSession({ bus, wheel, log, workers: watch }, command, (reply) => replies.push(reply));
+  openSession(test.options, command, (reply) => replies.push(reply));
   await pass(14_000);
   expect(replies.at(-1)).toMatchObject({ kind: 'refused', fault: { reason: 'gateway.unavailable' } });
 });

@@ -9,11 +9,11 @@
  *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
  */
 import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
-import { Ring } from '@omnibus/collections';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import { fault, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { InFlight, track } from './in-flight.ts';
+import { OpenCommands } from './open-commands.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
@@ -21,6 +21,8 @@ import type { SessionAddress } from './session-addresses.ts';
 export interface SessionDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  /** Hears of everything that has its answer. */
+  readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
   /** What session workers know this edge by; undefined in one process, where there is one edge. */
@@ -37,13 +39,14 @@ export class SessionDelivery {
   readonly #wheel: DeadlineWheel;
   readonly #workers: PresenceWatch<Presence>;
   readonly #from: { readonly edge?: WorkerId };
-  readonly #open = new Ring<InFlight>();
+  readonly #open: OpenCommands<InFlight>;
   readonly #owners: OwnerSearch;
   readonly #probing: Probing;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
-  constructor({ bus, wheel, log, workers, edge }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, log, drain, workers, edge }: SessionDeliveryOptions) {
+    this.#open = new OpenCommands(drain);
     this.#bus = bus;
     this.#wheel = wheel;
     this.#workers = workers;
@@ -62,7 +65,7 @@ export class SessionDelivery {
     return this.#open.size;
   }
 
-  /** Requests of clients among them: streams stay open by their nature. */
+  /** How many requests of clients wait for their answer here; streams, which stay open by their nature, are not among them. */
   get asked(): number {
     return this.#open.toArray().filter(({ command: { kind } }) => kind === 'post' || kind === 'batch').length;
   }

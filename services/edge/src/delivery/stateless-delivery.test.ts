@@ -1,26 +1,20 @@
 /** Requests without a session whose workers pause, leave and vanish: with workers that say what the test wants and time that the test lets pass. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, PresenceWatch, subjects, type Subscription } from '@omnibus/bus';
-import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, newRequestKey, newWorkerId, presenceMs, rootEndpoint, type ModernControl, type ModernReply, type Presence, type SessionKey, type WorkerId } from '@omnibus/protocol';
-import { createLogger } from '@omnibus/telemetry';
+import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { anonymous, newRequestKey, rootEndpoint, type ModernControl, type ModernReply, type SessionKey } from '@omnibus/protocol';
+import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
-let bus: MemoryBus;
+let test: DeliveryUnderTest<Worker>;
 let delivery: StatelessDelivery;
-let watch: PresenceWatch<Presence>;
-let workers: Worker[];
 let closed: ModernControl[];
 
-class Worker {
-  readonly worker: WorkerId = newWorkerId('session');
+class Worker extends TestedWorker {
   readonly requests = new Map<SessionKey, (reply: ModernReply) => void>();
   readonly #waiting: (() => void)[] = [];
-  #subscriptions: Subscription[] = [];
-  isPaused = false;
 
-  async start(): Promise<void> {
-    this.#subscriptions = [
+  async listen(bus: Bus): Promise<Subscription[]> {
+    return [
       await bus.subscribe(subjects.modern(this.worker), ({ key }, reply) => void this.requests.set(key, reply)),
       await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => {
         const answer = (): void => reply({ keys: keys.filter((key) => this.requests.has(key)) });
@@ -28,16 +22,6 @@ class Worker {
         else answer();
       }),
     ];
-    workers.push(this);
-  }
-
-  beat(isLeaving = false): void {
-    if (!this.isPaused) bus.publish(subjects.presence, { worker: this.worker, isLeaving, reconnects: 0 });
-  }
-
-  kill(): void {
-    for (const subscription of this.#subscriptions) subscription.close();
-    workers.splice(workers.indexOf(this), 1);
   }
 
   goOn(): void {
@@ -47,40 +31,16 @@ class Worker {
 }
 
 beforeEach(async () => {
-  vi.useFakeTimers();
-  [workers, closed] = [[], []];
-  bus = new MemoryBus(({ what }) => expect.fail(what));
-  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  // As `Delivery` watches them.
-  watch = new PresenceWatch<Presence>({
-    bus, clock: wheel, subject: subjects.presence, joined: () => undefined,
-    gone: (signs) => delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
-    disturbed: () => delivery.lookAfter(),
-  });
-  await watch.start();
-  delivery = new StatelessDelivery({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), workers: watch });
-  await bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
+  closed = [];
+  test = await DeliveryUnderTest.start<Worker>((signs) => delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)), () => delivery.lookAfter());
+  delivery = new StatelessDelivery(test.options);
+  await test.bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
 });
 
-afterEach(() => {
-  watch.stop();
-  vi.useRealTimers();
-});
+afterEach(() => test.stop());
 
-/** Lets time pass in which workers that run give their signs. */
-async function pass(ms: number): Promise<void> {
-  for (let passed = 0; passed < ms; passed += presenceMs) {
-    for (const worker of workers) worker.beat();
-    await vi.advanceTimersByTimeAsync(presenceMs);
-  }
-}
-
-async function started(): Promise<Worker> {
-  const worker = new Worker();
-  await worker.start();
-  await pass(presenceMs);
-  return worker;
-}
+const pass = (ms: number): Promise<void> => test.pass(ms);
+const started = (): Promise<Worker> => test.started(new Worker());
 
 /** A request, which goes to any of the workers. */
 async function request(method: string): Promise<{ readonly key: SessionKey; readonly frames: ModernReply[]; readonly at: Worker }> {
@@ -90,7 +50,7 @@ async function request(method: string): Promise<{ readonly key: SessionKey; read
     kind: 'request', key, caller: { principal: anonymous, endpoint: rootEndpoint }, request: { jsonrpc: '2.0', id: 1, method, params: {} }, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: undefined,
   }, { reply: (frame) => frames.push(frame), failed: (error) => expect.fail(String(error)) });
   await vi.advanceTimersByTimeAsync(0);
-  return { key, frames, at: workers.find(({ requests }) => requests.has(key)) as Worker };
+  return { key, frames, at: test.workers.find(({ requests }) => requests.has(key)) as Worker };
 }
 
 const answered: ModernReply = { kind: 'message', text: '{}', isAnswer: true, sequence: undefined, last: true };
@@ -101,8 +61,8 @@ it('a request at a worker that pauses for a second or two goes on, whoever leave
   const { key, frames, at } = await request('tools/call');
   const other = all.find((worker) => worker !== at) as Worker;
   at.isPaused = true;
-  other.kill();
-  other.beat(true);
+  test.kill(other);
+  test.beat(other, true);
   await pass(1_500);
   delivery.lookAfter();
   await pass(1_000);
@@ -122,7 +82,7 @@ it('a request whose worker is silent for good is answered "outcome unknown", or 
   list.at.isPaused = true;
   await pass(8_000);
   expect(reasons(call.frames)).toEqual(['gateway.interrupted']);
-  expect(workers.filter((worker) => worker !== list.at && worker.requests.has(list.key)).length).toBe(1);
+  expect(test.workers.filter((worker) => worker !== list.at && worker.requests.has(list.key)).length).toBe(1);
   expect(closed).toEqual(expect.arrayContaining([expect.objectContaining({ key: call.key, worker: call.at.worker }), expect.objectContaining({ key: list.key, worker: list.at.worker })]));
 });
 
@@ -130,7 +90,7 @@ it('a request whose worker was killed is known to be lost as soon as its signs s
   await started();
   await started();
   const { frames, at } = await request('tools/call');
-  at.kill();
+  test.kill(at);
   await pass(3_500);
   expect(reasons(frames)).toEqual(['gateway.interrupted']);
 });

@@ -4,12 +4,13 @@
  * unknown" where it could (W1, W2 of `session-delivery.ts`).
  */
 import { Inquiry, subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
-import { Link, Ring } from '@omnibus/collections';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { Link } from '@omnibus/collections';
+import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import { fault, repeatableMethods, type HeldRequests, type ModernCommand, type ModernReply, type Presence, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
 import { track } from './in-flight.ts';
+import { OpenCommands } from './open-commands.ts';
 import { retryMs } from './owner-search.ts';
 
 class InFlightRequest extends Link {
@@ -35,6 +36,8 @@ class InFlightRequest extends Link {
 export interface StatelessDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  /** Hears of everything that has its answer. */
+  readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
 }
@@ -44,12 +47,13 @@ const maxAttempts = 12;
 
 export class StatelessDelivery {
   readonly #options: StatelessDeliveryOptions;
-  readonly #open = new Ring<InFlightRequest>();
+  readonly #open: OpenCommands<InFlightRequest>;
   readonly #inquiry: Inquiry<InFlightRequest, HeldRequests>;
 
   constructor(options: StatelessDeliveryOptions) {
     this.#options = options;
-    const { bus, wheel, workers } = options;
+    const { bus, wheel, workers, drain } = options;
+    this.#open = new OpenCommands(drain);
     this.#inquiry = new Inquiry<InFlightRequest, HeldRequests>({
       bus, clock: wheel, workers,
       payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
@@ -65,12 +69,12 @@ export class StatelessDelivery {
     });
   }
 
-  /** What waits for its answer here. */
+  /** How many requests wait for their answer here, subscriptions among them. */
   get waiting(): number {
     return this.#open.size;
   }
 
-  /** The same, but for subscriptions, which stay open by their nature. */
+  /** How many requests wait for their answer here; subscriptions, which stay open by their nature, are not among them. */
   get asked(): number {
     return this.#open.toArray().filter(({ command: { request } }) => request.method !== 'subscriptions/listen').length;
   }

@@ -1,6 +1,7 @@
 /** Serves requests of clients without sessions: each stands alone, except one that continues a call which waits for its answers. */
 import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
+import { Drain } from '@omnibus/lifecycle';
 import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
   type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
@@ -22,14 +23,13 @@ import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
-/** Between two looks at calls of a worker that leaves. */
-const lookMs = 50;
 /** A request was told of nothing before: it stands alone. */
 const nothing: ReadonlySet<string> = new Set();
 
 export class StatelessRequests {
   readonly #host: StatelessHost;
   readonly #worker: WorkerId;
+  readonly #drain: Drain;
   readonly #running: Running;
   readonly #calls: StatelessCalls;
   readonly #tasks: LegacyTasks;
@@ -41,10 +41,11 @@ export class StatelessRequests {
 
   /** @param humanMs milliseconds a client has to come back with an answer. */
   constructor(host: StatelessHost, worker: WorkerId, humanMs: () => number) {
-    const shelf = new Shelf(host.limits);
+    this.#drain = new Drain(host.wheel);
+    const shelf = new Shelf(host.limits, this.#drain);
     this.#host = host;
     this.#worker = worker;
-    this.#running = new Running(host.limits);
+    this.#running = new Running(host.limits, this.#drain);
     this.#calls = new StatelessCalls({ host, worker, humanMs, running: this.#running, shelf, linkedResources: this.#linkedResources });
     this.#tasks = new LegacyTasks(host, worker, shelf);
     this.#listeners = new Listeners(host);
@@ -77,15 +78,12 @@ export class StatelessRequests {
     const [anybodys, ours] = this.#subscriptions;
     await anybodys?.drain();
     this.#listeners.endAll();
-    const { bus, wheel } = this.#host;
+    const { isShared } = this.#host.bus;
     const endsAt = performance.now() + limitMs;
-    await this.#running.idle(wheel, limitMs);
-    // Edges that lead clients back here are in other processes, and serve on.
-    while (bus.isShared && this.parked + this.#running.size > 0 && performance.now() < endsAt) {
-      await new Promise<void>((resolve) => void wheel.schedule(lookMs, resolve));
-    }
+    // Where edges are other processes, they serve on and lead clients back to calls that are parked here.
+    await this.#drain.until(() => this.#running.size === 0 && (!isShared || this.parked === 0), limitMs);
     await ours?.drain();
-    await this.#running.idle(wheel, Math.max(0, endsAt - performance.now()));
+    await this.#drain.until(() => this.#running.size === 0, endsAt - performance.now());
     this.#calls.abandonAll('the gateway stops');
     this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();

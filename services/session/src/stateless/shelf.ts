@@ -2,6 +2,7 @@
  * Calls that are kept while no request of their client is open: those that wait for answers, and answers that may be asked for
  * again. What is over a client's share pushes out that client's oldest, never another's.
  */
+import type { Drain } from '@omnibus/lifecycle';
 import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
 
 export interface Kept {
@@ -22,10 +23,12 @@ export class Shelf {
   readonly #limits: Limits;
   readonly #bytes = new Map<Kept, number>();
   readonly #clients = new Map<string, Client>();
+  readonly #drain: Drain;
   #total = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, drain: Drain) {
     this.#limits = limits;
+    this.#drain = drain;
   }
 
   get size(): number {
@@ -76,6 +79,7 @@ export class Shelf {
     client.bytes -= bytes;
     this.#total -= bytes;
     if (client.kept.size === 0) this.#clients.delete(holder);
+    this.#drain.ended();
   }
 }
 
