@@ -2,12 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { MemoryBus, subjects, type Subject } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
+import { firstReply } from '@omnibus/bus/testing';
 import { Proofs } from '@omnibus/identity';
-import { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, rootEndpoint, sessionKey, type Caller, type OpenReply, type Principal, type SessionCommand, type StreamId } from '@omnibus/protocol';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { SessionWorker } from './worker.ts';
+import type { SessionWorker } from './worker.ts';
+import { initialize, startedWorker } from './started-worker-under-test.ts';
 
 const edge = new Proofs([randomBytes(32)]);
 const stranger = new Proofs([randomBytes(32)]);
@@ -17,11 +16,7 @@ let worker: SessionWorker;
 
 beforeEach(async () => {
   bus = new MemoryBus(({ error }) => expect.fail(String(error)));
-  const loaded = loadConfig({ file: 'test', text: 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined, proofs: edge });
-  await worker.start();
+  worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', { proofs: edge });
 });
 
 afterEach(() => worker.stop());
@@ -31,19 +26,7 @@ function callerOf(subject: string, signer = edge): Caller & { readonly proof: st
   return { principal, endpoint: rootEndpoint, proof: signer.of({ principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined }) };
 }
 
-function ask<Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const pending = bus.request(to, request, {
-      reply: (answer) => {
-        pending.close();
-        resolve(answer);
-      },
-      failed: reject,
-    });
-  });
-}
-
-const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } } as const;
+const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> => firstReply(bus, to, request);
 const open = (caller: Caller): Promise<OpenReply> => ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
 
 async function reasonOf(answer: Promise<unknown>): Promise<string> {

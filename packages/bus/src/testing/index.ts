@@ -6,5 +6,6 @@ export { spawnNats, startNatsServer } from './nats-server.ts';
 export type { NatsServer } from './nats-server.ts';
 export { startNatsCluster } from './nats-cluster.ts';
 export type { NatsCluster, NatsNode } from './nats-cluster.ts';
+export { firstReply } from './first-reply.ts';
 export { Outsider } from './outsider.ts';
 export { samples } from './samples.ts';

@@ -1,12 +1,11 @@
 /** Sessions that go from one worker to another, on a bus in memory that both share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { catalogBucket, MemoryBus, subjects, type Subject } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
-import { DeadlineWheel } from '@omnibus/lifecycle';
+import { firstReply } from '@omnibus/bus/testing';
 import { anonymous, catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, type AdoptReply, type Caller, type ControlCommand, type ExchangeEvent, type OpenReply, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
-import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Sealer } from '../public-ids/sealer.ts';
-import { SessionWorker } from '../worker.ts';
+import type { SessionWorker } from '../worker.ts';
+import { initialize, startedWorker } from '../started-worker-under-test.ts';
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 const server = parseServerName('up');
@@ -17,14 +16,7 @@ let controls: ControlCommand[];
 let calls: { readonly method: string; readonly reply: (event: ExchangeEvent) => void }[];
 let streams = 0;
 
-async function started(sealer: Sealer): Promise<SessionWorker> {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) });
-  const worker = await SessionWorker.create({ config: loaded.config, bus, wheel, sealer, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined });
-  await worker.start();
-  return worker;
-}
+const started = (sealer: Sealer): Promise<SessionWorker> => startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), { sealer });
 
 beforeEach(async () => {
   [controls, calls] = [[], []];
@@ -41,21 +33,10 @@ beforeEach(async () => {
 
 afterEach(() => Promise.all(workers.map((worker) => worker.stop())));
 
-/** The first answer. */
-function ask<Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const pending = bus.request(to, request, {
-      reply: (answer) => {
-        pending.close();
-        resolve(answer);
-      },
-      failed: reject,
-    });
-  });
-}
+const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> => firstReply(bus, to, request);
 
 async function open(): Promise<Extract<OpenReply, { kind: 'opened' }>> {
-  const opened = await ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } } });
+  const opened = await ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
   if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
   await ask(subjects.session(opened.worker), message(sessionKey(opened.session), { jsonrpc: '2.0', method: 'notifications/initialized' }));
   return opened;

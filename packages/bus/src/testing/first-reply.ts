@@ -1,0 +1,15 @@
+import type { Bus } from '../bus.ts';
+import type { Subject } from '../subject.ts';
+
+/** What a request is answered with first. */
+export function firstReply<Request, Reply>(bus: Bus, to: Subject<Request, Reply>, request: Request): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const pending = bus.request(to, request, {
+      reply: (answer) => {
+        pending.close();
+        resolve(answer);
+      },
+      failed: reject,
+    });
+  });
+}
