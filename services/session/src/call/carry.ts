@@ -118,7 +118,7 @@ export class Carrier<Stream extends CallStream> {
         if (kind !== 'result') return;
         // The client unsubscribed meanwhile, and the server may have heard of that first.
         if (!this.#kept.isSubscribed(server, uri)) this.#kept.endSubscription(server, uri);
-        else if (this.#kept.noteTaker(server, uri, exchange.sentTo) || hasGap) missed(uri);
+        else if (this.#kept.takers.note(server, uri, exchange.sentTo) || hasGap) missed(uri);
       });
     }
   }

@@ -1,5 +1,6 @@
 /** What servers and their adapters may keep for one client: connections, subscriptions, log levels. Said again to adapters that come later. */
 import type { ExchangeMethod, ExchangeOutcome, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
+import { SubscriptionTakers } from './subscription-takers.ts';
 
 /** Resources a client can be subscribed to before those are forgotten that it asked for first. */
 const maxSubscriptions = 1_000;
@@ -11,8 +12,7 @@ export class KeptAtServers {
   readonly contacted = new Set<ServerName>();
   /** Resources the client is told of, by server and the server's own URI. */
   subscriptions: readonly Subscription[] = [];
-  /** By subscription, the worker whose adapter took it; none where that is not known. */
-  readonly #takers = new Map<string, WorkerId>();
+  readonly takers = new SubscriptionTakers();
   readonly #affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
   /** Tells all adapters of the server that the client is not told of the resource any more: the one that took the request may not be the one that listens. */
@@ -59,13 +59,13 @@ export class KeptAtServers {
     if (outcome.kind !== 'result' || typeof uri !== 'string') return;
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
-      this.#takers.delete(keyOf(server, uri));
+      this.takers.forget(server, uri);
       this.endSubscription(server, uri);
     } else if (method === 'resources/subscribe') {
       const kept = this.#without(server, uri);
-      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.#takers.delete(keyOf(of, oldest));
+      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.takers.forget(of, oldest);
       this.subscriptions = [...kept.slice(1 - maxSubscriptions), [server, uri]];
-      this.noteTaker(server, uri, taker);
+      this.takers.note(server, uri, taker);
       this.#changed();
     }
   }
@@ -74,20 +74,7 @@ export class KeptAtServers {
     return this.subscriptions.some((subscription) => subscription[0] === server && subscription[1] === uri);
   }
 
-  /** @returns whether it may be another adapter than before, which could not tell of what changed meanwhile. */
-  noteTaker(server: ServerName, uri: string, taker: WorkerId | undefined): boolean {
-    const key = keyOf(server, uri);
-    const isSame = taker !== undefined && this.#takers.get(key) === taker;
-    if (taker === undefined) this.#takers.delete(key);
-    else this.#takers.set(key, taker);
-    return !isSame;
-  }
-
   #without(server: ServerName, uri: string): readonly Subscription[] {
     return this.subscriptions.filter((subscription) => subscription[0] !== server || subscription[1] !== uri);
   }
-}
-
-function keyOf(server: ServerName, uri: string): string {
-  return `${server} ${uri}`;
 }

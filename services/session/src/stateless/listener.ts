@@ -8,8 +8,10 @@ import type { Route, View } from '@omnibus/catalog';
 import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
+import type { Subscription } from '../call/kept-at-servers.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
+import { SubscriptionTakers } from '../call/subscription-takers.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
@@ -30,8 +32,9 @@ export class Listener {
   readonly #host: StatelessHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #contacted = new Set<ServerName>();
-  /** What servers tell it of, by server and the server's own URI, with the worker whose adapter took it, where that is known. */
-  readonly #taken: { readonly server: ServerName; readonly uri: string; by: WorkerId | undefined }[] = [];
+  /** What servers tell it of, by server and the server's own URI. */
+  readonly #taken: Subscription[] = [];
+  readonly #takers = new SubscriptionTakers();
   /** What happened before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
   /** Subscriptions on their way to servers. */
@@ -78,12 +81,10 @@ export class Listener {
    * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
    */
   adaptersChanged(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
-    for (const taken of this.#taken) {
-      if (taken.server !== server) continue;
-      this.#subscribeOne(server, taken.uri, (isTaken, by) => {
-        if (!isTaken) return;
-        if (hasGap || by === undefined || by !== taken.by) missed(taken.uri);
-        taken.by = by;
+    for (const [taken, uri] of this.#taken) {
+      if (taken !== server) continue;
+      this.#subscribeOne(server, uri, (isTaken, by) => {
+        if (isTaken && (this.#takers.note(server, uri, by) || hasGap)) missed(uri);
       });
     }
   }
@@ -137,7 +138,8 @@ export class Listener {
       this.#subscribeOne(server, original, (isTaken, by) => {
         if (isTaken) {
           taken.add(uri);
-          this.#taken.push({ server, uri: original, by });
+          this.#taken.push([server, original]);
+          this.#takers.note(server, original, by);
         }
         waiting -= 1;
         if (waiting === 0) acknowledge();
