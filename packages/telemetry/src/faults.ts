@@ -6,6 +6,9 @@ import type { FaultPart, Metrics } from './metrics.ts';
 const quietMs = 10_000;
 /** Different things said apart at once; beyond them they are said together. They come from a few places of our code. */
 const maxTopics = 200;
+/** Lines about what stays as it is, of one kind within `freshMs`: an installation has a few versions, and whoever makes them up has as many as he likes. */
+const maxStanding = 20;
+const freshMs = 10 * 60_000;
 const otherTopic = 'other problems';
 
 interface Topic {
@@ -13,6 +16,15 @@ interface Topic {
   /** Not said yet. */
   count: number;
   last: unknown;
+}
+
+/** What was said of one kind of things that stay as they are. */
+interface Standing {
+  /** The oldest first. */
+  readonly said: Set<string>;
+  /** Lines since then. */
+  lines: number;
+  since: number;
 }
 
 export interface FaultsOptions {
@@ -27,7 +39,8 @@ export class Faults {
   readonly #metrics: Metrics;
   readonly #now: () => number;
   readonly #topics = new Map<string, Topic>();
-  readonly #saidOnce = new Set<string>();
+  /** By kind. */
+  readonly #standing = new Map<string, Standing>();
 
   constructor({ log, metrics, now = () => performance.now() }: FaultsOptions) {
     this.#log = log;
@@ -41,8 +54,8 @@ export class Faults {
     this.#log.error({ err: error, ...(incident === undefined ? {} : { incident }) }, what);
   }
 
-  /** What comes from outside may come in thousands: said at once, then as a number. */
-  fromOutside(what: string, error: unknown): void {
+  /** What comes from outside may come in thousands: said at once, then as a number. @param details of the first, for its line. */
+  fromOutside(what: string, error: unknown, details: object = {}): void {
     const now = this.#now();
     const name = this.#topics.has(what) || this.#topics.size < maxTopics ? what : otherTopic;
     const topic = this.#topics.get(name);
@@ -52,13 +65,24 @@ export class Faults {
       return;
     }
     this.#topics.set(name, { saidAt: now, count: 0, last: undefined });
-    this.#log.warn({ err: error, ...(topic === undefined || topic.count === 0 ? {} : { times: topic.count + 1 }) }, name);
+    this.#log.warn({ ...details, ...(error === undefined ? {} : { err: error }), ...(topic === undefined || topic.count === 0 ? {} : { times: topic.count + 1 }) }, name);
   }
 
-  /** What stays as it is until somebody changes the installation is said once. */
-  once(what: string): void {
-    if (this.#saidOnce.has(what) || this.#saidOnce.size >= maxTopics) return;
-    this.#saidOnce.add(what);
+  /**
+   * What stays as it is until somebody changes the installation is said once.
+   * @param kind of a closed set: what is made up of one kind uses up the lines of no other.
+   */
+  once(kind: string, what: string): void {
+    const now = this.#now();
+    const standing = this.#standing.get(kind) ?? { said: new Set(), lines: 0, since: now };
+    this.#standing.set(kind, standing);
+    const { said } = standing;
+    if (said.has(what)) return;
+    if (now - standing.since >= freshMs) Object.assign(standing, { lines: 0, since: now });
+    if (standing.lines >= maxStanding) return; // Who says it goes on saying it, and has a line when there is room.
+    standing.lines += 1;
+    if (said.size >= maxTopics) said.delete(said.values().next().value as string);
+    said.add(what);
     this.#log.error(what);
   }
 

@@ -74,7 +74,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (kind === 'message') metrics.unreadable(family ?? 'other');
     if (kind === 'format') {
       metrics.foreignFormat(family ?? 'other');
-      faults.once(what);
+      faults.once(family ?? 'other', what);
     } else if (kind === 'handler' || kind === 'observer') faults.bug(kind, what, error, incident);
     else faults.fromOutside(what, error);
   };

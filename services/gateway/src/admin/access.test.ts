@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { loadConfig, type Config } from '@omnibus/config';
 import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { createLogger, Metrics, type AdminAct } from '@omnibus/telemetry';
+import { createLogger, Faults, Metrics, type AdminAct } from '@omnibus/telemetry';
 import { AdminAccess } from './access.ts';
 
 const publicUrl = 'https://mcp.example.com';
@@ -21,7 +21,8 @@ it('a token without the scope administers nothing either while its issuer has le
   let config = configOf({ issuers: [{ issuer: issuer.issuer }], admin: admins });
   const { auth } = config;
   const authenticator = await Authenticator.open({ issuers: auth === undefined || auth === 'none' ? [] : auth.issuers, resource: { publicUrl, audience: [], scopes: [] }, warn: () => undefined });
-  const access = new AdminAccess({ config: () => config, authenticator: () => authenticator, recovery: undefined, metrics: new Metrics({ processMetrics: false }), log: createLogger({ level: 'silent', format: 'json' }) });
+  const metrics = new Metrics({ processMetrics: false });
+  const access = new AdminAccess({ config: () => config, authenticator: () => authenticator, recovery: undefined, metrics, faults: new Faults({ metrics, log: createLogger({ level: 'silent', format: 'json' }) }) });
   const act: AdminAct = 'keys.change';
   const http = createServer((request, response) => {
     access.guard(request, '/keys', act).then((refusal) => response.writeHead(refusal?.status ?? 200).end(refusal?.text), (error: unknown) => response.writeHead(500).end(String(error)));

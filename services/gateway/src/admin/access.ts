@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import type { Config } from '@omnibus/config';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName } from '@omnibus/protocol';
-import type { AdminAct, AdminAnswer, Logger, Metrics } from '@omnibus/telemetry';
+import type { AdminAct, AdminAnswer, Faults, Metrics } from '@omnibus/telemetry';
 import type { Recovery } from './recovery.ts';
 import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from './roles.ts';
 
@@ -26,7 +26,7 @@ export interface AdminAccessOptions {
   /** Undefined in a process without a sealing key. */
   readonly recovery: Recovery | undefined;
   readonly metrics: Metrics;
-  readonly log: Logger;
+  readonly faults: Pick<Faults, 'fromOutside'>;
 }
 
 /** The one address of this machine that no proxy of a mesh connects from: those have others of 127.0.0.0/8. */
@@ -49,7 +49,7 @@ export class AdminAccess {
 
   /** Why a request may not have what it asks for; undefined when it may. */
   readonly guard = async (request: IncomingMessage, path: string, act: AdminAct): Promise<AdminAnswer | undefined> => {
-    const { metrics, log } = this.#options;
+    const { metrics, faults } = this.#options;
     if (act === 'recovery' || (act === 'metrics' && this.#rules()?.metrics !== 'viewer')) return undefined;
     const found = await this.#identify(request, path);
     if ('status' in found) {
@@ -66,7 +66,7 @@ export class AdminAccess {
     }
     metrics.callers.adminRefused(act, 'role');
     const { remoteAddress: address } = request.socket;
-    log.warn({ act, by: found.name, address }, 'an act at the admin port was refused');
+    faults.fromOutside('an act at the admin port was refused', undefined, { act, by: found.name, address });
     const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;
     return { status: 403, text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n` };
   };

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '@omnibus/config';
-import { json, type AdminAnswer, type AdminExchange, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
+import { json, type AdminAnswer, type AdminExchange, type AdminRoute, type Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
 import { addKey, readKeys, revokeKeyIn } from '../key-records.ts';
 import type { AdminAccess } from './access.ts';
@@ -17,6 +17,7 @@ export interface ActsOptions {
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
   readonly log: Logger;
+  readonly faults: Pick<Faults, 'fromOutside'>;
   readonly metrics: Metrics;
 }
 
@@ -43,7 +44,7 @@ const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: 
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
 export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
-  const { config, baseFolder, access, recovery, reload, log, metrics } = options;
+  const { config, baseFolder, access, recovery, reload, log, faults, metrics } = options;
   const note = (request: IncomingMessage, act: string, details: object = {}): void => {
     log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
   };
@@ -102,7 +103,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       const { remoteAddress: address } = request.socket;
       if (given === undefined) {
         metrics.callers.adminRefused('recovery', 'unknown');
-        log.warn({ address }, 'somebody tried to recover the admin port without the sealing key');
+        faults.fromOutside('somebody tried to recover the admin port without the sealing key', undefined, { address });
         return { status: 403, text: 'this is not the sealing key of this gateway, or the question was of a minute ago; is OMNIBUS_SEALING_KEY or security.sealingKeyFile that of the gateway?\n' };
       }
       log.warn({ address, until: new Date(given.until).toISOString() }, 'somebody with the sealing key has become admin of this process');

@@ -1,7 +1,7 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
-import { startAdminServer, type AdminOptions, type AdminServer, type Logger } from '@omnibus/telemetry';
+import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
@@ -26,21 +26,23 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
   readonly log: Logger;
+  /** Where what strangers do is said once, and then as a number. */
+  readonly faults: Pick<Faults, 'fromOutside'>;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, definitions, log, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, definitions, log, faults, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
-  const access = new AdminAccess({ config, authenticator, recovery, metrics, log });
+  const access = new AdminAccess({ config, authenticator, recovery, metrics, faults });
   const files = adminTlsFilesOf(config(), baseFolder);
   let server: AdminServer;
   try {
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, log, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
+      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, log, faults, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
