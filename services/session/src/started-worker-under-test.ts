@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { Bus } from '@omnibus/bus';
 import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
+import { latestLegacyRevision } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker, type SessionWorkerOptions } from './worker.ts';
 
@@ -17,4 +18,4 @@ export async function startedWorker(bus: Bus, configuration: string, more: Parti
 }
 
 /** How a client of the last revision with sessions introduces itself. */
-export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } } as const;
+export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } } as const;

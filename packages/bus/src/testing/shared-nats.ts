@@ -1,6 +1,6 @@
 /** A NATS that our processes share with somebody else: what tests of the bus among strangers have in common. */
 import { afterAll, afterEach, beforeEach } from 'vitest';
-import type { SessionRecord } from '@omnibus/protocol';
+import { latestLegacyRevision, type SessionRecord } from '@omnibus/protocol';
 import type { Bus, BusFault } from '../bus.ts';
 import { openNatsBus } from '../nats/bus.ts';
 import { Heard } from './contract.ts';
@@ -37,5 +37,5 @@ export class SharedNats {
 }
 
 export const sampleRecord: SessionRecord = {
-  caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: '2025-11-25', capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never,
+  caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: latestLegacyRevision, capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never,
 };
