@@ -52,6 +52,26 @@ it('a key proves whom it was made for, and keys of one name are one caller', asy
   expect((ask(`Bearer ${other.key}`) as Facts).principal).not.toBe(facts.principal);
 });
 
+it('keys of one name in two tenants are two callers', async () => {
+  const made = ['acme', 'umbrella', undefined].map((tenant) => newKey({ subject: 'ann', tenant, groups: [] }));
+  await open(...made.map(({ record }) => record));
+  const facts = made.map(({ key }) => ask(`Bearer ${key}`) as Facts);
+  expect(facts.map(({ tenant }) => tenant)).toEqual(['acme', 'umbrella', undefined]);
+  expect(new Set(facts.map(({ principal }) => principal)).size).toBe(3);
+});
+
+it('a proxy that names tenants names one for everybody it lets through', async () => {
+  authenticator = await Authenticator.open({ ...none, proxy: { addresses: ['198.51.100.1'], userHeader: 'x-user', tenantHeader: 'x-tenant' }, warn: () => undefined });
+  const by = (headers: Readonly<Record<string, string>>): Facts | string => {
+    const verdict = (authenticator as Authenticator).authenticate({ headers, rawHeaders: Object.entries(headers).flat() }, { url: '/mcp', endpoint: rootEndpoint, peer: '198.51.100.1', address: () => '198.51.100.1' }) as Verdict;
+    return 'fault' in verdict ? verdict.fault.reason : verdict;
+  };
+  const [one, two] = [by({ 'x-user': 'ann', 'x-tenant': 'acme' }), by({ 'x-user': 'ann', 'x-tenant': 'umbrella' })] as [Facts, Facts];
+  expect([one.tenant, two.tenant]).toEqual(['acme', 'umbrella']);
+  expect(one.principal).not.toBe(two.principal);
+  for (const headers of [{ 'x-user': 'ann' }, { 'x-user': 'ann', 'x-tenant': '' }]) expect(by(headers as Readonly<Record<string, string>>)).toBe('auth.invalid');
+});
+
 it('what is no key of ours proves nobody', async () => {
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   const other = newKey({ subject: 'bob', groups: [] });

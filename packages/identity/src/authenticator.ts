@@ -56,6 +56,9 @@ export interface Place {
 /** Addresses of one endpoint begin with these: clients say that a token is for the address they were given. */
 const fronts = ['/mcp', '/sse', '/ws'] as const;
 
+/** Endpoints whose audiences are remembered; they are made anew from a few texts. */
+const maxEndpoints = 10_000;
+
 const nothing: Verdict = { fault: fault('auth.required') };
 const unknown: Verdict = { fault: fault('auth.invalid', 'this is neither an API key nor a token of an issuer that is known here') };
 
@@ -71,7 +74,7 @@ export class Authenticator {
   /** What has become of requests so far. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
-  /** By endpoint; there are as many as the configuration has. */
+  /** By endpoint, of those that are asked for: where tenants are, strangers are not told which there are. */
   readonly #audiences = new Map<EndpointName, ReadonlySet<string>>();
 
   /** @throws {Error} in words for the operator when a way cannot be used. */
@@ -179,6 +182,7 @@ export class Authenticator {
       const name = endpoint === '' ? '' : `/${endpoint}`;
       const everywhere = audience.length === 0 && publicUrl !== undefined ? [`${publicUrl}${fronts[0]}`] : audience;
       audiences = new Set([...everywhere, ...(publicUrl === undefined ? [] : fronts.map((front) => `${publicUrl}${front}${name}`))].map(canonical));
+      if (this.#audiences.size >= maxEndpoints) this.#audiences.clear();
       this.#audiences.set(endpoint, audiences);
     }
     return audiences;

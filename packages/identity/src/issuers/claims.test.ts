@@ -31,3 +31,13 @@ it('a claim has to say one of what is expected, or have one of it in its list', 
   expect(requireProblem({ email_verified: true }, require)).toBe('its claim "hd" is not there, and has to be example.com');
   for (const hd of [{ 'example.com': true }, null, [], [['example.com']], 'EXAMPLE.com']) expect(requireProblem({ hd, email_verified: true }, require)).toContain('hd');
 });
+
+it('a tenant is named by a claim, or is that of the issuer; the same name in two of them is two callers', () => {
+  const of = (more: Readonly<Record<string, unknown>>, claims: Readonly<Record<string, unknown>> = {}) => proofOf({ sub: 'ann', ...claims }, 'https://login.example', { ...names, ...more });
+  const [fixed, claimed, none] = [of({ ofTenant: 'acme' }), of({ tenant: 'org' }, { org: 'acme' }), of({})];
+  if (typeof fixed === 'string' || typeof claimed === 'string' || typeof none === 'string') throw new Error('no proof');
+  expect([fixed, claimed, none].map(({ facts }) => facts.tenant)).toEqual(['acme', 'acme', undefined]);
+  expect(fixed.facts.principal).toBe(claimed.facts.principal);
+  expect(fixed.facts.principal).not.toBe(none.facts.principal);
+  expect(of({ tenant: 'org' }, { org: 'x'.repeat(256) })).toContain('too long');
+});

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Facts } from '@omnibus/identity';
 import type { Principal } from '@omnibus/protocol';
-import { rolesOf } from './roles.ts';
+import { mayDoForTenant, rolesOf, tenantOf } from './roles.ts';
 
 const lists = { viewer: ['group:people'], operator: ['https://login.example|ann'], auditor: ['key:audit'], admin: ['group:admins'] };
 const somebody: Facts = { issuer: 'https://login.example', subject: 'bob', principal: 'p_bob' as Principal, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined };
@@ -19,4 +19,15 @@ it('a subject that looks like a group, or is of another issuer, is nobody; neith
   expect(rolesOf({ ...somebody, issuer: 'group:admins', subject: 'x', groups: ['key:audit'] }, lists)).toEqual([]);
   expect(rolesOf({ ...somebody, subject: 'ann', groups: ['admins'], actors: [{ issuer: 'https://login.example', subject: 'agent' }] }, lists)).toEqual([]);
   expect(rolesOf({ ...somebody, subject: 'ann', groups: ['admins'], tenant: 'acme' }, lists)).toEqual(['operator']);
+});
+
+it('who looks after a tenant is of that tenant, and is so by its own groups and keys; a key of a tenant has no role by its name', () => {
+  const tenants = { acme: ['group:ops', 'key:audit'], umbrella: ['https://login.example|bob'] };
+  const key = { ...somebody, issuer: 'omnibus:keys', subject: 'audit' };
+  expect(rolesOf({ ...key, tenant: 'acme' }, lists)).toEqual([]);
+  expect(tenantOf({ ...key, tenant: 'acme' }, tenants)).toBe('acme');
+  expect(tenantOf({ ...somebody, tenant: 'acme', groups: ['ops'] }, tenants)).toBe('acme');
+  for (const facts of [{ ...somebody, tenant: 'umbrella', groups: ['ops'], subject: 'eve' }, { ...somebody, groups: ['ops'] }, { ...somebody, tenant: 'acme' }, { ...somebody, tenant: 'constructor', groups: ['ops'] },
+    { ...somebody, tenant: 'acme', groups: ['ops'], actors: [{ issuer: 'x', subject: 'agent' }] }]) expect(tenantOf(facts, tenants)).toBeUndefined();
+  expect((['status', 'usage', 'whoami', 'metrics', 'reload', 'keys.list', 'blocks.change'] as const).filter((act) => mayDoForTenant(act))).toEqual(['status', 'usage', 'whoami']);
 });
