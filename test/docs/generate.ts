@@ -2,6 +2,7 @@
 import { busRoles, permissionsOf, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
 import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
+import { commandTable, createProgram, exits } from '@omnibus/gateway';
 import { errorTable } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
@@ -17,6 +18,7 @@ const chartFiles = 'deploy/helm/omnibus/files';
 export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/errors.md', errors()],
+    ['docs/commands.md', commands()],
     ['docs/config.md', config()],
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
@@ -43,6 +45,29 @@ been executed, so look before repeating.
 
 ${table(['reason', 'code', 'HTTP', 'retry', 'meaning'], rows)}
 `;
+}
+
+function commands(): string {
+  const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  const sections = commandTable(createProgram()).map(({ words, description, usage, options, args }) => {
+    const rows = [
+      ...args.map(({ name, isRequired, isMany, description: text }) => [`\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``, cell(text), '']),
+      ...options.map(({ flags, choices, description: text, fallback }) => [`\`${flags}\``, cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`), fallback === undefined || typeof fallback === 'boolean' ? '' : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``]),
+    ];
+    return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}`;
+  });
+  return `# Commands
+
+${generated('services/gateway/src/cli.ts')}stdout is the answer; progress, notices and questions go to stderr. On a terminal lists are cut to its width and names stand out, unless \`NO_COLOR\` is set; in
+a pipe nothing is cut, and tabs stand between the columns. With \`--json\` the answer is JSON, and what is wrong is too:
+\`{ "reason", "problem", "advice", "retry" }\`. Questions are asked on a terminal and nowhere else; without one, what is missing ends the command.
+\`omnibus completion bash\` (zsh, fish) prints the completion of a shell.
+
+## Exit statuses
+
+${table(['status', 'meaning'], Object.values(exits).map(({ code, meaning }) => [String(code), meaning]))}
+
+${sections.join('\n')}`;
 }
 
 function subjects(): string {

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -62,8 +64,8 @@ it('check says what is good and everything that is wrong', async () => {
   const { status, output } = await omnibus('check', bad);
   expect(status).toBe(78);
   expect(output.split('\n')).toEqual([
-    `${bad}:1: lisen: unknown option; did you mean "listen"?`,
-    `${bad}:3: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "nonsense"`,
+    `${bad}:1:1: lisen: unknown option; did you mean "listen"?`,
+    `${bad}:3:8: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "nonsense"`,
   ]);
   const twice = await configFile('bus: "nats://team:hunter2@127.0.0.1:1"\nnats: { token: other }\nmcpServers: {}\n');
   for (const command of [['check', twice], ['serve', '-c', twice]]) {
@@ -105,6 +107,32 @@ it('a changed configuration is applied without touching servers that did not cha
   await gateway.configure({ mcpServers: { child: { ...child, env: { NEW: '1' } }, coming: { url: upstream.url } } });
   await gateway.edge.line(/the changed configuration is applied.*/);
   await client.untilTools((names) => names.includes('child__echo'));
+});
+
+it('the banner waits for no hung server; one with an unset variable is down alone, and what a server is not to offer nobody is shown', async () => {
+  await using upstream = await Upstream.start({ tools: ['keep', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
+  const sockets = new Set<Socket>();
+  const hung = createServer((socket) => sockets.add(socket.on('error', () => undefined))).listen(0, '127.0.0.1');
+  await once(hung, 'listening');
+  const file = await configFile(JSON.stringify({
+    listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' },
+    mcpServers: {
+      good: { url: upstream.url, excludeTools: ['dr*'] }, unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
+      hung: { url: `http://127.0.0.1:${(hung.address() as AddressInfo).port}/mcp`, connectTimeout: '50s' },
+    },
+  }));
+  expect(await omnibus('check', file)).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.unset.env.A: the environment variable NOBODY_HAS_SET_THIS is not set') as string });
+  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', file]);
+  await running.line(/servers {3}\d of 3 up/);
+  await running.line(/… hung {3}is still connecting/);
+  await running.line(/✗ unset {2}down: env\.A: the environment variable NOBODY_HAS_SET_THIS is not set/);
+  const [, endpoint] = await running.line(/"endpoint":"([^"]+)"/);
+  using client = await RawClient.open(`${endpoint as string}/good`);
+  expect(await client.untilTools((names) => names.length > 0)).toEqual(['keep']);
+  expect((await client.callTool('drop')).last.error?.message).toContain('drop');
+  hung.close();
+  for (const socket of sockets) socket.destroy();
+  await running.line(/✗ hung +down: /);
 });
 
 it('health, readiness and metrics are served on the admin port', async () => {

@@ -1,5 +1,5 @@
 export { checkEntries } from './entry.ts';
-export type { EndpointDefinition } from './profile.ts';
+export type { EndpointDefinition, OfferedTools } from './profile.ts';
 export { aliasPrefix } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { toolFilter } from './profile.ts';
+import { toolFilter, type EndpointDefinition } from './profile.ts';
 
 it('a tool does not dodge a glob by slashes, dots or line breaks in its name', () => {
-  const isShown = toolFilter(['!a/*', '!b/drop*']);
+  const isShown = toolFilter({ tools: ['!a/*', '!b/drop*'] });
   for (const key of ['a/x', 'a/x/y', 'a//', 'a/.hidden', 'a/..', 'a/x\ny', 'b/drop', 'b/drop/all', 'b/drop\n/.x']) expect(isShown(key), key).toBe(false);
   for (const key of ['ab/x', 'b/a/x', 'b/keep']) expect(isShown(key), key).toBe(true);
 });
@@ -18,14 +18,21 @@ it.each([
   ['a/x.y', ['a/x.y'], ['a/xzy']],
   ['a/*b*b', ['a/bb', 'a/xbxb'], ['a/b']],
 ])('the glob %s gives what it says', (glob, given, others) => {
-  const isShown = toolFilter([glob]);
+  const isShown = toolFilter({ tools: [glob] });
   for (const key of given) expect(isShown(key), key).toBe(true);
   for (const key of others) expect(isShown(key), key).toBe(false);
 });
 
 it('many stars and a long name take no longer than both are long', () => {
-  const isShown = toolFilter([`a/${'*x'.repeat(12)}*y`]);
+  const isShown = toolFilter({ tools: [`a/${'*x'.repeat(12)}*y`] });
   const startedAt = performance.now();
   expect(isShown(`a/${'x'.repeat(20_000)}`)).toBe(false);
   expect(performance.now() - startedAt).toBeLessThan(2_000);
+});
+
+it('what a server does not offer is in no selection, by its own names or globs', () => {
+  const offered = new Map([['a', { only: ['get_*', 'put'], not: ['get_secret'] }], ['b', { only: undefined, not: ['drop*'] }], ['c', { only: [], not: [] }]] as const);
+  const isShown = toolFilter({ tools: ['*/*'], offered: offered as unknown as NonNullable<EndpointDefinition['offered']> });
+  for (const key of ['a/get_one', 'a/put', 'b/x', 'd/anything']) expect(isShown(key), key).toBe(true);
+  for (const key of ['a/get_secret', 'a/other', 'b/drop', 'b/drop_all', 'c/x']) expect(isShown(key), key).toBe(false);
 });

@@ -114,7 +114,7 @@ export class View {
     this.#byServer = new Map(this.records.map((record) => [record.server, record]));
     this.isPrefixed = isPrefixed(definition);
     this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
-    const isShown = toolFilter(definition.tools);
+    const isShown = toolFilter(definition);
     const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) => {
       const { server, held = [] } = record;
       const isModern = isModernRevision(record.revision);

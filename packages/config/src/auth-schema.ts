@@ -1,6 +1,6 @@
 /** The part of the configuration that says how callers are known. */
 import { z } from 'zod';
-import { durationHint, parseDurationMs } from './duration.ts';
+import { durationProblem, parseDurationMs } from './duration.ts';
 
 /** Those that need a private key to sign: with a shared secret, whoever can check a token could make one. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
@@ -42,7 +42,7 @@ const proxy = z.strictObject({
 });
 
 const lasting = (fallback: string) => z.union([z.string(), z.number()])
-  .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
+  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
   .transform((value) => parseDurationMs(value) as number)
   .prefault(fallback);
 const atMost = (most: string, text: string) => lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
@@ -106,8 +106,8 @@ const kubernetes = z.strictObject({
 const persons = z.array(z.string().regex(/^(group:.+|key:.+|[^|]+\|.+)$/su, { error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"' })).max(1_000).default([]);
 const adminAccess = z.strictObject({
   roles: z.strictObject({
-    viewer: persons.describe('They see /status, and /metrics where that is not open.'),
-    operator: persons.describe('They may besides have the configuration read again.'),
+    viewer: persons.describe('They see /status and /sessions, and /metrics where that is not open.'),
+    operator: persons.describe('They may besides have the configuration read again, and a server connected to anew.'),
     auditor: persons.describe('They see, besides what a viewer does, whom API keys speak for and which users there are.'),
     admin: persons.describe('They may do everything: make and revoke API keys, add and remove users.'),
   }).prefault({}).describe('Who may do what: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". Followed without a restart. A group counts for callers without a tenant alone, and whoever acts for somebody else has none of these roles.'),

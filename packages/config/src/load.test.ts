@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatProblem, loadConfig, type LoadResult } from './load.ts';
+import { loadConfig, type LoadResult } from './load.ts';
+import { formatProblem } from './problem.ts';
 
 function load(text: string, env: Record<string, string> = {}, files: Record<string, string> = {}): LoadResult {
   return loadConfig({
@@ -37,7 +38,8 @@ describe('a configuration', () => {
 
   it('holds no secret of a server, and looks none up, where nobody connects to it', () => {
     const text = 'mcpServers: { a: { url: "https://example.com/mcp", headers: { Authorization: "Bearer ${TOKEN}" } }, b: { command: x, env: { KEY: "${file:key}" } } }';
-    expect(problemsOf(text)).toHaveLength(2);
+    const here = load(text);
+    expect('faults' in here && here.faults).toHaveLength(2);
     const result = loadConfig({ file: 'omnibus.yaml', text, env: { TOKEN: 'hunter2' }, readFile: () => 'hunter2', withoutServerSecrets: true });
     expect(result).toMatchObject({ config: { mcpServers: { a: { headers: {} }, b: { env: {} } } } });
     expect(JSON.stringify(result)).not.toContain('hunter2');
@@ -68,12 +70,12 @@ profiles:
   a: {}
   p: { servers: [x] }
 `)).toEqual([
-      'omnibus.yaml:2: lisen: unknown option; did you mean "listen"?',
-      'omnibus.yaml:4: timeouts.call: expected a duration such as "500ms", "30s", "10m" or "1h", or a number of milliseconds, got "soon"',
-      'omnibus.yaml:7: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "ftp://example.com"',
-      'omnibus.yaml:8: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}',
-      'omnibus.yaml:10: mcpServers.b.comand: unknown option; did you mean "command"?',
-      'omnibus.yaml:11: mcpServers.c d: expected 1 to 64 characters of letters, digits, "_" and "-"',
+      'omnibus.yaml:2:1: lisen: unknown option; did you mean "listen"?',
+      'omnibus.yaml:4:3: timeouts.call: expected a duration such as "500ms", "30s", "10m" or "1h", or a number of milliseconds from 1000 on, got "soon"',
+      'omnibus.yaml:7:5: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "ftp://example.com"',
+      'omnibus.yaml:8:16: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}; until then this server is down',
+      'omnibus.yaml:10:5: mcpServers.b.comand: unknown option; did you mean "command"?',
+      'omnibus.yaml:11:3: mcpServers.c d: expected 1 to 64 characters of letters, digits, "_" and "-", for example "c_d"',
     ]);
   });
 
@@ -86,12 +88,12 @@ profiles:
   a: {}
   p: { servers: [x], rename: { nonsense: n } }
 `)).toEqual([
-      'omnibus.yaml:3: mcpServers.a.type: type "stdio" needs "command", got "stdio"',
-      'omnibus.yaml:3: mcpServers.a.url: type "stdio" does not go with "url", got "http://127.0.0.1:1/mcp"',
-      'omnibus.yaml:4: mcpServers.b: expected "command" (a program to start) or "url" (a server to connect to)',
-      'omnibus.yaml:6: profiles.a: a server has this name already, and /mcp/a can be only one of them',
-      'omnibus.yaml:7: profiles.p.servers[0]: there is no server "x" under mcpServers, got "x"',
-      'omnibus.yaml:7: profiles.p.rename.nonsense: expected `server/tool` with a server of mcpServers, got "n"',
+      'omnibus.yaml:3:8: mcpServers.a.type: type "stdio" needs "command", got "stdio"',
+      'omnibus.yaml:3:21: mcpServers.a.url: type "stdio" does not go with "url", got "http://127.0.0.1:1/mcp"',
+      'omnibus.yaml:4:3: mcpServers.b: expected "command" (a program to start) or "url" (a server to connect to)',
+      'omnibus.yaml:6:3: profiles.a: a server has this name already, and /mcp/a can be only one of them',
+      'omnibus.yaml:7:18: profiles.p.servers[0]: there is no server "x" under mcpServers, got "x"',
+      'omnibus.yaml:7:32: profiles.p.rename.nonsense: expected `server/tool` with a server of mcpServers, got "n"',
     ]);
   });
 
@@ -104,6 +106,6 @@ profiles:
   });
 
   it('that is no YAML is refused with the line', () => {
-    expect(problemsOf('mcpServers:\n  a: {')[0]).toMatch(/^omnibus\.yaml:\d+: not YAML or JSON: /);
+    expect(problemsOf('mcpServers:\n  a: {')[0]).toMatch(/^omnibus\.yaml:\d+:\d+: not YAML or JSON: /);
   });
 });

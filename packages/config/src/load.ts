@@ -1,172 +1,121 @@
 /** From text to a complete configuration, or to the list of everything that is wrong with it. */
-import { distance } from 'fastest-levenshtein';
-import { isNode, LineCounter, parseDocument, type Document } from 'yaml';
-import type { z } from 'zod';
+import { adopt } from './clients/adopt.ts';
+import { isMap, recognize } from './clients/recognize.ts';
+import type { Client } from './clients/table.ts';
+import { readDocument, type ReadDocument } from './document.ts';
 import { migrateConfig } from './migrate.ts';
-import { resolveReferences, type ReferenceSource } from './references.ts';
+import { profileNotes } from './profile-notes.ts';
+import { byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
+import { type ReferenceSource } from './references.ts';
 import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
+import { ServerFaults } from './server-faults.ts';
+import { reportIssue } from './words.ts';
 
 export interface ConfigSource extends ReferenceSource {
-  /** Shown in problems. */
+  /** Shown in problems. Its name tells whose it is. */
   readonly file: string;
-  /** YAML or JSON. */
+  /** YAML or JSON; TOML where the name of the file says so. */
   readonly text: string;
   /** Leaves out what servers are sent as `headers` or given as `env`: secrets are for the process that connects to them, and are not looked up elsewhere. */
   readonly withoutServerSecrets?: boolean;
 }
 
-/** One mistake: where it is and what was expected. */
-export interface ConfigProblem {
-  readonly file: string;
-  readonly line: number;
-  /** Such as `mcpServers.github.url`; empty for the whole file. */
-  readonly path: string;
-  readonly message: string;
+/** A mistake that is found out later, where it stands in the file. */
+export type ProblemAt = (path: Path, message: string) => ConfigProblem;
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** What keeps single servers from being connected to; the others are. */
+  readonly faults: readonly ConfigProblem[];
+  /** What was taken otherwise than whoever wrote it may think. */
+  readonly notes: readonly ConfigProblem[];
+  /** The program whose file it is, when it is not one of Omnibus. */
+  readonly client: Client | undefined;
+  readonly problemAt: ProblemAt;
 }
 
-type Path = readonly (string | number)[];
+export type LoadResult = LoadedConfig | { readonly problems: readonly ConfigProblem[] };
 
-/** A mistake that is found out later, where it stands in the file. */
-export type ProblemAt = (path: readonly (string | number)[], message: string) => ConfigProblem;
-
-export type LoadResult = { readonly config: Config; readonly problemAt: ProblemAt } | { readonly problems: readonly ConfigProblem[] };
+type Report = (path: Path, message: string) => void;
 
 export function loadConfig(source: ConfigSource): LoadResult {
-  const lines = new LineCounter();
-  const { text, outdated } = migrateConfig(source.text);
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const problems: ConfigProblem[] = document.errors.map((error) => ({
-    file: source.file, line: lines.linePos(error.pos[0]).line, path: '', message: `not YAML or JSON: ${error.message}`,
-  }));
-  if (problems.length > 0) return { problems };
+  const { file, text } = source;
+  const read = readDocument(text, file);
+  if ('faults' in read) return { problems: read.faults.map((fault) => ({ file, path: '', ...fault })) };
+  const client = recognize(file, read.format, read.value, (option) => Object.hasOwn(configSchema.shape, option));
+  return client === undefined ? loadOwn(source, read) : loadOf(client, source, read);
+}
 
-  for (const { line, path, instead } of outdated) problems.push({ file: source.file, line, path: formatPath(path), message: `write ${instead}; \`omnibus migrate ${source.file} --write\` does it` });
-  const problemAt: ProblemAt = (path, message) => ({ file: source.file, line: lineOf(document, lines, path), path: formatPath(path), message });
-  const report = (path: Path, message: string): void => void problems.push(problemAt(path, message));
-  const value = substitute(withoutServerKeys(document.toJS() ?? {}, source.withoutServerSecrets === true ? [...ignoredServerKeys, ...secretServerKeys] : ignoredServerKeys), [], source, report);
+/** A file of Omnibus. */
+function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
+  const { file } = source;
+  const { text, outdated } = migrateConfig(source.text);
+  const problems: ConfigProblem[] = [];
+  const now = outdated.length === 0 ? before : readDocument(text, file);
+  const read = 'faults' in now ? before : now;
+  for (const { path, instead, ...place } of outdated) problems.push({ file, ...place, path: formatPath(path), message: `write ${instead}; \`omnibus migrate ${file} --write\` does it` });
+  return finish(source, read.value ?? {}, { placeOf: (path) => read.placeOf(path), problems, notes: [], client: undefined });
+}
+
+/** A client's file as it is. What would be another server than the client has is refused; nothing is dropped in silence. */
+function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadResult {
+  const { file } = source;
+  const { hasServers, value, notes, losses, origin } = adopt(client, file, read.value);
+  const at = (path: Path, message: string): ConfigProblem => ({ file, ...read.placeOf(path), path: formatPath(path), message });
+  const problems = losses.map(({ path, text }) => at(path, `${text}; \`omnibus import ${file}\` takes what else is there`));
+  if (!hasServers) problems.push(at([], `this is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and there is none`));
+  if (client.id === 'client' && isMap(read.value)) {
+    for (const option of Object.keys(read.value).filter((each) => !['mcpServers', 'inputs', '$schema'].includes(each))) {
+      reportIssue({ code: 'unrecognized_keys', keys: [option], path: [], message: '', input: read.value }, read.value, (path, message) => void problems.push(at(path, message)));
+    }
+  }
+  return finish(source, value, { placeOf: (path) => read.placeOf(origin(path)), pathOf: origin, problems, notes: notes.map(({ path, text }) => at(path, text)), client });
+}
+
+interface Found {
+  readonly placeOf: (path: Path) => { readonly line: number; readonly column: number };
+  /** Where in the file stands what is at a path here. */
+  readonly pathOf?: (path: Path) => Path;
+  readonly problems: ConfigProblem[];
+  readonly notes: ConfigProblem[];
+  readonly client: Client | undefined;
+}
+
+/** References, rules and the other checks, of a value in our words. */
+function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) => path, problems, notes, client }: Found): LoadResult {
+  const { file } = source;
+  const at = (path: Path, message: string): ConfigProblem => ({ file, ...placeOf(path), path: formatPath(pathOf(path)), message });
+  const into = (list: ConfigProblem[]): Report => (path, message) => void list.push(at(path, message));
+  const report = into(problems);
+  const faults: ConfigProblem[] = [];
+  const servers = new ServerFaults(source, report, into(faults));
+  const value = servers.substitute(withoutServerKeys(raw, source.withoutServerSecrets === true ? secretServerKeys : [], into(notes)));
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
-  if (problems.length > 0 || !parsed.success) return { problems: problems.toSorted((a, b) => a.line - b.line) };
-  return { config: parsed.data, problemAt };
+  if (problems.length > 0 || !parsed.success) return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
+  profileNotes(parsed.data, into(notes));
+  return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at };
 }
 
-/** `file:line: path: message`, the form editors and terminals turn into a link. */
-export function formatProblem({ file, line, path, message }: ConfigProblem): string {
-  return `${file}:${line}: ${path === '' ? '' : `${path}: `}${message}`;
+/** Where an option is mistyped, that it is missing goes without saying. */
+function withoutConsequences(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
+  return problems.filter(({ path, message }) => !message.startsWith('expected "command"') || !problems.some((other) => other.path.startsWith(`${path}.`) && /did you mean "(url|command)"/.test(other.message)));
 }
 
-function substitute(value: unknown, path: Path, source: ReferenceSource, report: (path: Path, message: string) => void): unknown {
-  if (typeof value === 'string') {
-    const resolved = resolveReferences(value, source);
-    if ('text' in resolved) return resolved.text;
-    report(path, resolved.problem);
-    return value;
-  }
-  if (Array.isArray(value)) return value.map((item, index) => substitute(item, [...path, index], source, report));
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, substitute(item, [...path, key], source, report)]));
-  }
-  return value;
-}
+const secretServerKeys = ['headers', 'env', 'envFile'];
 
-const secretServerKeys = ['headers', 'env'];
-
-function withoutServerKeys(value: unknown, keys: readonly string[]): unknown {
-  const servers = (value as { mcpServers?: unknown } | null)?.mcpServers;
-  if (typeof servers !== 'object' || servers === null) return value;
-  for (const server of Object.values(servers)) {
-    if (typeof server !== 'object' || server === null) continue;
-    for (const key of keys) delete (server as Record<string, unknown>)[key];
-  }
-  return value;
-}
-
-function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: (path: Path, message: string) => void): void {
-  const path = issue.path as Path;
-  if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) report([...path, key], `unknown option${nearest(key, path)}`);
-    return;
-  }
-  if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object') {
-    // Of a word, a list or a map, what is wrong with the one that was written; of none of them, with the map.
-    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'));
-    for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
-    return;
-  }
-  if (issue.code === 'invalid_key') {
-    report(path, issue.issues[0]?.message ?? issue.message);
-    return;
-  }
-  const got = valueAt(value, path);
-  report(path, got === undefined || typeof got === 'object' || isSecret(path) ? issue.message : `${issue.message}, got ${withoutLogin(JSON.stringify(got))}`);
-}
-
-/** Whether the option is one whose value is not shown to anybody. */
-function isSecret(path: Path): boolean {
-  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|secret|registrationToken)$/.test(step));
-}
-
-/** A user and a password may stand in an address. */
-function withoutLogin(text: string): string {
-  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@');
-}
-
-/** The option a mistyped key probably means. */
-function nearest(key: string, path: Path): string {
-  let candidate: { readonly name: string; readonly distance: number } | undefined;
-  for (const name of optionNames(path)) {
-    const found = { name, distance: distance(key.toLowerCase(), name.toLowerCase()) };
-    if (candidate === undefined || found.distance < candidate.distance) candidate = found;
-  }
-  return candidate !== undefined && candidate.distance <= Math.max(2, key.length / 3) ? `; did you mean "${candidate.name}"?` : '';
-}
-
-function optionNames(path: Path): string[] {
-  let schema: unknown = configSchema;
-  for (const step of [...path, undefined]) {
-    let definition = definitionOf(schema);
-    while (definition?.innerType !== undefined || definition?.in !== undefined || definition?.options !== undefined) {
-      schema = definition.innerType ?? definition.in ?? definition.options?.at(-1);
-      definition = definitionOf(schema);
+/** Takes out what clients keep for themselves, and says so, and what this process is not to hold. */
+function withoutServerKeys(value: unknown, secrets: readonly string[], note: Report): unknown {
+  if (!isMap(value) || !isMap(value['mcpServers'])) return value;
+  const servers = Object.entries(value['mcpServers']).map(([name, server]) => {
+    if (!isMap(server)) return [name, server] as const;
+    const ours = { ...server };
+    for (const key of ignoredServerKeys.filter((each) => Object.hasOwn(server, each))) {
+      note(['mcpServers', name, key], 'it is a client\'s own, and means nothing here');
+      delete ours[key];
     }
-    if (step === undefined) return Object.keys(definition?.shape ?? {});
-    schema = definition?.shape?.[step] ?? definition?.valueType ?? definition?.element;
-  }
-  return [];
-}
-
-interface Definition {
-  readonly innerType?: unknown;
-  readonly in?: unknown;
-  readonly options?: readonly unknown[];
-  readonly shape?: Record<string | number, unknown>;
-  readonly valueType?: unknown;
-  readonly element?: unknown;
-}
-
-function definitionOf(schema: unknown): Definition | undefined {
-  return (schema as { readonly def?: Definition } | undefined)?.def;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  let current = value;
-  for (const step of path) current = (current as Record<string | number, unknown> | undefined)?.[step];
-  return current;
-}
-
-/** The line of the deepest part of the path that the file has. */
-function lineOf(document: Document.Parsed, lines: LineCounter, path: Path): number {
-  for (let depth = path.length; depth > 0; depth -= 1) {
-    const parent = document.getIn(path.slice(0, depth - 1), true);
-    const key = path[depth - 1];
-    const pairs = (parent as { items?: { key?: unknown }[] } | undefined)?.items;
-    const pair = pairs?.find((item) => (item.key as { value?: unknown } | undefined)?.value === key);
-    const node = pair?.key ?? document.getIn(path.slice(0, depth), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return 1;
-}
-
-function formatPath(path: Path): string {
-  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+    for (const key of secrets) delete ours[key];
+    return [name, ours] as const;
+  });
+  return { ...value, mcpServers: Object.fromEntries(servers) };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { formatProblem, loadConfig } from './load.ts';
+import { loadConfig } from './load.ts';
+import { formatProblem } from './problem.ts';
 import { migrateConfig } from './migrate.ts';
 
 const yaml = `# ours
@@ -36,12 +37,12 @@ it('leaves alone what nobody can decide, what is as it should be, and what canno
 it('an outdated configuration is refused with the one line to change, and with whatever else is wrong', () => {
   const result = loadConfig({ file: 'omnibus.yaml', text: `${yaml}lisen: x\n`, env: {}, readFile: () => '' });
   expect('problems' in result && result.problems.map(formatProblem)).toEqual([
-    'omnibus.yaml:2: servers: write mcpServers (as written for VS Code: servers); `omnibus migrate omnibus.yaml --write` does it',
-    'omnibus.yaml:4: mcpServers.docs.serverUrl: write url (as written for Windsurf: serverUrl); `omnibus migrate omnibus.yaml --write` does it',
-    'omnibus.yaml:5: mcpServers.docs.enabled: write disabled: true (as written for other gateways: enabled: false); `omnibus migrate omnibus.yaml --write` does it',
-    'omnibus.yaml:6: mcpServers.files.environment: write env (as written for other gateways: environment); `omnibus migrate omnibus.yaml --write` does it',
-    'omnibus.yaml:6: mcpServers.files.type: write type: stdio (as written for other gateways: type: local); `omnibus migrate omnibus.yaml --write` does it',
-    'omnibus.yaml:8: lisen: unknown option; did you mean "listen"?',
+    'omnibus.yaml:2:1: servers: write mcpServers (as written for VS Code: servers); `omnibus migrate omnibus.yaml --write` does it',
+    'omnibus.yaml:4:5: mcpServers.docs.serverUrl: write url (as written for Windsurf: serverUrl); `omnibus migrate omnibus.yaml --write` does it',
+    'omnibus.yaml:5:5: mcpServers.docs.enabled: write disabled: true (as written for other gateways: enabled: false); `omnibus migrate omnibus.yaml --write` does it',
+    'omnibus.yaml:6:12: mcpServers.files.type: write type: stdio (as written for other gateways: type: local); `omnibus migrate omnibus.yaml --write` does it',
+    'omnibus.yaml:6:41: mcpServers.files.environment: write env (as written for other gateways: environment); `omnibus migrate omnibus.yaml --write` does it',
+    'omnibus.yaml:8:1: lisen: unknown option; did you mean "listen"?',
   ]);
   expect('config' in loadConfig({ file: 'omnibus.yaml', text: migrateConfig(yaml).text, env: {}, readFile: () => '' })).toBe(true);
 });

@@ -3,6 +3,7 @@
  * change, and `omnibus migrate` changes it: only the words themselves, so that comments, order and layout stay.
  */
 import { isMap, isScalar, LineCounter, parseDocument, type Document, type Pair, type Scalar, type YAMLMap } from 'yaml';
+import { blankComments, looksLikeJson } from './document.ts';
 
 interface Row {
   /** Where the option stood; `*` for any name. */
@@ -30,6 +31,7 @@ const rows: readonly Row[] = [
 /** One place of a file that is written as it was before. */
 interface Outdated {
   readonly line: number;
+  readonly column: number;
   readonly path: readonly string[];
   /** What to write there instead, for people. */
   readonly instead: string;
@@ -66,7 +68,8 @@ export function migrateConfig(text: string): Migrated {
       if (row.to !== undefined) edits.push(editOf(key, row.to, current));
       if (said !== undefined) edits.push(editOf(value as Scalar, said, current));
       const option = row.to ?? String(key.value);
-      outdated.push({ line: lines.linePos(key.range?.[0] ?? 0).line, path, instead: `${option}${said === undefined ? '' : `: ${said}`} (as written for ${row.of}: ${String(key.value)}${said === undefined ? '' : `: ${String((value as Scalar).value)}`})` });
+      const { line, col: column } = lines.linePos(key.range?.[0] ?? 0);
+      outdated.push({ line, column, path, instead: `${option}${said === undefined ? '' : `: ${said}`} (as written for ${row.of}: ${String(key.value)}${said === undefined ? '' : `: ${String((value as Scalar).value)}`})` });
     }
     for (const { start, end, text: replacement } of edits.toSorted((a, b) => b.start - a.start)) current = current.slice(0, start) + replacement + current.slice(end);
     if (edits.length > 0) read = readDocument(current);
@@ -76,7 +79,7 @@ export function migrateConfig(text: string): Migrated {
 
 function readDocument(text: string): { readonly document: Document.Parsed; readonly lines: LineCounter } {
   const lines = new LineCounter();
-  return { lines, document: parseDocument(text, { lineCounter: lines, prettyErrors: false }) };
+  return { lines, document: parseDocument(looksLikeJson(text) ? blankComments(text) : text, { lineCounter: lines, prettyErrors: false }) };
 }
 
 interface Found {

@@ -16,12 +16,13 @@ export function readConfigFile(file: string, { env = process.env, ...how }: Read
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const message = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : String(error);
-    return { problems: [{ file, line: 1, path: '', message }] };
+    const message = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as NodeJS.ErrnoException).code === 'EISDIR' ? 'this is a folder, and not a file' : String(error);
+    return { problems: [{ file, line: 1, column: 1, path: '', message }] };
   }
   const readFile = (path: string): string => {
     const absolute = resolve(dirname(file), path);
-    const status = statSync(absolute);
+    const status = statSync(absolute, { throwIfNoEntry: false });
+    if (status === undefined) throw new Error(`there is no file ${absolute}`);
     if (!status.isFile()) throw new Error('it is not a regular file');
     if (status.size > maxReferencedBytes) throw new Error(`it is larger than ${maxReferencedBytes} bytes`);
     return readFileSync(absolute, 'utf8');

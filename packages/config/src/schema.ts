@@ -6,25 +6,33 @@ import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
 import { accessSchema } from './access-schema.ts';
 import { authSchema } from './auth-schema.ts';
-import { durationHint, parseDurationMs } from './duration.ts';
+import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { limitRules } from './limit-rules.ts';
 
-const duration = (fallback: string) =>
-  z.union([z.string(), z.number()])
-    .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
-    .transform((value) => parseDurationMs(value) as number)
-    .prefault(fallback);
-
-const optionalDuration = z.union([z.string(), z.number()])
-  .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
-  .transform((value) => parseDurationMs(value) as number)
-  .optional();
+const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
+  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
+  .transform((value) => parseDurationMs(value) as number);
+const duration = (fallback: string) => givenDuration.prefault(fallback);
+const optionalDuration = givenDuration.optional();
 
 const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
-const hostPort = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, { error: 'expected HOST:PORT, for example "127.0.0.1:7300"' });
+const hostPort = z.string({ error: ({ input }) => hostPortProblem(String(input)) }).refine(isHostPort, { error: ({ input }) => hostPortProblem(String(input)) });
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
-const serverUrl = z.url({ protocol: /^(https?|wss?)$/, error: 'expected an http://, https://, ws:// or wss:// address' });
+const urlWords = 'expected an http://, https://, ws:// or wss:// address';
+const serverUrl = z.url({ protocol: /^(https?|wss?)$/, error: ({ input }) => (typeof input === 'string' && /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input) ? `${urlWords}: write "${/^(localhost|127\.|\d+\.)/.test(input) ? 'http' : 'https'}://${input}"` : urlWords) });
 const count = (fallback: number) => z.int().positive().default(fallback);
+
+function isHostPort(text: string): boolean {
+  return hostPortProblem(text) === undefined;
+}
+
+function hostPortProblem(text: string): string | undefined {
+  const found = /^(\[[^\]]+\]|[^:[\]/]+):(\d+)$/.exec(text);
+  if (found !== null) return Number(found[2]) <= 65_535 ? undefined : 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
+  const [port] = /\d+$/.exec(text) ?? [];
+  if (/^:?\d{1,5}$/.test(text)) return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for everybody who reaches it`;
+  return /^https?:/.test(text) ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"' : 'expected HOST:PORT, for example "127.0.0.1:7300"';
+}
 
 /** Reserved because `/mcp/<name>` is an endpoint for each of these. */
 const prefixMode = z.enum(['auto', 'always', 'never']);
@@ -37,8 +45,12 @@ const toolSettings = z.strictObject({
   maxTime: optionalDuration.describe('Time after which a call of this tool is given up whatever happens.'),
 });
 
-/** Keys that desktop clients keep beside a server for themselves. They are accepted and mean nothing here. */
-export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'gallery', 'version', 'icon', 'includeTools', 'excludeTools', 'oauth', 'dev'] as const;
+/** Keys that desktop clients keep beside a server for themselves. They are accepted, said to mean nothing here, and taken out. */
+export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'gallery', 'version', 'icon', 'oauth', 'dev'] as const;
+
+/** `!(…)` and its like, which other globs have: taken word for word, they would take nothing away. */
+const extendedGlob = /[?*+@!]\(/;
+const toolGlob = z.string().min(1).refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part');
 
 const server = z.strictObject({
   description: z.string().optional().describe('For people.'),
@@ -47,6 +59,7 @@ const server = z.strictObject({
   command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
   env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
+  envFile: z.string().min(1).optional().describe('A file with more of it, a line `NAME=value` each; what `env` says comes first. Read with the configuration, from its folder. Secret.'),
   user: z.string().regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' }).optional()
     .describe('Whom the program runs as, where the gateway runs as root: a user of the machine, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s memory when it is theirs; a user for each keeps them apart.'),
   cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
@@ -77,16 +90,15 @@ const server = z.strictObject({
     maxDelay: duration('30s').describe('Longest wait between attempts.'),
   }).prefault({}).describe('Back-off after a server is lost. The wait doubles with each failure, with some randomness, until the server has been up for `maxDelay`.'),
   tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, by the name the server gives them.'),
+  includeTools: z.array(toolGlob).optional().describe('The tools of this server that anybody is shown and may call, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.'),
+  excludeTools: z.array(toolGlob).default([]).describe('Tools of this server that nobody is shown or may call, at any endpoint, whatever else is said of them: names or globs.'),
 });
-
-/** `!(…)` and its like, which other globs have: taken word for word, they would take nothing away. */
-const extendedGlob = /[?*+@!]\(/;
 
 const profile = z.strictObject({
   description: z.string().optional().describe('For people.'),
   tenants: tenants.describe('Tenants whose callers the profile is for; to everybody else there is no such endpoint. Servers with `tenants` of their own are in it for theirs alone. Default: everybody.'),
   servers: z.array(name).optional().describe('Servers of this profile, in the order of its lists. Default: all.'),
-  tools: z.array(z.string().refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part')).optional()
+  tools: z.array(toolGlob).optional()
     .describe('Globs over `server/tool`, for example "github/get_*" or "github/*" for all of a server. "!" in front takes away. Default: all tools.'),
   rename: z.record(z.string(), z.string()).default({}).describe('New public names, by `server/tool`.'),
   pin: z.record(z.string(), z.record(z.string(), z.unknown())).default({})
@@ -238,9 +250,17 @@ export const configSchema = shape.superRefine((config, context) => {
     context.addIssue({ code: 'custom', message: 'certificates of clients need `tls`, over which they are shown', path: ['auth', 'clientCertificates'] });
   }
   for (const [serverName, settings] of Object.entries(config.mcpServers)) {
-    const problem = (message: string, ...path: string[]): void => {
+    const problem = (message: string, ...path: (string | number)[]): void => {
       context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
     };
+    if (settings.command !== undefined && /^[\w.-]+\s+\S/.test(settings.command)) {
+      const [program, ...args] = settings.command.trim().split(/\s+/);
+      problem(`expected a program alone: write command: ${program as string} and args: ${JSON.stringify([...args, ...settings.args])}`, 'command');
+    }
+    for (const [option, text] of [['command', settings.command], ['cwd', settings.cwd], ...settings.args.map((arg, index) => [index, arg] as const)] as const) {
+      if (text === undefined || !/^[A-Za-z]:[^/]*[\b\t\n\v\f\r]/.test(text)) continue;
+      problem('a path of Windows with a control character in it: in double quotes "\\t", "\\n" and the like are one; write \\\\ for each backslash, or /', ...(typeof option === 'number' ? ['args', option] : [option]));
+    }
     if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
     if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
@@ -264,6 +284,13 @@ export const configSchema = shape.superRefine((config, context) => {
         if (!key.includes('/') || !Object.hasOwn(config.mcpServers, serverName)) problem('expected `server/tool` with a server of mcpServers', option, key);
       }
     }
+    const renamedTo = new Map<string, string>();
+    for (const [key, to] of Object.entries(settings.rename)) {
+      const other = renamedTo.get(to);
+      renamedTo.set(to, other ?? key);
+      if (other !== undefined) problem(`${other} is called so already, and two tools of one name cannot be told apart`, 'rename', key);
+      else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to)) problem('expected 1 to 128 characters of letters, digits, "_", "-" and "."', 'rename', key);
+    }
   }
 });
 
@@ -277,9 +304,10 @@ function serverAddressProblem(publicUrl: string | undefined, issuers: readonly s
 export type Config = z.output<typeof configSchema>;
 /**
  * `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. `isStarted`: somebody
- * starts the server when it is needed, so that it is waited for.
+ * starts the server when it is needed, so that it is waited for. `problem`: why it cannot be connected to, whatever else is said of it: a reference in
+ * it leads nowhere.
  */
-export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined; readonly isStarted?: boolean | undefined };
+export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined; readonly isStarted?: boolean | undefined; readonly problem?: string | undefined };
 export type ProfileConfig = Config['profiles'][string];
 
 /** The JSON Schema of what a user may write, for editors. */

@@ -1,10 +1,11 @@
 import { watch as watchFiles } from 'chokidar';
 import { readConfigFile, type ReadOptions } from './read-file.ts';
-import type { ConfigProblem, ProblemAt } from './load.ts';
+import type { LoadedConfig } from './load.ts';
+import type { ConfigProblem } from './problem.ts';
 import type { Config } from './schema.ts';
 
 export interface ConfigObserver {
-  changed(config: Config, problemAt: ProblemAt): void;
+  changed(config: Config, loaded: LoadedConfig): void;
   /** The file cannot be used as it is now; what ran before goes on. */
   rejected(problems: readonly ConfigProblem[]): void;
 }
@@ -24,7 +25,7 @@ export async function watchConfigFile(file: string, observer: ConfigObserver, ho
       observer.rejected(result.problems);
       return result.problems;
     }
-    observer.changed(result.config, result.problemAt);
+    observer.changed(result.config, result);
     return [];
   };
   watcher.on('change', reload).on('add', reload);

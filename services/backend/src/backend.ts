@@ -125,6 +125,17 @@ export class Backend {
     return this.#applying;
   }
 
+  /** Connects to one server anew; what is at work there is finished beside it. @returns false when it is not served here. */
+  async restart(name: string): Promise<boolean> {
+    const restarting = this.#applying.then(async () => {
+      if (!this.#served.has(name)) return false;
+      await this.#add(name);
+      return true;
+    });
+    this.#applying = restarting.then(() => undefined, (error: unknown) => this.#options.log.error({ err: error, server: name }, 'a server could not be connected to anew'));
+    return restarting;
+  }
+
   async #apply(config: Config): Promise<void> {
     const { added, removed, changed } = diffServers(this.#config, config);
     this.#config = config;

@@ -5,14 +5,14 @@ const clientName = 'omnibus';
 
 export function banner(endpoint: string, adminAddress: string | undefined, records: readonly CatalogRecord[], warnings: readonly string[]): string {
   const width = Math.max(0, ...records.map(({ server }) => server.length));
-  const rows = records.map((record) => `    ${record.status === 'up' ? '✓' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`);
+  const rows = records.map((record) => `    ${row(record, width)}`);
   const vscode = JSON.stringify({ name: clientName, type: 'http', url: endpoint });
   return [
     '',
     `  Omnibus   ${endpoint}`,
     `  admin     http://${adminAddress ?? ''}/metrics`,
     '',
-    `  servers   ${records.filter(({ status }) => status === 'up').length} of ${records.length} up`,
+    `  servers   ${upOf(records)} up`,
     ...rows,
     ...warnings.flatMap((warning) => ['', `  warning   ${warning}`]),
     '',
@@ -26,7 +26,30 @@ export function banner(endpoint: string, adminAddress: string | undefined, recor
   ].join('\n');
 }
 
+/** What became of servers that were still connecting as the banner was shown. */
+export function laterLines(records: readonly CatalogRecord[], late: ReadonlySet<string>): string {
+  const width = Math.max(0, ...[...late].map((server) => server.length));
+  return [
+    `  servers   ${upOf(records)} up`,
+    ...records.filter(({ server }) => late.has(server)).map((record) => `    ${row(record, width)}`),
+  ].join('\n');
+}
+
+function upOf(records: readonly CatalogRecord[]): string {
+  return `${records.filter(({ status }) => status === 'up').length} of ${records.length}`;
+}
+
+function row(record: CatalogRecord, width: number): string {
+  return `${record.status === 'up' ? '✓' : isConnecting(record) ? '…' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`;
+}
+
+/** Whether it has neither been up nor failed yet. */
+export function isConnecting({ status, problem }: CatalogRecord): boolean {
+  return status === 'down' && problem === 'it is still connecting';
+}
+
 function describe({ status, problem, lists }: CatalogRecord): string {
+  if (isConnecting({ status, problem } as CatalogRecord)) return 'is still connecting';
   if (status === 'down') return `down: ${printable(problem ?? 'not connected')}`;
   return [count(lists.tools.length, 'tool'), count(lists.prompts.length, 'prompt'), count(lists.resources.length + lists.resourceTemplates.length, 'resource')].join(', ');
 }

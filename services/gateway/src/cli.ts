@@ -2,6 +2,9 @@ import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
 import { addDefinitions } from './cli-definitions.ts';
 import { addPolicy } from './policy-command-line.ts';
+import { addFiles } from './cli/files.ts';
+import { addRunning } from './cli/running.ts';
+import { addUse } from './cli/use.ts';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
@@ -19,7 +22,8 @@ export function createProgram(): Command {
     .description('One MCP endpoint for many MCP servers.')
     .version(version)
     .showHelpAfterError('(omnibus --help shows what there is)')
-    .showSuggestionAfterError();
+    .showSuggestionAfterError()
+    .exitOverride();
 
   program.command('serve', { isDefault: true })
     .description('run the gateway')
@@ -71,10 +75,11 @@ export function createProgram(): Command {
 
   program.command('check')
     .description('check a configuration and say everything that is wrong with it')
-    .argument('<file>', 'the configuration')
-    .action(async (file: string) => {
+    .argument('[file]', 'the configuration, or the file of a client (default: omnibus.yaml here)')
+    .option('--json', 'as JSON')
+    .action(async (file: string | undefined, options: { readonly json?: boolean }) => {
       const { check } = await import('./commands/check.ts');
-      await check(file);
+      await check(file, options);
     });
 
   program.command('migrate')
@@ -97,6 +102,9 @@ export function createProgram(): Command {
   addPod(program);
   addDefinitions(program);
   addPolicy(program);
+  addUse(program);
+  addFiles(program);
+  addRunning(program);
   addKeys(program);
   addUsers(program);
   addLogin(program);

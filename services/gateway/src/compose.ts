@@ -111,6 +111,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let current = config;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
+    running: { sessions: () => sessions?.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
     log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 

@@ -1,3 +1,11 @@
+import { CommanderError } from 'commander';
 import { createProgram } from './cli.ts';
+import { exits } from './exit-codes.ts';
 
-await createProgram().parseAsync();
+try {
+  await createProgram().parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  // Help and version are no mistakes.
+  process.exitCode = error.exitCode === 0 ? exits.done.code : exits.usage.code;
+}

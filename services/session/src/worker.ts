@@ -18,7 +18,7 @@ import { Adoption } from './ownership/adoption.ts';
 import { Opening } from './ownership/opening.ts';
 import { Peers } from './ownership/peers.ts';
 import { SessionRecords } from './ownership/records.ts';
-import { Sessions } from './ownership/sessions.ts';
+import { Sessions, type SessionRow } from './ownership/sessions.ts';
 import { Sealer } from './public-ids/sealer.ts';
 import type { Session } from './stateful/session.ts';
 import type { SessionHost } from './stateful/session-host.ts';
@@ -252,6 +252,11 @@ export class SessionWorker {
   /** Sessions by state. */
   counts(): Record<string, number> {
     return this.#sessions.counts();
+  }
+
+  /** The first sessions, for whoever runs the gateway: a key is shown in part, which opens nothing. */
+  list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
+    return this.#sessions.list();
   }
 
   /** Everybody who is told when what he sees changes. */

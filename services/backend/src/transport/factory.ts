@@ -8,6 +8,7 @@ import type { ChildOptions } from './child-process.ts';
 import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
+import { noTransport } from './no-transport.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
 import { Redactor } from './redactor.ts';
@@ -60,7 +61,8 @@ export class TransportFactory {
 
   /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
   create(hears: TransportObserver, isBase: boolean): Transport {
-    const { url, type, headers, connectTimeout: openTimeoutMs } = this.#config;
+    const { url, type, headers, connectTimeout: openTimeoutMs, problem } = this.#config;
+    if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     const observer = guarded(hears, this.#redactor, this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);

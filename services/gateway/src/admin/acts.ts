@@ -16,9 +16,18 @@ export interface ActsOptions {
   readonly recovery: Recovery | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
+  readonly running: RunningParts;
   readonly log: Logger;
   readonly faults: Pick<Faults, 'fromOutside'>;
   readonly metrics: Metrics;
+}
+
+/** What a process says and does of its sessions and servers. */
+export interface RunningParts {
+  /** The first of them, and how many there are; undefined in a process that holds none. */
+  readonly sessions: () => { readonly sessions: readonly object[]; readonly total: number } | undefined;
+  /** Connects to a server anew. @returns false when this process has no such server. */
+  readonly restart: (server: string) => Promise<boolean>;
 }
 
 /** Makes routes of acts: what they throw is said, and what was done is counted. */
@@ -44,7 +53,7 @@ const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: 
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
 export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
-  const { config, baseFolder, access, recovery, reload, log, faults, metrics } = options;
+  const { config, baseFolder, access, recovery, reload, running, log, faults, metrics } = options;
   const note = (request: IncomingMessage, act: string, details: object = {}): void => {
     log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
   };
@@ -65,6 +74,15 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       const problems = await reload();
       note(request, 'reload', { problems: problems.length });
       return problems.length === 0 ? { status: 200, text: 'the configuration was read again, and is in use\n' } : { status: 422, text: `the configuration from before stays:\n${problems.join('\n')}\n` };
+    }),
+    act({ name: 'sessions', method: 'GET', act: 'sessions' }, () => {
+      const held = running.sessions();
+      return held === undefined ? { status: 404, text: 'this process holds no sessions: ask one with the role session\n' } : json(200, held);
+    }),
+    act({ name: 'restart', method: 'POST', act: 'restart', hasRest: true }, async ({ request, rest = '' }) => {
+      if (!(await running.restart(rest))) return { status: 404, text: `this process is connected to no server ${JSON.stringify(rest)}: ask one with the role backend, or see /status\n` };
+      note(request, 'restart', { server: rest });
+      return { status: 200, text: `${rest} is connected to anew\n` };
     }),
     act({ name: 'keys', method: 'GET', act: 'keys.list' }, () => json(200, readKeys(keysFile()).map(({ hash: _digest, ...rest }) => rest))),
     act({ name: 'keys', method: 'POST', act: 'keys.change' }, ({ request, body }) => {

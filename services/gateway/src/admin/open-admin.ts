@@ -5,7 +5,7 @@ import { startAdminServer, type AdminOptions, type AdminServer, type Faults, typ
 import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
-import { adminRoutes } from './acts.ts';
+import { adminRoutes, type RunningParts } from './acts.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
@@ -25,13 +25,14 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly definitions: () => DefinitionsOfProcess | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
+  readonly running: RunningParts;
   readonly log: Logger;
   /** Where what strangers do is said once, and then as a number. */
   readonly faults: Pick<Faults, 'fromOutside'>;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, definitions, log, faults, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
@@ -42,7 +43,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, log, faults, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
+      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';

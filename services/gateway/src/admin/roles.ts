@@ -15,6 +15,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'status': everyRole,
   'whoami': everyRole,
   'reload': ['operator', 'admin'],
+  'sessions': everyRole,
+  'restart': ['operator', 'admin'],
   'keys.list': ['auditor', 'admin'],
   'users.list': ['auditor', 'admin'],
   'keys.change': ['admin'],

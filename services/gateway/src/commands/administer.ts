@@ -57,8 +57,18 @@ export async function askAdmin({ admin, signedIn, tokens }: AskOptions, method: 
   }
   const text = await response.text();
   if (response.ok) return { text };
-  const isOurs = [400, 401, 403, 409, 422, 503].includes(response.status);
-  throw new Error(isOurs ? text.trim() : `it answers ${response.status}: is this the admin address of an omnibus?`);
+  const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
+  throw new AdminRefusal(response.status, isOurs ? text.trim() : `it answers ${response.status}: is this the admin address of an omnibus?`);
+}
+
+/** Somebody answered at the admin port, and not with what was asked for. */
+export class AdminRefusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
 }
 
 const baseOf = (admin: string): string => (/^https?:\/\//.test(admin) ? admin.replace(/\/$/, '') : `http://${admin}`);
@@ -66,7 +76,7 @@ const baseOf = (admin: string): string => (/^https?:\/\//.test(admin) ? admin.re
 /** Settings of a machine that has a sealing key in its environment and no configuration. */
 function withoutFile(): ReturnType<typeof findSettings> {
   const loaded = loadConfig({ file: 'none', text: '{}', env: {}, readFile: () => '' });
-  return 'config' in loaded ? { ...loaded, file: 'none', baseFolder: process.cwd() } : undefined;
+  return 'config' in loaded ? { ...loaded, file: 'none', baseFolder: process.cwd(), client: undefined } : undefined;
 }
 
 /** Says what goes wrong. */

@@ -1,8 +1,8 @@
-import { formatProblem, restartOptions, watchConfigFile, type Config, type ProblemAt } from '@omnibus/config';
+import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
-import { banner } from '../banner.ts';
+import { banner, isConnecting, laterLines } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
 import { sharingWarning } from '../sharing.ts';
@@ -20,6 +20,8 @@ export interface ServeOptions extends Overrides {
 
 /** Time beyond the drain for children to end in order. */
 const stopSlackMs = 10_000;
+/** Time servers have to be up before a person is shown what there is. */
+const bannerMs = 3_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
   const settings = findSettings(options.config, options);
@@ -80,11 +82,31 @@ export async function serve(options: ServeOptions): Promise<void> {
   watcher = await followConfig(file, config, options, gateway, log);
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
-  await gateway.settled();
-  log.info({ part: options.role }, 'ready');
+  sayFindings(settings, log);
   const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config)].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
-  if (gateway.endpoint !== undefined && options.role === 'all') process.stdout.write(`${banner(gateway.endpoint, gateway.adminAddress, gateway.records(), warnings)}\n`);
+  const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
+  if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, settled, warnings);
+  await settled;
+}
+
+/** One server that takes its time does not keep from a person where the others are: what it became is said later. */
+async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
+  await Promise.race([settled, new Promise<void>((resolve) => {
+    setTimeout(resolve, bannerMs).unref();
+  })]);
+  const records = gateway.records();
+  const late = new Set(records.filter(isConnecting).map(({ server }) => server));
+  process.stdout.write(`${banner(gateway.endpoint ?? '', gateway.adminAddress, records, warnings)}\n`);
+  if (late.size === 0) return;
+  await settled;
+  process.stdout.write(`${laterLines(gateway.records(), late)}\n`);
+}
+
+/** What was found in the configuration and is no reason not to start. */
+function sayFindings({ faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] }, log: ReturnType<typeof createLogger>): void {
+  for (const fault of faults) log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
+  for (const note of notes) log.info({ note: formatProblem(note) }, 'something in the configuration is taken otherwise than it may be meant');
 }
 
 /** Where keys were asked for by the environment (the image does) and nobody has made one yet, there is one from now on. */
@@ -143,9 +165,10 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   }) : undefined;
   const watcher = await watchConfigFile(file, {
     rejected: (problems) => log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied'),
-    changed: (read, problemAt) => {
+    changed: (read, loaded) => {
+      sayFindings(loaded, log);
       const applied = applyOverrides(read, overrides);
-      if (!('problems' in applied)) next(() => take(applied.config, problemAt));
+      if (!('problems' in applied)) next(() => take(applied.config, loaded.problemAt));
     },
   }, readingOf(overrides.role));
   return {

@@ -1,11 +1,11 @@
 /** The configuration a command runs with: option over environment over file over default. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { formatProblem, loadConfig, readConfigFile, type Config, type ProblemAt } from '@omnibus/config';
+import { formatProblem, loadConfig, readConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
 import type { Role } from '../compose.ts';
 
 /** What the configuration file is called when `--config` does not say. */
-const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
+export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
 
 /** BSD `sysexits.h`: the configuration is wrong. */
 export const exitConfig = 78;
@@ -22,10 +22,16 @@ interface Settings {
   readonly config: Config;
   readonly file: string;
   readonly baseFolder: string;
+  /** What keeps single servers from being connected to. */
+  readonly faults: readonly ConfigProblem[];
+  /** What was taken otherwise than whoever wrote it may think. */
+  readonly notes: readonly ConfigProblem[];
+  /** The program whose file it is, by its name for people, when it is not one of Omnibus. */
+  readonly client: string | undefined;
   readonly problemAt: ProblemAt;
 }
 
-export type SettingsResult = Settings | { readonly problems: readonly string[] };
+export type SettingsResult = Settings | { readonly problems: readonly string[]; readonly found?: readonly ConfigProblem[] };
 
 export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
@@ -38,9 +44,9 @@ export function readingOf(role: Role | undefined): { readonly withoutServerSecre
 
 export function readSettings(file: string, overrides: Overrides): SettingsResult {
   const result = readConfigFile(file, readingOf(overrides.role));
-  if ('problems' in result) return { problems: result.problems.map(formatProblem) };
+  if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
   const applied = applyOverrides(result.config, overrides);
-  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), problemAt: result.problemAt };
+  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt };
 }
 
 /**

@@ -32,6 +32,21 @@ const verifiedAtOnce = 50;
 /** How often idle sessions are looked for, as a part of the idle time. */
 const sweepsPerIdleTime = 10;
 
+/** Sessions of one answer of the admin port. */
+const maxListed = 1_000;
+const shownKeyLength = 12;
+
+/** One session, for whoever runs the gateway. */
+export interface SessionRow {
+  readonly key: string;
+  readonly state: string;
+  readonly revision: string;
+  readonly endpoint: string;
+  readonly principal: string;
+  /** Those that may keep something for it. */
+  readonly servers: readonly string[];
+}
+
 export class Sessions {
   readonly held = new HeldSessions<Session>();
   readonly #options: SessionsOptions;
@@ -46,6 +61,18 @@ export class Sessions {
     const counts: Record<string, number> = {};
     for (const { session: { state } } of this.held.values()) counts[state] = (counts[state] ?? 0) + 1;
     return counts;
+  }
+
+  /** What is shown of them, of as many as a person looks at. */
+  list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
+    const all = [...this.held.values()];
+    return {
+      total: all.length,
+      sessions: all.slice(0, maxListed).map(({ session }) => {
+        const { caller: { endpoint, principal }, revision, touched } = session.record(this.#options.worker);
+        return { key: session.key.slice(0, shownKeyLength), state: session.state, revision, endpoint, principal, servers: touched };
+      }),
+    };
   }
 
   /** The session, if it is not another worker's. */

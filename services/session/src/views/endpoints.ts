@@ -1,5 +1,5 @@
 /** The endpoints a configuration makes: `/mcp` for all servers, `/mcp/<server>` for one, `/mcp/<profile>` for a selection; each as it is for callers of a tenant. */
-import type { EndpointDefinition } from '@omnibus/catalog';
+import type { EndpointDefinition, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
@@ -14,8 +14,13 @@ export class Endpoints {
   /** By what is in them: tenants that see the same share what is computed of it. */
   readonly #distinct = new Map<string, EndpointDefinition>();
 
+  /** Of servers that do not show all their tools. */
+  readonly #offered: ReadonlyMap<ServerName, OfferedTools>;
+
   constructor(config: Config) {
     this.#config = config;
+    this.#offered = new Map(Object.entries(config.mcpServers).flatMap(([name, { includeTools, excludeTools }]) => (
+      includeTools === undefined && excludeTools.length === 0 ? [] : [[parseServerName(name), { only: includeTools, not: excludeTools }] as const])));
   }
 
   /** @returns undefined where there is no such endpoint; the same object as long as the configuration does, wherever the same servers are seen. */
@@ -41,7 +46,7 @@ export class Endpoints {
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
     const { pageSize, prefix, auth, access, profiles } = this.#config;
-    const common = { endpoint, servers, pageSize, isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined };
+    const common = { endpoint, servers, offered: this.#offered, pageSize, isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined };
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     if (profile === undefined) return { ...common, prefix: endpoint === '' ? prefix : 'never', rename: new Map<string, string>(), pin: new Map<string, JsonObject>() };
     return {

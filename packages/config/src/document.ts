@@ -1,0 +1,124 @@
+/** The text of a configuration as a document with places: YAML, JSON with the comments and commas that clients leave in it, or TOML. */
+import { parse as parseToml, TomlError } from 'smol-toml';
+import { isMap, isNode, isScalar, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
+import type { Path } from './problem.ts';
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A text that could be read. */
+export interface ReadDocument {
+  readonly format: 'yaml' | 'json' | 'toml';
+  readonly value: unknown;
+  /** Of the deepest part of a path that the text has. */
+  placeOf(path: Path): Place;
+}
+
+export interface Unreadable {
+  readonly faults: readonly (Place & { readonly message: string })[];
+}
+
+/** Takes whatever a configuration is written in. A text that begins with a brace is JSON. */
+export function readDocument(text: string, file: string): ReadDocument | Unreadable {
+  if (file.endsWith('.toml')) return readToml(text);
+  const isJson = looksLikeJson(text);
+  const lines = new LineCounter();
+  const source = withoutMark(isJson ? blankComments(text) : text);
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length > 0) return { faults: faultsOf(document.errors, source, lines, isJson) };
+  return {
+    format: isJson ? 'json' : 'yaml',
+    value: document.toJS() as unknown,
+    placeOf: (path) => placeIn(document, lines, path),
+  };
+}
+
+export function looksLikeJson(text: string): boolean {
+  return /^\uFEFF?\s*(\/\/[^\n]*\s*|\/\*[\s\S]*?\*\/\s*)*\{/.test(text);
+}
+
+/** The same text with blanks where comments and tabs were, so that everything else stays where it is. */
+export function blankComments(text: string): string {
+  return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) => (found.startsWith('"') ? found : found.replaceAll(/[^\r\n]/g, ' ')));
+}
+
+/** Some editors of Windows put a mark in front of a text. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, ' ');
+}
+
+/** What is wrong, once: one mistake in the punctuation makes others of everything behind it. */
+function faultsOf(errors: readonly YAMLError[], text: string, lines: LineCounter, isJson: boolean): (Place & { readonly message: string })[] {
+  const faults: (Place & { readonly message: string })[] = [];
+  let hasStructural = false;
+  for (const error of errors) {
+    const words = wordsOf(error, text, isJson);
+    if (words === undefined) {
+      if (hasStructural) continue;
+      hasStructural = true;
+    }
+    const { line, col } = lines.linePos(error.pos[0]);
+    if (faults.some((fault) => fault.line === line && fault.message === words)) continue;
+    faults.push({ line: Math.max(1, line), column: Math.max(1, col), message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${error.message}${indentAdvice(error)}` });
+  }
+  return faults;
+}
+
+/** @returns undefined for what spoils everything behind it. */
+function wordsOf({ code, pos: [at] }: YAMLError, text: string, isJson: boolean): string | undefined {
+  switch (code) {
+    case 'BAD_DQ_ESCAPE':
+      return `in double quotes a backslash begins an escape, and this is none: write \\\\ for each backslash of a path, or / instead${isJson ? '' : ', or put it in single quotes'}`;
+    case 'DUPLICATE_KEY': {
+      const key = /^\s*("[^"\n]*"|'[^'\n]*'|[^\s:,}]+)/.exec(text.slice(at))?.[1] ?? 'this';
+      return `${key.replaceAll(/^["']|["']$/g, '').replaceAll(/^|$/g, '"')} stands twice in the same map, and only one of them can count: rename or remove one`;
+    }
+    case 'TAB_AS_INDENT':
+      return 'lines of YAML are indented with blanks, and this one with a tab: put two blanks for each tab';
+    default:
+      return undefined;
+  }
+}
+
+function indentAdvice({ code }: YAMLError): string {
+  return code === 'BAD_INDENT' || code === 'UNEXPECTED_TOKEN' || code === 'MULTILINE_IMPLICIT_KEY' ? '; is the line indented as far as the others of its map, with a blank after its colon?' : '';
+}
+
+function placeIn(document: Document.Parsed, lines: LineCounter, path: Path): Place {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const parent = document.getIn(path.slice(0, depth - 1), true);
+    const key = path[depth - 1];
+    const pair = isMap(parent) ? parent.items.find((item) => isScalar(item.key) && item.key.value === key) : undefined;
+    const node = pair?.key ?? document.getIn(path.slice(0, depth), true);
+    if (isNode(node) && node.range) {
+      const { line, col } = lines.linePos(node.range[0]);
+      return { line, column: col };
+    }
+  }
+  return { line: 1, column: 1 };
+}
+
+function readToml(text: string): ReadDocument | Unreadable {
+  try {
+    return { format: 'toml', value: parseToml(text), placeOf: (path) => placeInToml(text, path) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    return { faults: [{ line: error.line, column: error.column, message: `not TOML: ${error.message.split('\n', 1)[0] ?? ''}` }] };
+  }
+}
+
+/** The parser tells no places: the line of the table, and in it that of the option. */
+function placeInToml(text: string, path: Path): Place {
+  const lines = text.split('\n');
+  const bare = (line: string): string => line.replaceAll(/["'\s]/g, '');
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const table = lines.findIndex((line) => bare(line).startsWith(`[${path.slice(0, depth).join('.')}]`));
+    if (table === -1) continue;
+    const next = lines.findIndex((line, index) => index > table && line.trimStart().startsWith('['));
+    const option = depth < path.length ? lines.findIndex((line, index) => index > table && (next === -1 || index < next) && bare(line).startsWith(`${String(path[depth])}=`)) : -1;
+    return { line: (option === -1 ? table : option) + 1, column: 1 };
+  }
+  return { line: 1, column: 1 };
+}

@@ -1,0 +1,31 @@
+/** Globs of profiles that select nothing, as far as the configuration alone tells. */
+import { distance } from 'fastest-levenshtein';
+import type { Path } from './problem.ts';
+import type { Config } from './schema.ts';
+
+/** Servers that are discovered are not in the file: then nothing can be said. */
+export function profileNotes(config: Config, note: (path: Path, message: string) => void): void {
+  if (config.discovery.kubernetes.enabled) return;
+  const servers = Object.keys(config.mcpServers);
+  for (const [name, { tools = [] }] of Object.entries(config.profiles)) {
+    for (const [index, glob] of tools.entries()) {
+      const problem = globProblem(glob.replace(/^!/, ''), servers);
+      if (problem !== undefined) note(['profiles', name, 'tools', index], problem);
+    }
+  }
+}
+
+function globProblem(glob: string, servers: readonly string[]): string | undefined {
+  if (/\[[^\]]*$/.test(glob)) return `${JSON.stringify(glob)} fits nothing: its "[" is not closed`;
+  const literal = /^[^*?[{\\]*/.exec(glob)?.[0] ?? '';
+  if (literal.includes('/')) {
+    const server = literal.split('/', 1)[0] as string;
+    if (servers.includes(server)) return undefined;
+    const near = servers.find((each) => distance(each, server) <= Math.max(1, server.length / 3));
+    return `${JSON.stringify(glob)} fits nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
+  }
+  if (servers.some((server) => server.startsWith(literal)) && literal !== glob) return undefined;
+  const named = servers.find((server) => glob.startsWith(`${server}__`));
+  const instead = named === undefined ? (servers.includes(glob) ? `${glob}/*` : `*/${glob}`) : `${named}/${glob.slice(named.length + 2)}`;
+  return `${JSON.stringify(glob)} fits nothing: a glob is over \`server/tool\`, such as ${JSON.stringify(instead)}`;
+}

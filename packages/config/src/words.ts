@@ -1,0 +1,136 @@
+/** What a check of the configuration found, in words that say how to mend it. */
+import { distance } from 'fastest-levenshtein';
+import type { z } from 'zod';
+import type { Path } from './problem.ts';
+import { configSchema } from './schema.ts';
+
+type Report = (path: Path, message: string) => void;
+
+/** @param value what was checked, with references replaced. */
+export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Report): void {
+  const path = issue.path as Path;
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) report([...path, key], `unknown option${foreign(key, path) ?? nearest(key, path)}`);
+    return;
+  }
+  if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object' && valueAt(value, path) !== null) {
+    // Of a word, a list or a map, what is wrong with the one that was written; of none of them, with the map.
+    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'));
+    for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    return;
+  }
+  if (issue.code === 'invalid_key') {
+    const name = String(path.at(-1));
+    const fitting = name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '').slice(0, 64);
+    report(path, `${issue.issues[0]?.message ?? issue.message}${fitting === '' ? '' : `, for example "${fitting}"`}`);
+    return;
+  }
+  const got = valueAt(value, path);
+  const words = issue.code === 'invalid_type' && issue.message.startsWith('Invalid input') ? typeWords(issue.expected, got, path) : issue.code === 'invalid_value' && issue.values.length > 0 ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}` : boundWords(issue) ?? issue.message;
+  report(path, got === undefined || got === null || typeof got === 'object' || isSecret(path) ? words : `${words}, got ${withoutLogin(JSON.stringify(got))}`);
+}
+
+/** What options of others are called that mean nothing here, and what to write. */
+const known: Readonly<Record<string, string>> = {
+  protocolVersion: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
+  revision: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
+  headersHelper: 'a program that makes headers is not run: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
+  inputs: 'what VS Code asks its user for is a variable of the environment here: "${NAME}"',
+  disabledTools: 'write excludeTools', disabled_tools: 'write excludeTools', enabled_tools: 'write includeTools', allowedTools: 'write includeTools',
+  bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }', http_headers: 'write headers',
+  tool_timeout_sec: 'write timeout: 60s', startup_timeout_sec: 'write connectTimeout: 10s', requestTimeout: 'write timeout', initTimeout: 'write connectTimeout',
+  port: 'write listen: 127.0.0.1:7300', host: 'write listen: 127.0.0.1:7300', mcp: 'write mcpServers', mcp_servers: 'write mcpServers',
+  trust: 'it is a client\'s own, and means nothing here: leave it out',
+};
+
+function foreign(key: string, path: Path): string | undefined {
+  if (!Object.hasOwn(known, key) || (path.length !== 0 && path[0] !== 'mcpServers')) return undefined;
+  return `; ${known[key] as string}`;
+}
+
+const typeNames: Readonly<Record<string, string>> = { string: 'a text', number: 'a number', int: 'a whole number', boolean: 'true or false', array: 'a list', object: 'a map', record: 'a map' };
+
+function typeWords(expected: string, got: unknown, path: Path): string {
+  const wanted = typeNames[expected] ?? expected;
+  const last = path.at(-1);
+  if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean')) return 'expected a text: put it in quotes';
+  if (got === null) return `expected ${wanted}, and nothing stands there${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
+  if (expected === 'array' && typeof got === 'string') return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
+  if (Array.isArray(got)) return last === 'mcpServers' || last === 'profiles' ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list` : `expected ${wanted}, and this is a list`;
+  if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
+  const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
+  if (size !== null && (expected === 'number' || expected === 'int')) return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
+  if (path.length === 0) return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
+  return `expected ${wanted}`;
+}
+
+function boundWords(issue: z.core.$ZodIssue): string | undefined {
+  if (issue.code === 'too_small') {
+    if (issue.origin === 'string') return 'expected a text that is not empty';
+    return issue.origin === 'array' ? `expected ${String(issue.minimum)} or more` : `expected a number ${issue.inclusive === false ? 'above' : 'of at least'} ${String(issue.minimum)}`;
+  }
+  if (issue.code === 'too_big') return issue.origin === 'string' ? `expected at most ${String(issue.maximum)} characters` : issue.origin === 'array' ? `expected at most ${String(issue.maximum)} of them` : `expected a number of at most ${String(issue.maximum)}`;
+  return undefined;
+}
+
+const listed = (words: readonly string[]): string => (words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) as string}`);
+
+/** Whether the option is one whose value is not shown to anybody. */
+function isSecret(path: Path): boolean {
+  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|secret|registrationToken)$/.test(step));
+}
+
+/** A user and a password may stand in an address. */
+function withoutLogin(text: string): string {
+  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@');
+}
+
+/** The option a mistyped key probably means. */
+function nearest(key: string, path: Path): string {
+  let candidate: { readonly name: string; readonly distance: number } | undefined;
+  for (const name of optionNames(path)) {
+    const found = { name, distance: mistyped(key.toLowerCase(), name.toLowerCase()) };
+    if (candidate === undefined || found.distance < candidate.distance) candidate = found;
+  }
+  if (candidate !== undefined && candidate.distance <= Math.max(2, key.length / 3)) return `; did you mean "${candidate.name}"?`;
+  return '';
+}
+
+/** How many slips lie between two words: two letters that changed places are one. */
+function mistyped(one: string, other: string): number {
+  const letters = (word: string): string => word.split('').toSorted().join('');
+  return letters(one) === letters(other) ? Math.min(1, distance(one, other)) : distance(one, other);
+}
+
+function optionNames(path: Path): string[] {
+  let schema: unknown = configSchema;
+  for (const step of [...path, undefined]) {
+    let definition = definitionOf(schema);
+    while (definition?.innerType !== undefined || definition?.in !== undefined || definition?.options !== undefined) {
+      schema = definition.innerType ?? definition.in ?? definition.options?.at(-1);
+      definition = definitionOf(schema);
+    }
+    if (step === undefined) return Object.keys(definition?.shape ?? {});
+    schema = definition?.shape?.[step] ?? definition?.valueType ?? definition?.element;
+  }
+  return [];
+}
+
+interface Definition {
+  readonly innerType?: unknown;
+  readonly in?: unknown;
+  readonly options?: readonly unknown[];
+  readonly shape?: Record<string | number, unknown>;
+  readonly valueType?: unknown;
+  readonly element?: unknown;
+}
+
+function definitionOf(schema: unknown): Definition | undefined {
+  return (schema as { readonly def?: Definition } | undefined)?.def;
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let current = value;
+  for (const step of path) current = (current as Record<string | number, unknown> | null | undefined)?.[step];
+  return current;
+}

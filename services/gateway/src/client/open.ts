@@ -1,0 +1,175 @@
+/** Where the requests of a command go: to a gateway that runs, to any server at an address, or to servers that are started here. */
+import { PassThrough } from 'node:stream';
+import type { Config } from '@omnibus/config';
+import { isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
+import { CommandProblem, notice } from '../outcome.ts';
+import { LineClient } from './line-client.ts';
+import { Questions, type QuestionOptions } from './questions.ts';
+
+export interface TargetOptions extends QuestionOptions {
+  /** Of a gateway, or of any server. */
+  readonly url?: string;
+  /** Of servers that are started here. */
+  readonly config?: string;
+  readonly endpoint?: string;
+  /** `Name: value` */
+  readonly header?: readonly string[];
+  readonly tokens?: string;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+export interface Opened {
+  readonly client: LineClient;
+  /** What `initialize` was answered with. */
+  readonly introduction: JsonObject;
+  readonly questions: Questions;
+}
+
+interface Way {
+  readonly input: PassThrough;
+  readonly output: PassThrough;
+  /** @param failed is told when nothing will be answered any more. */
+  readonly serve: (failed: (problem: CommandProblem) => void) => Promise<void>;
+}
+
+const defaultUrl = 'http://127.0.0.1:7300/mcp';
+/** Servers that are started here get this long to be there. */
+const settleMs = 10_000;
+
+/** Runs `work` with a client that has introduced itself, and ends its session then. @throws {CommandProblem} */
+export async function withClient<Result>(options: TargetOptions, work: (opened: Opened) => Promise<Result>): Promise<Result> {
+  if (options.endpoint !== undefined && !isToken(options.endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(options.endpoint)}`);
+  if (options.config !== undefined) return serve(options, await startHere(options, options.config), work);
+  const url = addressOf(options);
+  try {
+    return await serve(options, await join(options, url), work);
+  } catch (error) {
+    // A server of another era, or of HTTP+SSE, is spoken to through a gateway of its own.
+    if (error instanceof Unmet && options.url !== undefined && options.endpoint === undefined) return serve(options, await bridge(options, url), work);
+    throw error instanceof Unmet ? error.problem : error;
+  }
+}
+
+/** The introduction failed in a way that another era would not. */
+class Unmet extends Error {
+  readonly problem: CommandProblem;
+
+  constructor(problem: CommandProblem) {
+    super(problem.message);
+    this.problem = problem;
+  }
+}
+
+async function serve<Result>(options: TargetOptions, { input, output, serve: run }: Way, work: (opened: Opened) => Promise<Result>): Promise<Result> {
+  const questions = new Questions(options);
+  const client = new LineClient({
+    input: output, output: input, asked: questions.answer,
+    heard: (method, params) => {
+      if (method === 'notifications/message' && options.quiet !== true) notice(`[${String(params['level'])}] ${typeof params['data'] === 'string' ? params['data'] : JSON.stringify(params['data'])}`);
+    },
+  });
+  const serving = run((problem) => client.fail(problem));
+  try {
+    const introduction = await introduce(client);
+    client.notify('notifications/initialized');
+    return await work({ client, introduction, questions });
+  } finally {
+    input.end();
+    await serving;
+  }
+}
+
+async function introduce(client: LineClient): Promise<JsonObject> {
+  try {
+    return await client.request('initialize', { protocolVersion: latestLegacyRevision, capabilities: { elicitation: { form: {}, url: {} } }, clientInfo: { name: 'omnibus', version } });
+  } catch (error) {
+    const problem = error as CommandProblem;
+    if (problem.exit === 'forbidden' || /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(problem.message)) throw withAdvice(problem);
+    throw new Unmet(problem);
+  }
+}
+
+function withAdvice(problem: CommandProblem): CommandProblem {
+  if (problem.exit !== 'unreachable') return problem;
+  return new CommandProblem('unreachable', problem.message, { reason: problem.reason, retry: problem.retry, advice: 'Start one with "omnibus serve", name another with --url, or have the servers of a configuration started here: --config FILE.' });
+}
+
+function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }: TargetOptions): string {
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
+  return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
+}
+
+function headersOf({ header = [] }: TargetOptions): Record<string, string> {
+  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
+  if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
+  return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+}
+
+/** As whom: what the headers say, else who is signed in there, else OMNIBUS_TOKEN. */
+async function credentials(options: TargetOptions, url: string): Promise<Record<string, string>> {
+  const headers = headersOf(options);
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
+  const [{ KeptTokens }, { freshToken }] = await Promise.all([import('../sign-in/kept-tokens.ts'), import('../sign-in/session.ts')]);
+  const token = (await freshToken(new KeptTokens(options.tokens), url).catch(() => undefined))?.accessToken ?? process.env['OMNIBUS_TOKEN'];
+  return token === undefined || token === '' ? headers : { ...headers, authorization: `Bearer ${token}` };
+}
+
+async function join(options: TargetOptions, url: string): Promise<Way> {
+  const { serveJoinedClient } = await import('../joined-client.ts');
+  const headers = await credentials(options, url);
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  return {
+    input, output,
+    serve: (failed) => serveJoinedClient({
+      url, headers, input, output,
+      onProblem: (problem, isFatal) => {
+        if (isFatal) failed(new CommandProblem('unreachable', problem));
+        else if (options.quiet !== true) notice(`omnibus: ${problem}`);
+      },
+    }).finally(() => output.end()),
+  };
+}
+
+async function startHere(options: TargetOptions, file: string): Promise<Way> {
+  const { readSettings } = await import('../commands/settings.ts');
+  const settings = readSettings(file, {});
+  if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
+  return inProcess(options, settings.config, settings.baseFolder, options.endpoint);
+}
+
+/** A gateway with nothing but that server, which speaks whatever era it has. */
+async function bridge(options: TargetOptions, url: string): Promise<Way> {
+  const { loadConfig } = await import('@omnibus/config');
+  const text = JSON.stringify({ mcpServers: { server: { url, headers: await credentials(options, url) } } }).replaceAll('${', '$${');
+  const loaded = loadConfig({ file: 'omnibus.json', text, env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new CommandProblem('usage', loaded.problems.map(({ message }) => message).join('; '));
+  return inProcess(options, loaded.config, process.cwd(), 'server');
+}
+
+async function inProcess(options: TargetOptions, config: Config, baseFolder: string, endpoint: string | undefined): Promise<Way> {
+  const [{ startGateway }, { Boundary, Delivery, RequestMeter, serveStdioClient }, { createLogger }, { hideEnvironment }] = await Promise.all([
+    import('../compose.ts'), import('@omnibus/edge'), import('@omnibus/telemetry'), import('../hide-environment.ts'),
+  ]);
+  hideEnvironment();
+  const log = createLogger({ level: 'silent', format: 'json' });
+  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
+  const { bus, wheel, metrics, tracing, faults } = gateway;
+  const ready = Promise.race([gateway.settled(), new Promise<void>((resolve) => {
+    setTimeout(resolve, settleMs).unref();
+  })]).then(() => {
+    for (const { server, status, problem } of gateway.records()) if (status === 'down' && options.quiet !== true) notice(`omnibus: server ${server} is down: ${problem ?? 'it does not answer'}`);
+  });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  return {
+    input, output,
+    serve: async (failed) => {
+      await serveStdioClient({
+        bus, endpoint: endpoint === undefined ? undefined : parseEndpointName(endpoint), meter: new RequestMeter(metrics, tracing),
+        delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input, output, ready,
+      });
+      failed(new CommandProblem('unreachable', 'the gateway in this process has ended'));
+      await gateway.stop();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+/** Writes the gateway into the file of a client, and takes it out again. */
+import { existsSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { clientById, clients, entriesAt, formatOf, removeEntry, setEntry, type Client } from '@omnibus/config';
+import { isObject, isToken } from '@omnibus/protocol';
+import type { Exit } from '../exit-codes.ts';
+import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
+import { changedLines, readText, replaceFile } from '../write-file.ts';
+
+export interface ConnectOptions extends InputOptions {
+  readonly url: string;
+  readonly endpoint?: string;
+  readonly name: string;
+  /** `Name: value` */
+  readonly header?: readonly string[];
+  /** The file of the project in this folder. */
+  readonly project?: boolean;
+  readonly file?: string;
+  readonly yes?: boolean;
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+/** The program that is started by clients that start their servers; their PATH is not that of a shell. */
+const program = (): string => realpathSync(process.argv[1] ?? '.');
+
+export function connect(id: string, options: ConnectOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const client = find(id);
+    const url = addressOf(options);
+    const headers = headersOf(options);
+    const entry = client.entry?.({ url, headers, command: process.execPath, args: [program(), 'stdio', '--connect', url, ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`])] });
+    if (entry === undefined) throw new CommandProblem('unknown', `${client.name} is written for no more`, { advice: `Its servers can be taken over: omnibus import ${client.id}` });
+    return change(client, options, (text, file, path) => setEntry(text, formatOf(file, text), path, options.name, entry));
+  });
+}
+
+export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Promise<void> {
+  return runCommand(options.json, async () => {
+    const client = find(id);
+    return change(client, options, (text, file, path) => {
+      const entries = entriesAt(text, formatOf(file, text), path);
+      const entry = Array.isArray(entries) ? entries.find((each) => isObject(each) && each['name'] === options.name) : isObject(entries) ? entries[options.name] : undefined;
+      if (entry !== undefined && !isOurs(entry)) throw new CommandProblem('other', `${options.name} in ${file} is no gateway that "omnibus connect" has written`, { advice: 'Take it out by hand, or name the entry with --name.' });
+      return removeEntry(text, formatOf(file, text), path, options.name);
+    });
+  });
+}
+
+/** Clients, and where the files of each are. */
+export function listClients({ json = false }: { readonly json?: boolean }): Promise<void> {
+  return runCommand(json, () => {
+    const rows = clients.map((client) => ({ id: client.id, name: client.name, files: filesOf(client, {}), found: filesOf(client, {}).filter((file) => existsSync(file)) }));
+    if (json) answerJson(rows);
+    else for (const { id, name, files, found } of rows) answer(`${id}\t${name}\t${found[0] ?? `${files[0] ?? ''} (not there)`}\n`);
+    return Promise.resolve('done');
+  });
+}
+
+function find(id: string): Client {
+  const client = clientById(id);
+  if (client !== undefined) return client;
+  throw new CommandProblem('unknown', `there is no client ${JSON.stringify(id)}`, { advice: `There are ${clients.map((each) => each.id).join(', ')}.` });
+}
+
+/** Files of a user; with `project`, that of the project in this folder. */
+export function filesOf(client: Client, { project = false, file }: { readonly project?: boolean | undefined; readonly file?: string | undefined }): readonly string[] {
+  if (file !== undefined) return [resolve(file)];
+  if (project) return client.projectFile === undefined ? [] : [resolve(client.projectFile)];
+  return client.userFiles({ platform: process.platform, home: homedir(), env: process.env });
+}
+
+async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make: (text: string, file: string, path: readonly string[]) => string): Promise<Exit> {
+  const files = filesOf(client, options);
+  const file = files.find((each) => existsSync(each)) ?? files[0];
+  if (file === undefined) throw new CommandProblem('usage', `${client.name} has no file for a project`);
+  const before = readText(file);
+  const after = attempt(file, () => make(before, file, pathIn(client, file, before)));
+  const lines = changedLines(before, after);
+  if (options.print === true) {
+    answer(options.json === true ? `${JSON.stringify({ client: client.id, file, text: after }, null, 2)}\n` : after);
+    return 'done';
+  }
+  const report = (isChanged: boolean, copy?: string): Exit => {
+    if (options.json === true) answerJson({ client: client.id, file, isChanged, copy });
+    else answer(isChanged ? `${file} is changed${copy === undefined ? '' : `; what was there is in ${copy}`}\n${client.hint === '' ? '' : `${client.hint}\n`}` : `${file} says that already\n`);
+    return 'done';
+  };
+  if (lines.length === 0) return report(false);
+  if (options.yes !== true) {
+    notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
+    if (!isInteractive(options)) throw new CommandProblem('unanswered', `${file} is ${client.name}'s, and there is nobody to ask here`, { advice: 'Say that it may be changed: --yes. What it would hold is shown by --print.' });
+    if (!(await confirm('Change it?', true))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+  }
+  return report(true, attempt(file, () => replaceFile(file, before, after, 0o600)));
+}
+
+/** Where in this file the servers stand: an older place, where it is used. */
+function pathIn(client: Client, file: string, text: string): readonly string[] {
+  return client.keys.find((path) => entriesAt(text, formatOf(file, text), path) !== undefined) ?? (client.keys[0] as readonly string[]);
+}
+
+function attempt<Result>(file: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof CommandProblem) throw error;
+    throw new CommandProblem('config', `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`);
+  }
+}
+
+function isOurs(entry: unknown): boolean {
+  if (!isObject(entry)) return false;
+  const { url, serverUrl, httpUrl, uri, args, command } = entry;
+  const address = [url, serverUrl, httpUrl, uri].find((each) => typeof each === 'string');
+  if (typeof address === 'string') return /\/mcp(\/[A-Za-z0-9_-]+)?$/.test(address);
+  const words = [command, args].flat();
+  return words.includes('stdio') && words.includes('--connect');
+}
+
+function addressOf({ url, endpoint }: ConnectOptions): string {
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
+  if (endpoint !== undefined && !isToken(endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`);
+  return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
+}
+
+function headersOf({ header = [] }: ConnectOptions): Record<string, string> {
+  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
+  if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
+  return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+}

@@ -1,0 +1,137 @@
+/** Adds servers to the configuration and takes them out, in its own layout and with its comments. A running gateway follows the file. */
+import { dirname, resolve } from 'node:path';
+import { entriesAt, enabledServers, formatOf, formatProblem, loadConfig, removeEntry, setEntry } from '@omnibus/config';
+import { isObject, isToken } from '@omnibus/protocol';
+import type { Exit } from '../exit-codes.ts';
+import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
+import { changedLines, readText, replaceFile } from '../write-file.ts';
+import { findConfigFile } from './settings.ts';
+
+export interface FileOptions extends InputOptions {
+  readonly config?: string;
+  readonly yes?: boolean;
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+export interface AddServerOptions extends FileOptions {
+  readonly url?: string;
+  readonly type?: string;
+  readonly header?: readonly string[];
+  readonly env?: readonly string[];
+  readonly cwd?: string;
+  /** False with `--no-try`. */
+  readonly try?: boolean;
+}
+
+const newFile = 'omnibus.yaml';
+
+/** @param words a program and its arguments, or an address. */
+export function addServer(name: string, words: readonly string[], options: AddServerOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    if (!isToken(name)) throw new CommandProblem('usage', `${JSON.stringify(name)} cannot be the name of a server`, { advice: 'Names are 1 to 64 letters, digits, "_" and "-".' });
+    const entry = entryOf(words, options);
+    const file = findConfigFile(options.config) ?? newFile;
+    const before = attempt(file, () => readText(file));
+    const existing = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
+    if (isObject(existing) && Object.hasOwn(existing, name) && options.yes !== true) {
+      if (!isInteractive(options)) throw new CommandProblem('usage', `${file} has a server ${name} already`, { advice: 'Replace it with --yes, or choose another name.' });
+      if (!(await confirm(`${file} has a server ${name} already. Replace it?`, false))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+    }
+    const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
+    checkText(file, after);
+    if (options.try !== false) await tryServer(name, file, after, options);
+    return write({ file, before, after, about: { server: name } }, options);
+  });
+}
+
+export function removeServer(name: string, options: FileOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const file = findConfigFile(options.config);
+    if (file === undefined) throw new CommandProblem('config', 'there is no configuration here', { advice: 'Name it: --config FILE.' });
+    const before = attempt(file, () => readText(file));
+    const servers = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
+    if (!isObject(servers) || !Object.hasOwn(servers, name)) throw new CommandProblem('unknown', `${file} has no server ${JSON.stringify(name)}`, { advice: isObject(servers) ? `It has ${Object.keys(servers).join(', ') || 'none'}.` : undefined });
+    const after = attempt(file, () => removeEntry(before, formatOf(file, before), ['mcpServers'], name));
+    checkText(file, after);
+    return write({ file, before, after, about: { server: name } }, options);
+  });
+}
+
+interface Change {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+  /** For `--json`. */
+  readonly about: object;
+  /** Done before it is written. */
+  readonly first?: () => void;
+}
+
+/** Shows what changes, asks on a terminal, and writes. */
+export async function write({ file, before, after, about, first }: Change, options: FileOptions): Promise<Exit> {
+  const lines = changedLines(before, after);
+  if (options.print === true) {
+    if (options.json === true) answerJson({ ...about, file, text: after });
+    else answer(after);
+    return 'done';
+  }
+  if (lines.length > 0) {
+    if (options.json !== true) notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
+    if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+    first?.();
+    attempt(file, () => replaceFile(file, before, after, 0o600));
+  }
+  if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 });
+  else answer(lines.length > 0 ? `${file} is changed; a gateway that runs with it follows\n` : `${file} says that already\n`);
+  return 'done';
+}
+
+/** Nothing is written that would be refused afterwards. */
+export function checkText(file: string, text: string): void {
+  const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
+  if ('problems' in loaded) throw new CommandProblem('config', `${file} would not be good any more:\n${loaded.problems.map(formatProblem).join('\n')}`);
+}
+
+export function attempt<Result>(file: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new CommandProblem('config', `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`);
+  }
+}
+
+function entryOf(words: readonly string[], { url, type, header = [], env = [], cwd }: AddServerOptions): Record<string, unknown> {
+  const [first] = words;
+  const address = url ?? (words.length === 1 && first !== undefined && /^(https?|wss?):\/\//.test(first) ? first : undefined);
+  if (address === undefined && first === undefined) throw new CommandProblem('usage', 'there is neither a program nor an address', { advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp' });
+  const pairs = (lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> => Object.fromEntries(lines.map((line) => {
+    const at = line.indexOf(sign);
+    if (at < 1) throw new CommandProblem('usage', `${option}: expected "NAME${sign === ':' ? ': value' : '=value'}", not ${JSON.stringify(line)}`);
+    return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  }));
+  const common = { ...(type === undefined ? {} : { type }), ...(env.length === 0 ? {} : { env: pairs(env, '=', '--env') }), ...(cwd === undefined ? {} : { cwd }) };
+  if (address !== undefined) return { url: address, ...common, ...(header.length === 0 ? {} : { headers: pairs(header, ':', '--header') }) };
+  return { command: first, ...(words.length > 1 ? { args: words.slice(1) } : {}), ...common };
+}
+
+/** Connects to it once, and says what it offers; one that is down is added only on purpose. */
+async function tryServer(name: string, file: string, text: string, options: AddServerOptions): Promise<void> {
+  const baseFolder = dirname(resolve(file));
+  const loaded = loadConfig({ file, text, env: process.env, readFile: (path) => readText(resolve(baseFolder, path)) });
+  if ('problems' in loaded || !enabledServers(loaded.config).has(name)) return;
+  const server = loaded.config.mcpServers[name];
+  if (server === undefined) return;
+  const { findServers } = await import('../try-servers.ts');
+  if (options.json !== true) notice(`trying ${name} …`);
+  const [record] = await findServers({ ...loaded.config, mcpServers: { [name]: server }, profiles: {} }, baseFolder);
+  if (record === undefined || record.status === 'up') {
+    if (record !== undefined && options.json !== true) notice(`${name} is up: ${record.lists.tools.length} tools, ${record.lists.prompts.length} prompts, ${record.lists.resources.length} resources`);
+    return;
+  }
+  const problem = `${name} does not work: ${record.problem ?? 'it does not answer'}`;
+  if (options.yes === true) notice(`omnibus: ${problem}`);
+  else if (!isInteractive(options)) throw new CommandProblem('unreachable', problem, { advice: 'Mend it, or add it as it is: --yes, or --no-try.' });
+  else if (!(await confirm(`${problem}. Add it all the same?`, false))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+}

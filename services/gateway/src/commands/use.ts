@@ -1,0 +1,233 @@
+/** Using what a gateway or a server offers, from the command line: lists, calls, prompts, resources, completion. */
+import { writeFileSync } from 'node:fs';
+import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { missingOf, readArguments } from '../client/arguments.ts';
+import { printContents, printPrompt, printResult, signatureOf } from '../client/printing.ts';
+import { askField } from '../client/questions.ts';
+import { withClient, type Opened, type TargetOptions } from '../client/open.ts';
+import type { RequestOptions } from '../client/line-client.ts';
+import type { Exit } from '../exit-codes.ts';
+import { answer, answerJson, CommandProblem, notice, runCommand, textOf } from '../outcome.ts';
+import { confirm, fitLine, isInteractive, paint, shown } from '../terminal.ts';
+
+export interface UseOptions extends TargetOptions {
+  /** Seconds, or a duration: `90`, `90s`, `5m`. */
+  readonly timeout?: string;
+}
+
+export interface CallOptions extends UseOptions {
+  readonly args?: string;
+  readonly yes?: boolean;
+  /** Where what is no text is written. */
+  readonly save?: string;
+}
+
+type Kind = 'tools' | 'prompts' | 'resources';
+
+export function listTools(pattern: string | undefined, options: UseOptions & { readonly schema?: boolean }): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const tools = matching(await all(opened, 'tools', request), 'name', pattern);
+    if (options.json === true) answerJson(tools);
+    else for (const tool of tools) answer(`${lineOf(String(tool['name']), signatureOf(tool), tool['description'])}${options.schema === true ? `${JSON.stringify(tool['inputSchema'], null, 2)}\n` : ''}`);
+    return found(tools, pattern, 'tools');
+  }));
+}
+
+export function listPrompts(pattern: string | undefined, options: UseOptions): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const prompts = matching(await all(opened, 'prompts', request), 'name', pattern);
+    if (options.json === true) answerJson(prompts);
+    else for (const prompt of prompts) answer(lineOf(String(prompt['name']), argumentsOf(prompt), prompt['description']));
+    return found(prompts, pattern, 'prompts');
+  }));
+}
+
+export function listResources(pattern: string | undefined, options: UseOptions): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const resources = matching(await all(opened, 'resources', request), 'uri', pattern);
+    const templates = matching(await pages(opened, 'resources/templates/list', 'resourceTemplates', request).catch((error: unknown) => (error instanceof CommandProblem && error.exit === 'other' ? [] : Promise.reject(error as Error))), 'uriTemplate', pattern);
+    if (options.json === true) answerJson({ resources, resourceTemplates: templates });
+    else for (const each of [...resources, ...templates]) answer(lineOf(String(each['uri'] ?? each['uriTemplate']), textOf(each['mimeType'] ?? ''), each['description'] ?? each['title'] ?? each['name']));
+    return found([...resources, ...templates], pattern, 'resources');
+  }));
+}
+
+export function callTool(name: string, words: readonly string[], options: CallOptions): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const tool = (await all(opened, 'tools', request)).find((each) => each['name'] === name);
+    if (tool === undefined) throw unknown('tool', name, (await all(opened, 'tools', request)).map((each) => String(each['name'])));
+    const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined;
+    const given = await complete(readArguments(words, schema, options.args), schema, options);
+    if (isObject(tool['annotations']) && tool['annotations']['destructiveHint'] === true && options.yes !== true && isInteractive(options) && !(await confirm(`${printable(name)} says that it may destroy something. Call it?`, false))) throw new CommandProblem('interrupted', 'it was not called');
+    const result = await opened.client.request('tools/call', { name, arguments: given }, { ...request, onProgress: showProgress(options) });
+    clearProgress();
+    if (options.json === true) answerJson(result);
+    else printResult(result, saver(options.save));
+    return opened.questions.declined.length > 0 ? 'unanswered' : result['isError'] === true ? 'toolError' : 'done';
+  }));
+}
+
+export function getPrompt(name: string, words: readonly string[], options: CallOptions): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const prompts = await all(opened, 'prompts', request);
+    const prompt = prompts.find((each) => each['name'] === name);
+    if (prompt === undefined) throw unknown('prompt', name, prompts.map((each) => String(each['name'])));
+    const declared = Array.isArray(prompt['arguments']) ? prompt['arguments'].filter(isObject) : [];
+    const schema = { properties: Object.fromEntries(declared.map((each) => [String(each['name']), { type: 'string', description: each['description'] }])), required: declared.filter((each) => each['required'] === true).map((each) => String(each['name'])) };
+    const result = await opened.client.request('prompts/get', { name, arguments: await complete(readArguments(words, schema, options.args), schema, options) }, request);
+    if (options.json === true) answerJson(result);
+    else printPrompt(result, saver(options.save));
+    return opened.questions.declined.length > 0 ? 'unanswered' : 'done';
+  }));
+}
+
+export function readResource(uri: string, options: CallOptions): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const result = await opened.client.request('resources/read', { uri }, request);
+    if (options.json === true) answerJson(result);
+    else printContents(result, saver(options.save));
+    return 'done';
+  }));
+}
+
+/** @param about a prompt, or the template of a resource. @param word `argument=what is typed so far` */
+export function completeArgument(about: string, word: string, options: UseOptions & { readonly context?: readonly string[] }): Promise<void> {
+  return runCommand(options.json, () => using(options, async (opened, request) => {
+    const at = word.indexOf('=');
+    if (at < 1) throw new CommandProblem('usage', `${JSON.stringify(word)} names no argument`, { advice: 'write ARGUMENT=BEGINNING, such as language=py' });
+    const ref = about.includes('://') || about.includes('{') ? { type: 'ref/resource', uri: about } : { type: 'ref/prompt', name: about };
+    const known = readArguments(options.context ?? [], undefined, undefined);
+    const result = await opened.client.request('completion/complete', { ref, argument: { name: word.slice(0, at), value: word.slice(at + 1) }, ...(Object.keys(known).length === 0 ? {} : { context: { arguments: known } }) }, request);
+    const values = isObject(result['completion']) && Array.isArray(result['completion']['values']) ? result['completion']['values'].map(String) : [];
+    if (options.json === true) answerJson(result);
+    else for (const value of values) answer(`${shown(value)}\n`);
+    return 'done';
+  }));
+}
+
+type Requesting = Pick<RequestOptions, 'signal'> & { readonly signal: AbortSignal };
+
+/** Opens what is asked, within the time limit; Ctrl-C cancels what runs, and twice leaves at once. */
+async function using(options: UseOptions, work: (opened: Opened, request: Requesting) => Promise<Exit>): Promise<Exit> {
+  const limitMs = limitOf(options.timeout);
+  const ending = new AbortController();
+  const limit = setTimeout(() => ending.abort(new CommandProblem('timeout', `there is no answer after ${limitMs / 1_000} s`, { advice: 'Give it longer: --timeout 30m.' })), limitMs);
+  const interrupt = (): void => {
+    if (ending.signal.aborted) process.exit(130);
+    ending.abort(new CommandProblem('interrupted', 'interrupted; what ran was cancelled'));
+  };
+  process.on('SIGINT', interrupt);
+  try {
+    const aborted = new Promise<never>((_, reject) => {
+      ending.signal.addEventListener('abort', () => reject(ending.signal.reason as Error), { once: true });
+    });
+    return await Promise.race([withClient(options, (opened) => work(opened, { signal: ending.signal })), aborted]);
+  } finally {
+    clearTimeout(limit);
+    process.off('SIGINT', interrupt);
+    clearProgress();
+  }
+}
+
+function limitOf(text = '10m'): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text);
+  if (match === null) throw new CommandProblem('usage', `--timeout: expected 30s, 5m or a number of seconds, not ${JSON.stringify(text)}`);
+  return Number(match[1]) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 's'];
+}
+
+/** A list whole; nothing, where the server has none of that kind. */
+async function all({ client, introduction }: Opened, kind: Kind, request: Requesting): Promise<JsonObject[]> {
+  if (!isObject(introduction['capabilities']) || !Object.hasOwn(introduction['capabilities'], kind)) return [];
+  return pages({ client }, `${kind}/list`, kind, request);
+}
+
+/** Of a server that never ends. */
+const maxPages = 1_000;
+
+async function pages({ client }: Pick<Opened, 'client'>, method: string, member: string, request: Requesting): Promise<JsonObject[]> {
+  const entries: JsonObject[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < maxPages; page += 1) {
+    const result = await client.request(method, cursor === undefined ? {} : { cursor }, request);
+    if (Array.isArray(result[member])) entries.push(...result[member].filter(isObject));
+    cursor = result['nextCursor'];
+    if (page === 0) sayMissing(result);
+    if (cursor === undefined) return entries;
+  }
+  return entries;
+}
+
+/** The first page names the servers that are not there. */
+function sayMissing(result: JsonObject): void {
+  const missing = isObject(result['_meta']) ? result['_meta']['omnibus.dev/missing'] : undefined;
+  for (const each of Array.isArray(missing) ? missing.filter(isObject) : []) notice(`omnibus: without ${printable(String(each['server']))}: ${printable(textOf(each['problem'] ?? each['reason'] ?? 'it is down'))}`);
+}
+
+function matching(entries: readonly JsonObject[], member: string, pattern: string | undefined): JsonObject[] {
+  if (pattern === undefined) return [...entries];
+  const regular = new RegExp(`^${pattern.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*').replaceAll('?', '.')}$`, 'iu');
+  return entries.filter((entry) => regular.test(String(entry[member])) || (!/[*?]/.test(pattern) && String(entry[member]).toLowerCase().includes(pattern.toLowerCase())));
+}
+
+function found(entries: readonly JsonObject[], pattern: string | undefined, kind: Kind): Exit {
+  if (entries.length > 0) return 'done';
+  if (pattern === undefined) notice(`omnibus: there are no ${kind}`);
+  else throw new CommandProblem('unknown', `no ${kind} fit ${JSON.stringify(pattern)}`);
+  return 'done';
+}
+
+/** On a terminal as wide as that and in colours; in a pipe whole, with tabs between. */
+function lineOf(name: string, detail: string, description: unknown): string {
+  const words = typeof description === 'string' ? printable(description, 10_000) : '';
+  if (!process.stdout.isTTY) return `${printable(name)}\t${printable(detail, 10_000)}\t${words}\n`;
+  const line = fitLine(`${printable(name)}${detail}${words === '' ? '' : `  ${words}`}`);
+  return `${paint('bold', line.slice(0, printable(name).length))}${line.slice(printable(name).length)}\n`;
+}
+
+function argumentsOf(prompt: JsonObject): string {
+  const names = Array.isArray(prompt['arguments']) ? prompt['arguments'].filter(isObject).map((each) => (each['required'] === true ? String(each['name']) : `[${String(each['name'])}]`)) : [];
+  return `(${names.join(', ')})`;
+}
+
+function unknown(kind: string, name: string, names: readonly string[]): CommandProblem {
+  const near = names.filter((each) => each.includes(name) || each.endsWith(`__${name}`) || name.includes(each)).slice(0, 3);
+  return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, { advice: near.length > 0 ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?` : `"omnibus ${kind}s" lists what there is.` });
+}
+
+/** What is missing is asked for where there is somebody to ask. */
+async function complete(given: Record<string, unknown>, schema: JsonObject | undefined, options: UseOptions): Promise<Record<string, unknown>> {
+  const missing = missingOf(given, schema);
+  if (missing.length === 0) return given;
+  if (!isInteractive(options)) throw new CommandProblem('usage', `${missing.join(', ')}: missing`, { advice: `Write ${missing.map((name) => `${name}=…`).join(' ')}.` });
+  const fields = isObject(schema?.['properties']) ? schema['properties'] : {};
+  for (const name of missing) await askField(given, name, isObject(fields[name]) ? fields[name] : {}, true);
+  return given;
+}
+
+let hasProgress = false;
+
+function showProgress({ quiet }: UseOptions): (progress: JsonObject) => void {
+  return ({ progress, total, message }) => {
+    if (quiet === true) return;
+    const line = `${String(progress)}${total === undefined ? '' : ` of ${textOf(total)}`}${typeof message === 'string' ? `  ${printable(message)}` : ''}`;
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${line}`);
+    else notice(line);
+    hasProgress = true;
+  };
+}
+
+function clearProgress(): void {
+  if (hasProgress && process.stderr.isTTY) process.stderr.write('\r\u001B[K');
+  hasProgress = false;
+}
+
+/** Writes what is no text into the file that was named; several get a number. */
+function saver(file: string | undefined): ((bytes: Buffer) => string) | undefined {
+  let count = 0;
+  return file === undefined ? undefined : (bytes) => {
+    count += 1;
+    const name = count === 1 ? file : `${file}.${count}`;
+    writeFileSync(name, bytes);
+    return name;
+  };
+}

@@ -1,0 +1,207 @@
+/** Every command that people use, on a terminal and in a pipe, against one gateway. */
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { inPipe, onTerminal } from '../support/terminal.ts';
+
+const server = { command: 'node', args: [fixturePath('using-server')] };
+let gateway: GatewayUnderTest;
+let admin: string;
+let folder: string;
+let env: Record<string, string>;
+beforeAll(async () => {
+  gateway = await startGateway('embedded', { mcpServers: { use: server } });
+  admin = await gateway.admin(gateway.edge);
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-commands-'));
+  env = { OMNIBUS_URL: gateway.url, HOME: join(folder, 'home'), XDG_CONFIG_HOME: '', NO_COLOR: '' };
+  delete env['XDG_CONFIG_HOME'];
+  delete env['NO_COLOR'];
+  await mkdir(join(folder, 'home'));
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const pipe = (...args: readonly string[]) => inPipe(args, { env, cwd: folder });
+const terminal = (args: readonly string[], ...typed: readonly (readonly [RegExp, string])[]) => onTerminal(args, typed, { env, cwd: folder });
+
+describe('what a gateway offers', () => {
+  it('is listed a line each: with tabs and whole in a pipe, without control characters, as JSON as it came', async () => {
+    const [tools, json, prompts, resources, none] = await Promise.all([pipe('tools'), pipe('tools', 'a*', '--json'), pipe('prompts'), pipe('resources'), pipe('tools', 'nothing*')]);
+    expect(tools).toMatchObject({ status: 0, stderr: '' });
+    expect(tools.stdout.split('\n').slice(0, 2)).toEqual(['add\t(a, b, [note])\tAdds two numbers.', 'destroy\t()\tDestroys [31m something.']);
+    expect((JSON.parse(json.stdout) as { name: string; inputSchema: object }[]).map(({ name, inputSchema }) => [name, Object.keys(inputSchema)])).toEqual([['add', ['type', 'properties', 'required']]]);
+    expect(prompts.stdout).toBe('greet\t(who)\tGreets somebody.\n');
+    expect(resources.stdout).toBe('note://a\ttext/plain\ta\nnote://bytes\t\tbytes\nnote://{id}\t\tnotes\n');
+    expect(none).toMatchObject({ status: 5, stdout: '', stderr: 'omnibus: no tools fit "nothing*"\n' });
+  });
+
+  it('is called with arguments as text, numbers by the schema, JSON, or from stdin', async () => {
+    const [typed, whole, stdin, missing, wrong, unknown] = await Promise.all([
+      pipe('call', 'add', 'a=1', 'b:=2'), pipe('call', 'add', '{"a": 1, "b": 5}', '--json'), inPipe(['call', 'add', '--args', '-'], { env, stdin: '{"a": 2, "b": 2}' }), pipe('call', 'add', 'a=1'), pipe('call', 'add', 'a=x', 'b=1'), pipe('call', 'ad'),
+    ]);
+    expect(typed).toEqual({ status: 0, stdout: '3\n', stderr: '' });
+    expect(JSON.parse(whole.stdout)).toEqual({ content: [{ type: 'text', text: '6' }] });
+    expect(stdin.stdout).toBe('4\n');
+    expect(missing).toMatchObject({ status: 64, stdout: '', stderr: 'omnibus: b: missing\n    Write b=….\n' });
+    expect(wrong).toMatchObject({ status: 64, stderr: 'omnibus: a: expected a number, got "x"\n' });
+    expect(unknown).toMatchObject({ status: 5, stderr: 'omnibus: there is no tool "ad"\n    Did you mean add?\n' });
+  });
+
+  it('is printed as people read it: failures, progress on stderr, bytes into a file, prompts and resources', async () => {
+    const file = join(folder, 'picture.png');
+    const [failed, steps, saved, prompt, text, bytes, completed] = await Promise.all([
+      pipe('call', 'fail'), pipe('call', 'steps'), pipe('call', 'picture', '--save', file), pipe('get', 'greet', 'who=Ada'), pipe('read', 'note://a'), pipe('read', 'note://bytes'), pipe('complete', 'greet', 'who=A'),
+    ]);
+    expect(failed).toEqual({ status: 2, stdout: 'it failed\n', stderr: 'the tool failed:\n' });
+    expect(steps).toEqual({ status: 0, stdout: 'stepped\n', stderr: '1 of 2  step 1\n2 of 2  step 2\n' });
+    expect(saved.stderr).toBe(`image/png, 6 bytes, is in ${file}\n`);
+    expect(await readFile(file, 'utf8')).toBe('pixels');
+    expect(prompt.stdout).toBe('user:\nHello Ada!\n');
+    expect(text).toEqual({ status: 0, stdout: 'noted\n', stderr: '' });
+    expect(Buffer.from(bytes.stdout)).toContain(0);
+    expect(completed.stdout).toBe('Ada\nAlan\n');
+  });
+
+  it('asks on a terminal what is missing, what servers ask, and before something is destroyed; elsewhere it declines', async () => {
+    const [declined, answered, asked, missing, destroyed, kept] = await Promise.all([
+      pipe('call', 'elicit'), pipe('call', 'elicit', '--answer', 'name=Ada', '--answer', 'size=3'),
+      terminal(['call', 'elicit'], [/name:/, 'Ada\r'], [/size:/, 'big\r'], [/whole number[\s\S]*size:/, '3\r'], [/Send this\?/, 'y\r']),
+      terminal(['call', 'add', 'a=1'], [/b \[1\]|b: \[1\]/, '2\r']), terminal(['call', 'destroy'], [/Call it\?/, 'y\r']), terminal(['call', 'destroy'], [/Call it\?/, 'n\r']),
+    ]);
+    expect(declined).toMatchObject({ status: 77, stdout: '{"action":"decline"}\n' });
+    expect(declined.stderr).toContain('--answer name=… --answer size=…');
+    expect(answered).toMatchObject({ status: 0, stdout: '{"action":"accept","content":{"name":"Ada","size":3}}\n' });
+    expect(asked.status).toBe(0);
+    expect(asked.shown).toContain('{"action":"accept","content":{"name":"Ada","size":3}}');
+    expect(missing.shown).toMatch(/\r\n3\r\n$/);
+    expect(destroyed).toMatchObject({ status: 0, shown: expect.stringContaining('destroyed') as string });
+    expect(kept.status).toBe(130);
+  });
+
+  it('is cut to a terminal and coloured there, unless NO_COLOR is set; what runs too long ends, and says so as JSON', async () => {
+    const [coloured, plain, slow, nobody] = await Promise.all([
+      terminal(['tools']), onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }), pipe('call', 'hang', '--timeout', '1', '--json'), pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
+    ]);
+    expect(coloured.shown).toContain('\u001B[1madd\u001B[22m(a, b, [note])  Adds two numbers.');
+    expect(plain.shown).toContain('add(a, b, [note])  Adds two numbers.');
+    expect(plain.shown).not.toContain('\u001B');
+    expect(slow).toMatchObject({ status: 6, stderr: '' });
+    expect(JSON.parse(slow.stdout)).toMatchObject({ reason: 'timeout', advice: 'Give it longer: --timeout 30m.' });
+    expect(nobody.status).toBe(3);
+    expect(JSON.parse(nobody.stdout)).toMatchObject({ reason: 'gateway.unavailable', problem: expect.stringContaining('ECONNREFUSED') as string });
+  });
+
+  it('is used without a gateway that runs, by a configuration', async () => {
+    expect(await pipe('call', 'add', 'a=1', 'b=2', '--config', gateway.configFile)).toEqual({ status: 0, stdout: '3\n', stderr: '' });
+  });
+});
+
+it('sessions are listed, a server is connected to anew, and the configuration is read again', async () => {
+  using client = await RawClient.open(gateway.url);
+  await client.callTool('add', { a: 1, b: 1 });
+  const [sessions, restarted, nothing, reloaded] = await Promise.all([pipe('sessions', '-a', admin, '--json'), pipe('restart', 'use', '-a', admin), pipe('restart', 'nothing', '-a', admin), pipe('reload', '-a', admin)]);
+  expect(JSON.parse(sessions.stdout)).toMatchObject({ total: expect.any(Number) as number, sessions: expect.arrayContaining([expect.objectContaining({ state: 'ready', endpoint: '', principal: 'anonymous', revision: '2025-11-25' })]) as object[] });
+  expect(restarted).toMatchObject({ status: 0, stdout: 'use is connected to anew\n' });
+  expect(nothing).toMatchObject({ status: 5, stdout: '' });
+  expect(reloaded.status).toBe(0);
+  expect((await terminal(['sessions', '-a', admin])).shown).toContain('SESSION');
+});
+
+describe('files', () => {
+  it('servers are added after a try, and taken out, with everything else as it was', async () => {
+    const file = join(folder, 'omnibus.yaml');
+    const before = '# mine\nmcpServers: # all\n  old: { url: "http://127.0.0.1:1/mcp" } # this\nlisten: 127.0.0.1:0\n';
+    await writeFile(file, before);
+    expect(await pipe('add', 'use', '--', 'node', fixturePath('using-server'))).toMatchObject({ status: 0, stderr: expect.stringContaining('use is up: 7 tools, 1 prompts, 2 resources') as string });
+    const [down, twice, bad] = [await pipe('add', 'down', 'http://127.0.0.1:1/mcp'), await pipe('add', 'use', 'http://127.0.0.1:1/mcp', '--no-try'), await pipe('add', 'no name', 'x')];
+    expect(down).toMatchObject({ status: 3, stderr: expect.stringContaining('down does not work') as string });
+    expect(twice).toMatchObject({ status: 64, stderr: expect.stringContaining('has a server use already') as string });
+    expect(bad.status).toBe(64);
+    expect(await readFile(file, 'utf8')).toBe(before.replace('# this\n', `# this\n  use:\n    command: node\n    args:\n      - ${fixturePath('using-server')}\n`));
+    expect((await terminal(['remove', 'use'], [/Write this\? \[Y\/n\]/, 'n\r'])).status).toBe(130);
+    expect((await terminal(['remove', 'use'], [/Write this\? \[Y\/n\]/, '\r'])).status).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe(before);
+    expect(await pipe('remove', 'use')).toMatchObject({ status: 5, stderr: expect.stringContaining('It has old.') as string });
+    await rm(file);
+  });
+
+  it('servers of clients are taken over without secrets in the clear, twice only once, and nothing is left out in silence', async () => {
+    await mkdir(join(folder, '.vscode'));
+    await writeFile(join(folder, '.vscode/mcp.json'), `{
+  // of the project
+  "servers": { "fs": { "type": "stdio", "command": "npx", "args": ["\${workspaceFolder}"], "env": { "API_KEY": "hunter2" }, "timeout": 60, "headersHelper": "/x" } },
+}`);
+    await mkdir(join(folder, 'home/.codeium/windsurf'), { recursive: true });
+    await writeFile(join(folder, 'home/.codeium/windsurf/mcp_config.json'), JSON.stringify({ mcpServers: { ws: { serverUrl: 'https://w.example/mcp', disabledTools: ['x'] }, bridge: { command: 'npx', args: ['-y', 'mcp-remote', 'https://r.example/mcp'] } } }));
+    const imported = await pipe('import');
+    expect(imported.status).toBe(0);
+    expect(imported.stderr).toMatch(/fs\.timeout: a bare number is milliseconds.*left out/);
+    expect(imported.stderr).toContain('fs.headersHelper: a program that makes headers is not run here');
+    expect(imported.stderr + imported.stdout).not.toContain('hunter2');
+    expect(await readFile(join(folder, 'omnibus.yaml'), 'utf8')).toBe(`mcpServers:
+  fs:
+    type: stdio
+    command: npx
+    args:
+      - ${folder}
+    env:
+      API_KEY: \${file:omnibus.secrets/fs-API_KEY}
+  ws:
+    url: https://w.example/mcp
+    excludeTools:
+      - x
+  bridge:
+    url: https://r.example/mcp
+`);
+    const secret = join(folder, 'omnibus.secrets/fs-API_KEY');
+    expect([await readFile(secret, 'utf8'), (await stat(secret)).mode & 0o777]).toEqual(['hunter2\n', 0o600]);
+    const again = await pipe('import', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ taken: [], same: [{ server: 'fs' }, { server: 'ws' }, { server: 'bridge' }], isChanged: false });
+    expect((await pipe('check')).status).toBe(0);
+    expect((await pipe('import', 'nobody')).status).toBe(5);
+    await rm(join(folder, 'omnibus.yaml'));
+  });
+
+  it('the gateway is written into a client\'s file after asking, a copy is kept, and it is taken out again', async () => {
+    const file = join(folder, 'home/.cursor/mcp.json');
+    const before = '{\n\t// mine\n\t"mcpServers": {\n\t\t"a": { "command": "x" }\n\t}\n}\n';
+    await mkdir(join(folder, 'home/.cursor'));
+    await writeFile(file, before, { mode: 0o640 });
+    const [unasked, shown] = await Promise.all([pipe('connect', 'cursor'), pipe('connect', 'cursor', '--print')]);
+    expect(unasked).toMatchObject({ status: 77, stdout: '' });
+    expect(await readFile(file, 'utf8')).toBe(before);
+    expect((await terminal(['connect', 'cursor'], [/Change it\?/, 'n\r'])).status).toBe(130);
+    expect((await terminal(['connect', 'cursor'], [/Change it\?/, 'y\r'])).status).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe(shown.stdout);
+    expect(shown.stdout).toBe(before.replace(' }\n\t}', ' },\n\t\t"omnibus": {\n\t\t\t"url": "http://127.0.0.1:7300/mcp"\n\t\t}\n\t}'));
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    const copy = (await readdir(join(folder, 'home/.cursor'))).find((name) => name.includes('backup'));
+    expect(await readFile(join(folder, 'home/.cursor', copy as string), 'utf8')).toBe(before);
+    expect((await pipe('connect', 'cursor')).stdout).toContain('says that already');
+    expect((await pipe('disconnect', 'cursor', '--yes', '--json')).status).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe(before);
+    expect((await pipe('connect', 'nobody', '--yes')).status).toBe(5);
+    await writeFile(file, '{ "mcpServers": [');
+    expect((await pipe('connect', 'cursor', '--yes')).status).toBe(78);
+    expect(await readFile(file, 'utf8')).toBe('{ "mcpServers": [');
+  });
+});
+
+it('completion is what a shell understands, and knows commands, options and clients', async () => {
+  const [bash, zsh, fish, other] = await Promise.all([pipe('completion', 'bash'), pipe('completion', 'zsh'), pipe('completion', 'fish'), pipe('completion', 'tcsh')]);
+  const complete = (...words: readonly string[]): string[] => execFileSync('bash', ['-c', `${bash.stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _omnibus; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: 'utf8' }).trim().split('\n');
+  expect(complete('omnibus', 'res')).toEqual(['resources', 'restart']);
+  expect(complete('omnibus', 'keys', '')).toEqual(expect.arrayContaining(['create', 'list', 'revoke']));
+  expect(complete('omnibus', 'serve', '--role', 'e')).toEqual(['edge']);
+  expect(complete('omnibus', 'connect', 'cu')).toEqual(['cursor']);
+  expect(zsh.stdout).toContain('#compdef omnibus');
+  expect(fish.stdout).toContain('complete -c omnibus -n __fish_use_subcommand -f -a tools');
+  expect(other.status).toBe(64);
+});

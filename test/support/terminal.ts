@@ -1,0 +1,55 @@
+/** Commands as people and as scripts run them: on a pseudo-terminal, and in a pipe. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { root } from './processes.ts';
+
+export interface Ran {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const program = join(root, 'services/gateway/bin/omnibus.js');
+/** The standard library of Python has what Node's has not. */
+const onPty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
+
+interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: string;
+}
+
+/** Runs a command in a pipe. */
+export async function inPipe(args: readonly string[], { env = {}, cwd = root, stdin = '' }: RunOptions = {}): Promise<Ran> {
+  const child = spawn('node', [program, ...args], { cwd, env: { ...process.env, ...env }, stdio: 'pipe' });
+  const out = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => void (out.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (out.stderr += text));
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status: status ?? -1, ...out };
+}
+
+/**
+ * Runs a command on a terminal, and types there.
+ * @param typed what is typed when the terminal shows what fits, in this order.
+ * @returns what the terminal has shown.
+ */
+export async function onTerminal(args: readonly string[], typed: readonly (readonly [RegExp, string])[] = [], { env = {}, cwd = root }: RunOptions = {}): Promise<{ readonly status: number; readonly shown: string }> {
+  const child = spawn('python3', ['-c', onPty, 'node', program, ...args], { cwd, env: { ...process.env, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  let shown = '';
+  let seen = 0;
+  const left = [...typed];
+  child.stdin.on('error', () => undefined);
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+    const match = left[0]?.[0].exec(shown.slice(seen));
+    if (match === undefined || match === null) return;
+    seen = shown.length;
+    child.stdin.write((left.shift() as readonly [RegExp, string])[1]);
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status: status ?? -1, shown };
+}
