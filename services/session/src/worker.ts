@@ -13,7 +13,7 @@ import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
-import { Metering } from './limits/metering.ts';
+import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
 import { Opening } from './ownership/opening.ts';
 import { Peers } from './ownership/peers.ts';

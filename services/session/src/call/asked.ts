@@ -2,7 +2,7 @@
 import { isCustomMethod, type ExchangeMethod, type ServerName } from '@omnibus/protocol';
 import type { ClientPort, CallStream } from './client-port.ts';
 import type { Plan } from './route.ts';
-import type { Asked } from '../limits/rules.ts';
+import type { Asked } from './limits/rules.ts';
 
 /** @returns undefined for what is no call of something that a server has: lists, completions, tasks that run already, subscriptions; and for what reaches no server. */
 export function askedBy(method: ExchangeMethod, plan: Plan, { caller, facts }: Pick<ClientPort<CallStream>, 'caller' | 'facts'>): Asked | undefined {

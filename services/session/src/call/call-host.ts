@@ -2,7 +2,7 @@
 import type { Caller, ExchangeId, Facts, Limits, ServerName } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
-import type { CallGate } from '../limits/call-gate.ts';
+import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 

@@ -2,7 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
-import type { Tab } from '../limits/call-gate.ts';
+import type { Tab } from './limits/call-gate.ts';
 import type { Access, Permission } from './access.ts';
 import type { Exchange } from './exchange.ts';
 

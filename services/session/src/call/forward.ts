@@ -12,7 +12,7 @@ import { KeptAtServers } from './kept-at-servers.ts';
 import { PublicWords } from './public-words.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { askedBy } from './asked.ts';
-import type { Tab } from '../limits/call-gate.ts';
+import type { Tab } from './limits/call-gate.ts';
 import { OpenRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
