@@ -42,7 +42,7 @@ it('help and version are answered', async () => {
 
 it('an unknown option is an error with the nearest match', async () => {
   const { status, output } = await omnibus('serve', '--lisen', '127.0.0.1:1');
-  expect(status).toBe(1);
+  expect(status).toBe(64);
   expect(output).toContain('Did you mean --listen?');
 });
 

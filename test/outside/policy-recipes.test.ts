@@ -69,13 +69,13 @@ it('diff says who gains and who loses what', async () => {
 
 it('check says what is wrong with line and rule, and warns of what can never match', async () => {
   const wrong = await write('wrong.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { id: one, who: everyone, allow: ["a/*"] }\n    - { id: two, whom: everyone, who: eng, allow: ["a/*"] }\n');
-  expect(await omnibus('check', wrong)).toMatchObject({ status: 78, output: expect.stringMatching(/wrong\.yaml:5: access\.rules\[1\]\.whom: unknown option; did you mean "who"\?/) as string });
+  expect(await omnibus('check', wrong)).toMatchObject({ status: 78, output: expect.stringMatching(/wrong\.yaml:5:\d+: access\.rules\[1\]\.whom: unknown option; did you mean "who"\?/) as string });
   const meaningless = await write('meaningless.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { who: eng, allow: ["a/*"] }\n    - { who: everyone, allow: ["a/*"], only: readOnly }\n    - { who: everyone, allow: [a], when: args.x.matches("y") }\n');
   const { status, output } = await omnibus('check', meaningless);
   expect(status).toBe(78);
-  expect(output).toMatch(/meaningless\.yaml:4: access\.rules\[0\]\.who: expected "everyone"/);
-  expect(output).toMatch(/meaningless\.yaml:5: access\.rules\[1\]\.only: nobody vouches for what tools of a say/);
-  expect(output).toMatch(/meaningless\.yaml:6: access\.rules\[2\]\.when: .*matches.*not taken/);
+  expect(output).toMatch(/meaningless\.yaml:4:\d+: access\.rules\[0\]\.who: expected "everyone"/);
+  expect(output).toMatch(/meaningless\.yaml:5:\d+: access\.rules\[1\]\.only: nobody vouches for what tools of a say/);
+  expect(output).toMatch(/meaningless\.yaml:6:\d+: access\.rules\[2\]\.when: .*matches.*not taken/);
   const odd = await write('odd.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }] }\n');
   const warned = await omnibus('check', odd);
   expect(warned.status).toBe(0);
