@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { strayVersions } from './package/versions.mjs';
-import { arrowsOf, isForTests } from './service-arrows.mjs';
+import { arrowsOf } from './service-arrows.mjs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
   .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
@@ -60,8 +60,10 @@ for (const file of texts) {
 
 /** A file holds one idea. */
 const maxLines = 300;
+/** Longer still: scripted servers and lists of features, tests of one running gateway, the view, and the schema. None is to be added. */
+const longOnes = new Set(['packages/catalog/src/view.ts', 'packages/config/src/schema.ts', 'test/e2e/survival.test.ts', 'test/isolation/keeper.ts', 'test/matrix/era-server.ts', 'test/matrix/features.ts', 'test/outside/authorization.test.ts']);
 for (const file of files) {
-  if (!file.startsWith('services/') || isForTests(file)) continue;
+  if (longOnes.has(file)) continue;
   const lines = readFileSync(file, 'utf8').split('\n').length - 1;
   if (lines <= maxLines) continue;
   violations += 1;

@@ -22,6 +22,6 @@ export function arrowsOf(service, files) {
   return [...arrows].sort((one, other) => (one < other ? -1 : 1));
 }
 
-export function isForTests(file) {
+function isForTests(file) {
   return /\.test\.ts$|-under-test\.ts$|\/testing\//.test(file);
 }

@@ -64,10 +64,10 @@ export interface Bus {
   /** Milliseconds to the bus and back. */
   roundTrip(): Promise<number>;
 
-  /** Where this process is, among regions that ways between are long; undefined where nobody said. */
+  /** The region this process runs in, where ways between regions are long; undefined where the configuration names none. */
   readonly region?: string | undefined;
 
-  /** What it stores is there for other processes, and after this one. */
+  /** Whether other processes are on the bus too, and what is stored outlives this one. */
   readonly isShared: boolean;
 
   /** Delivers what was sent, then closes. Open requests fail with `closed`. */
@@ -78,13 +78,13 @@ declare const value: unique symbol;
 
 export interface Bucket<Value> {
   readonly name: string;
-  /** What a value from NATS has to look like; one that does not is as good as none. */
+  /** The shape a value from NATS must have; a value of another shape counts as missing. */
   readonly shape?: Shape<Value>;
   /** Values fit into one message: nothing is stored in parts. */
   readonly isSmall?: boolean;
   /** Milliseconds after its last change at which a key is forgotten; never, when left out. */
   readonly maxAgeMs?: number;
-  /** Of all values together, as they are stored; a write beyond it fails with `overloaded`. For what strangers can make us write. */
+  /** Bytes of all values together, as they are stored; a write beyond them fails with `overloaded`. For buckets that strangers can make us write to. */
   readonly maxBytes?: number;
   /** Whoever reads sees what anybody has written before: no replica that lags answers. Dearer over NATS. */
   readonly isCurrent?: boolean;
@@ -122,16 +122,16 @@ export interface KeyValue<Value> {
   watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch>;
 }
 
-/** Subjects of which what was said last is kept, within bounds; the oldest goes first. */
+/** Keeps what was said last on some subjects, within bounds; the oldest entry goes first. */
 export interface JournalDefinition<Entry> {
   readonly name: string;
-  /** Of the subjects, which have `tokens` tokens after it. */
+  /** Family of the subjects; `tokens` tokens follow it in each. */
   readonly family: string;
   readonly tokens: number;
   readonly maxAgeMs: number;
-  /** Of all subjects together. */
+  /** Bytes of all subjects together. */
   readonly maxBytes: number;
-  /** Of one subject. */
+  /** Entries of one subject. */
   readonly maxEntries: number;
   /** What an entry from NATS has to look like; one that does not is passed over. */
   readonly shape?: Shape<Entry>;
@@ -139,7 +139,7 @@ export interface JournalDefinition<Entry> {
 }
 
 export interface Journal<Entry> {
-  /** Nobody waits for it: an entry that cannot be kept is missed by who follows. */
+  /** Appends an entry, and does not wait: one that cannot be kept is missed by whoever follows. */
   append(to: Subject<Entry>, entry: Entry): void;
   /**
    * Hears what is kept of a subject, oldest first, and what is appended from now on: an entry of this moment may be heard twice.
@@ -148,7 +148,7 @@ export interface Journal<Entry> {
   follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch>;
 }
 
-/** What no caller can be told, or not in detail. */
+/** Something that went wrong, of which no caller can be told, or not in detail. */
 export interface BusFault {
   /**
    * `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read, `format` what a version has said or stored
@@ -156,7 +156,7 @@ export interface BusFault {
    */
   readonly kind: 'handler' | 'observer' | 'message' | 'format' | 'connection' | 'store';
   readonly what: string;
-  /** Of the subjects that a `message` or `format` came on, or the bucket or journal. */
+  /** Family of the subjects that a `message` or `format` came on, or name of the bucket or journal. */
   readonly family?: string;
   readonly error?: unknown;
   /** Stands in what the caller is answered, so that one finds the other. */

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 /**
  * What can go wrong on a bus. `kind` decides; the text is for a person. `handler-failed`: whoever took the request failed over
  * it, so it may have been done. `lost`: a large message did not arrive whole. `unknown-kind`: whoever took the request is of a version that
- * does not know it, and did nothing. `newer-format`: what is stored was written in a format that is not read here. `refused`: what the operator configured cannot be meant.
+ * does not know it, and did nothing. `newer-format`: what is stored was written in a format that is not read here. `refused`: the operator's configuration cannot be right.
  */
 export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused' | 'unknown-kind' | 'newer-format';
 

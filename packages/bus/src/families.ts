@@ -18,7 +18,7 @@ export interface Family {
   readonly tokens: readonly string[];
   /** Roles that say it. */
   readonly from: readonly BusRole[];
-  /** It was said by an older version; this one only answers. */
+  /** Only processes of an older version send it; this version still answers. */
   readonly isOfOlderVersion?: true;
   /** Roles that hear it. */
   readonly hears: readonly BusRole[];

@@ -15,9 +15,9 @@ export interface InquiryOptions<Item, Payload> {
   readonly bus: Bus;
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
   readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
-  /** What is asked about these, all of which are asked of one worker. */
+  /** The question about these items, all of which one worker is asked about. */
   readonly payload: (items: readonly Item[]) => Payload;
-  /** Of these, those that an answer says are held. */
+  /** Those of the asked items that the worker says it holds. */
   readonly heldOf: (answer: Payload, items: readonly Item[]) => ReadonlySet<Item>;
   /** How often it was sent, or undefined when it has ended: an answer concerns only what was sent before the question. */
   readonly attemptOf: (item: Item) => number | undefined;
@@ -32,7 +32,7 @@ const looksPerTry = 4;
 /** Looks at a worker that is there, but at which nobody listens: one of an older version, which cannot be asked. */
 const maxDeaf = 10;
 
-/** What several workers may have. */
+/** An item that any of several workers may have. */
 interface Suspect<Item> {
   readonly item: Item;
   readonly attempt: number;

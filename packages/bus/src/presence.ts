@@ -18,7 +18,7 @@ export interface Sign {
   readonly formats?: Formats;
   /** Where it runs; `Heartbeat` puts it there. */
   readonly region?: string;
-  /** The worker's last. */
+  /** This is the worker's last sign. */
   readonly isLeaving: boolean;
   /** How often its bus was gone: what it sent or was sent meanwhile may be lost. */
   readonly reconnects: number;
@@ -65,12 +65,12 @@ export class PresenceWatch<S extends Sign> {
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that are there and speak something else, and when they were heard of last. */
   readonly #foreign = new Map<WorkerId, number>();
-  /** Those that are there. */
+  /** Workers that are there. */
   #alive: readonly WorkerId[] = [];
-  /** Those of them that are near; undefined when that has to be found out anew. */
+  /** Those of `#alive` that are in this region; undefined when that has to be found out anew. */
   #near: readonly WorkerId[] | undefined;
   #startedAt: number | undefined;
-  /** Any sign of anybody. */
+  /** When any sign of anybody was heard last. */
   #lastHeardAt = -Infinity;
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
@@ -104,7 +104,7 @@ export class PresenceWatch<S extends Sign> {
     return this.#alive;
   }
 
-  /** Of those that are there, those of this region; all of them when there is none, or no region was said. */
+  /** Of the workers that are there, those of this region; all of them when there is none in it, or the configuration names no region. */
   get near(): readonly WorkerId[] {
     this.#near ??= this.nearest(this.#alive);
     return this.#near;
@@ -129,7 +129,7 @@ export class PresenceWatch<S extends Sign> {
     return this.#workers.get(worker)?.sign.region === this.#options.bus.region;
   }
 
-  /** The same of some of them. */
+  /** Of these workers, those of this region; all of them when there is none in it, or the configuration names no region. */
   nearest(workers: readonly WorkerId[]): readonly WorkerId[] {
     const { region } = this.#options.bus;
     if (region === undefined) return workers;

@@ -49,7 +49,7 @@ export const subjects = {
   sessionAdopt: ofAnyWorker('session-adopt', 'session-adopt-at'),
   /** A session of which there is no record: does a session worker hold it? */
   sessionFind: forEveryone(of('session-find')),
-  /** The same, of one worker, which answers in any case. */
+  /** Does this one session worker hold a session? It answers in any case. */
   sessionFindAt: ofWorker('session-find-at'),
   /** For the worker that held a session: another one does now. */
   sessionTaken: ofWorker('session-taken'),
@@ -61,9 +61,9 @@ export const subjects = {
   edgeReaders: ofWorker('edge-readers'),
   /** What a client sends within a session, for the worker that holds it. */
   session: ofWorker('session'),
-  /** For a worker that held a session before: what it has still open. */
+  /** For a worker that held a session before: which streams of it are still open there? */
   sessionStreams: ofWorker('session-streams'),
-  /** For a worker that held a session before: what its client says of what is open there. */
+  /** For a worker that held a session before: a message of its client about something that is still open there. */
   sessionLate: ofWorker('session-late'),
   /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): SubjectOf<'stream'> => of('stream', key, stream),
@@ -81,7 +81,7 @@ export const subjects = {
     backends.set(server, known);
     return known;
   },
-  /** The same, for one that is there, or that keeps something for the session. */
+  /** A call, for an adapter that is there, or that keeps something for the session. */
   backendAt: (server: ServerName, worker: WorkerId): SubjectOf<'backend'> => {
     const known = backendsAt.get(server) ?? ofWorker('backend-at', server);
     backendsAt.set(server, known);

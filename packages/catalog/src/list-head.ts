@@ -20,10 +20,10 @@ export interface Freshness {
   readonly cacheScope: 'public' | 'private';
 }
 
-/** For how long a list may be used of which its servers say nothing: whoever listens hears of a change at once, and what can be read again is. */
+/** How long a client may use a list whose servers give no time: short, since clients that listen hear of changes at once, and the others should ask again. */
 const ownTtlMs = 5_000;
 
-/** The capability a server has that has such a list. */
+/** The capability that servers with such a list declare. */
 function capabilityOf(kind: ListKind): string {
   return kind === 'resourceTemplates' ? 'resources' : kind;
 }

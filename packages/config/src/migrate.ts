@@ -8,7 +8,7 @@ import { blankComments, looksLikeJson } from './document.ts';
 interface Row {
   /** Where the option stood; `*` for any name. */
   readonly path: readonly string[];
-  /** What it is called now; left out where only its value is written differently. */
+  /** What the option is called now; left out where only its value is written differently. */
   readonly to?: string;
   /** Values that are written differently now; others stay as they are. */
   readonly values?: Readonly<Record<string, string>>;

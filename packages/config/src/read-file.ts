@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadConfig, type ConfigSource, type LoadResult } from './load.ts';
 
-/** Of files named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
+/** Bytes of a file named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
 const maxReferencedBytes = 64 * 1024;
 
 export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets'> {

@@ -42,12 +42,12 @@ export interface AuthenticatorOptions {
 
 /** Where a request came in. */
 export interface Place {
-  /** Of the request, with its query. */
+  /** Address of the request, with its query. */
   readonly url: string;
   readonly endpoint: EndpointName;
   /** The other end of the connection. */
   readonly peer: string | undefined;
-  /** The same where it speaks TLS. */
+  /** The connection where it speaks TLS: it may have shown a certificate. */
   readonly secure?: Peer | undefined;
   /** What its client is counted under. */
   readonly address: () => string;

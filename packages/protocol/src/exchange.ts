@@ -26,7 +26,7 @@ export interface ExchangeContext {
   readonly capabilities: JsonObject;
   /** Of a request about a task: the session or request that created it, when that is another. Who holds the task's id was given it. */
   readonly taskOwner?: SessionKey;
-  /** Of a request about a task: where it is. */
+  /** Where the task is that a request is about. */
   readonly taskPlace?: TaskPlace;
   /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
   readonly standsAlone: boolean;
@@ -60,7 +60,7 @@ export interface CallCommand {
   readonly context: ExchangeContext;
   /** The session knows that this adapter keeps something for it. */
   readonly isBound?: boolean;
-  /** It is said to the server, which does not answer. Only methods that no revision knows are carried so. */
+  /** It is a notification: the server is told, and does not answer. Only methods that no revision knows are carried so. */
   readonly isNotification?: boolean;
 }
 
@@ -155,13 +155,13 @@ export type ServerNotice =
 /** A backend worker's sign of life, every `presenceMs`. */
 export interface BackendPresence {
   readonly worker: WorkerId;
-  /** What it speaks; left out before 0.2.0. */
+  /** The formats that the process speaks; left out before 0.2.0. */
   readonly formats?: Formats;
   /** Where it runs (`nats.region`); left out where that is not said. */
   readonly region?: string;
   /** Servers it has adapters of. */
   readonly servers: readonly ServerName[];
-  /** Its last. */
+  /** This is the worker's last sign. */
   readonly isLeaving: boolean;
   /** How often it had lost the bus and found it again. */
   readonly reconnects: number;

@@ -16,7 +16,7 @@ export interface Formats {
   readonly reads: readonly [oldest: number, newest: number];
 }
 
-/** Of this version. Versions before 0.2.0 said none, and meant 1. */
+/** The formats of this version. Versions before 0.2.0 said none, and meant 1. */
 export const ownFormats: Formats = { version, says: 1, reads: [1, 1] };
 
 /** Whether each can read what the other says. @param other left out of signs before 0.2.0. */
@@ -29,7 +29,7 @@ export function isRead(format: number | undefined, { reads: [oldest, newest] }: 
   return format === undefined || (format >= oldest && format <= newest);
 }
 
-/** For people. */
+/** Says in words for people that a format cannot be read, and what to do. */
 export function formatProblem(what: string, { version: own, reads: [oldest, newest] }: Formats = ownFormats): string {
   return `${what}, which this version (${own}) cannot read: it reads format ${oldest === newest ? oldest : `${oldest} to ${newest}`}. Run versions together that are one minor version apart at most`;
 }

@@ -167,12 +167,12 @@ export interface FindCommand {
   readonly key: SessionKey;
 }
 
-/** Of the one that holds it; the others that are asked together with it say nothing. */
+/** The answer of the worker that holds it; the others that are asked together with it say nothing. */
 export interface FindReply {
   readonly worker: WorkerId;
 }
 
-/** Of one that is asked by its name. */
+/** The answer of a worker that is asked by its name. */
 export interface HoldReply {
   readonly isHeld: boolean;
 }
@@ -196,11 +196,11 @@ export interface LateReply {
 /** A session worker's sign of life, every `presenceMs`. Whoever writes these says what it speaks (`bus/presence.ts`). */
 export interface Presence {
   readonly worker: WorkerId;
-  /** What it speaks; left out before 0.2.0. */
+  /** The formats that the process speaks; left out before 0.2.0. */
   readonly formats?: Formats;
   /** Where it runs (`nats.region`); left out where that is not said. */
   readonly region?: string;
-  /** Its last: sessions it held go on elsewhere. */
+  /** This is the worker's last sign: sessions it held go on elsewhere. */
   readonly isLeaving: boolean;
   /** How often it had lost the bus and found it again. */
   readonly reconnects: number;

@@ -9,7 +9,7 @@ import type { Caller } from './session-messages.ts';
 export interface SessionRecord {
   readonly caller: Caller;
   readonly revision: LegacyRevision;
-  /** As the client declared them. */
+  /** Capabilities as the client declared them. */
   readonly capabilities: JsonObject;
   /** Names of what it was told that servers have; undefined from a version of the gateway that told of everything. */
   readonly offered?: readonly string[];

@@ -19,12 +19,12 @@ export interface AdminExchange {
   readonly request: IncomingMessage;
   /** What follows the path of the act: the id in `/keys/ID`. */
   readonly rest: string | undefined;
-  /** Bounded. */
+  /** Text of at most `maxSmallBodyBytes` bytes. */
   readonly body: string;
 }
 
 export interface AdminRoute {
-  /** Of the path's first part: `keys`. */
+  /** The first part of the path: `keys`. */
   readonly name: string;
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly act: AdminAct;
@@ -80,7 +80,7 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
   server.maxConnections = maxConnections;
   server.setTimeout(stillMs);
-  // Those of TLS that are in the middle of their handshake are in no list of the server's.
+  // The server's own list lacks connections that are in the middle of their TLS handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -134,7 +134,7 @@ async function answer(request: IncomingMessage, options: AdminOptions): Promise<
   return route.run({ request, rest: decoded, body });
 }
 
-/** What is answered as JSON. */
+/** An answer as JSON. */
 export function json(status: number, value: unknown): AdminAnswer {
   return { status, text: `${JSON.stringify(value, null, 2)}\n`, type: 'application/json', headers: { 'cache-control': 'no-store' } };
 }
@@ -143,7 +143,7 @@ function decodedPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
-    return undefined; // Which is said to its sender.
+    return undefined; // Its sender is told that the address is malformed.
   }
 }
 

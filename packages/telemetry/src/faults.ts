@@ -1,4 +1,4 @@
-/** Where everything ends up that is nobody's answer: one log line, one count, and for storms one line with a number. */
+/** Reports what goes wrong without anybody to answer: one log line and one count each, and for storms one line with a number. */
 import type { Logger } from './logger.ts';
 import type { FaultPart, Metrics } from './metrics.ts';
 
@@ -13,7 +13,7 @@ const otherTopic = 'other problems';
 
 interface Topic {
   readonly saidAt: number;
-  /** Not said yet. */
+  /** How often it came since the last line about it. */
   count: number;
   last: unknown;
 }

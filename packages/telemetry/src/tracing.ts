@@ -5,7 +5,7 @@ export interface TracingOptions {
   /** Address of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318`; undefined: what OTEL_EXPORTER_OTLP_ENDPOINT says. */
   readonly endpoint: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the traces that begin here; those of a client keep the client's choice. */
+  /** Share of the traces that begin here that is recorded; a trace of a client keeps the client's choice. */
   readonly sampleRatio: number;
   readonly role: string;
 }
@@ -20,7 +20,7 @@ export interface SpanSubject {
 }
 
 export interface Span {
-  /** For whoever goes on with the request. */
+  /** W3C `traceparent` for whoever goes on with the request. */
   readonly traceparent: string;
   /** @param error a word of a closed set, such as a reason of our table or a code; undefined when it went well. */
   end(error?: string): void;
@@ -30,7 +30,7 @@ export interface Span {
 export interface Tracing {
   /** @param parent a `traceparent`; anything else begins a trace. */
   start(side: SpanSide, subject: SpanSubject, parent: unknown): Span;
-  /** Sends what is there. */
+  /** Sends the spans that wait, and ends. */
   stop(): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 export type CircuitCause = (typeof circuitCauses)[number];
 
 const schemaProblems = ['arguments', 'result', 'answer'] as const;
-/** What was held against a schema. */
+/** What did not fit its schema. */
 export type SchemaProblem = (typeof schemaProblems)[number];
 
 /** The handles one server's calls are counted with, held ready because looking a label up costs more than counting. */

@@ -49,7 +49,7 @@ export class Account {
     sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed something go on, unless you take it back.'));
   }
 
-  /** As for any client; the code that comes back is for nobody. */
+  /** Users sign in to their account page as to any client; nobody redeems the code that comes back. */
   #signInAddress(): string {
     const { publicUrl } = this.#options;
     const query = new URLSearchParams({

@@ -27,7 +27,7 @@ export function takeCode(request: IncomingMessage, query: URLSearchParams): void
   request.url = devicePaths.page;
 }
 
-/** By the library, which adds its cookies when the page is made. */
+/** Shows a page by the library, which adds its cookies to the answer. */
 function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
   const { text, headers } = rendered(page);
   ctx.status = status;

@@ -89,7 +89,7 @@ export interface ConsentPage {
   readonly isAddress: boolean;
   readonly person: string;
   readonly scopes: readonly string[];
-  /** Of these, the one to administer the gateway with. */
+  /** Whether the one to administer the gateway with is among the scopes. */
   readonly administers: boolean;
   /** What each address gives access to, in words. */
   readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];

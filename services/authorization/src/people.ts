@@ -5,7 +5,7 @@ import type { Revocations } from './revocations.ts';
 /** A sign-in at an OpenID provider, which ours lasts no longer than. */
 export interface UpstreamSession {
   readonly refreshToken: string | undefined;
-  /** Of a provider that is asked with it who its user is. */
+  /** Access token with which the provider is asked who its user is; left out where its id token has said so. */
   readonly accessToken?: string | undefined;
   /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
   readonly endsAt: number | undefined;
@@ -19,11 +19,11 @@ export interface UpstreamSession {
 
 export interface Person {
   readonly subject: string;
-  /** For people. */
+  /** What the user is called, on pages. */
   readonly name: string;
   readonly groups: readonly string[];
   readonly tenant: string | undefined;
-  /** Undefined for a user of our own file. */
+  /** What the provider has given for the user; undefined for one of our own file. */
   readonly upstream: UpstreamSession | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Allowed {
   readonly at: number;
 }
 
-/** Of one user; what was allowed longest ago is revoked first. */
+/** Grants of one user; what was allowed longest ago is revoked first. */
 const maxAllowed = 100;
 
 export class People {

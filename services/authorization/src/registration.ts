@@ -25,7 +25,7 @@ export function answerPlace({ redirect_uri: uri }: Readonly<Record<string, unkno
   return typeof uri === 'string' ? redirectHost(uri) : anotherDevice;
 }
 
-/** Whose page or program it is, for people. */
+/** Where a redirect leads, for people: a host, or the whole address where it has none. */
 export function redirectHost(uri: string): string {
   if (!URL.canParse(uri)) return uri;
   const { protocol, hostname, host } = new URL(uri);

@@ -35,7 +35,7 @@ export interface Parts {
   readonly people: People;
   readonly adapter: NonNullable<Configuration['adapter']>;
   readonly policy: typeof policies;
-  /** Of what the library answers for an address that no token is for. */
+  /** The library's error for an address that no token is for. */
   readonly errors: typeof providerErrors;
   /** The audience that a resource stands for; undefined for one that is none of ours. */
   readonly audienceOf: (resource: string) => string | undefined;

@@ -17,7 +17,7 @@ const ringKey = 'ring';
 
 export interface SigningKey {
   readonly kid: string;
-  /** With its private part. */
+  /** The key with its private part. */
   readonly jwk: JsonWebKey;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -36,7 +36,7 @@ export class SigningKeys {
   readonly #now: () => number;
   #ring: readonly SigningKey[] = [];
   #watch: Watch | undefined;
-  /** Of keys that are known, in order. */
+  /** Ids of the known keys, in order, to tell whether they have changed. */
   #known = '';
 
   static async open(options: SigningKeysOptions): Promise<SigningKeys> {

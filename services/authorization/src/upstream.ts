@@ -21,7 +21,7 @@ export interface SignInOptions {
   readonly require: Readonly<Record<string, readonly string[]>>;
   /** More of what users are sent to the provider with. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Of a provider without OpenID Connect. */
+  /** How a provider without OpenID Connect is asked who its user is. */
   readonly oauth?: OAuthProvider | undefined;
 }
 
@@ -62,7 +62,7 @@ export class Upstream {
     this.#people = people;
   }
 
-  /** Of the provider, for people. */
+  /** Host of the provider, for people. */
   get host(): string {
     return new URL(this.#options.issuer).host;
   }

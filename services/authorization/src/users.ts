@@ -11,7 +11,7 @@ const digest = promisify<string, Buffer, number, { readonly N: number; readonly 
 /** One of OWASP's recommendations for scrypt (Password Storage Cheat Sheet): 32 MiB and a few tenths of a second each. */
 const cost = { N: 2 ** 15, r: 8, p: 3 };
 const digestBytes = 32;
-/** Of memory, with room for what it does beside. */
+/** Bytes that computing one digest may take, with room for what it needs beside. */
 const maxMemory = 256 * 1_024 * 1_024;
 /** Digests that are computed at once; others wait. Each takes the memory above. */
 const maxAtOnce = 2;

@@ -162,7 +162,7 @@ export class Adapter {
     this.#controls = [await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command))];
   }
 
-  /** Those of the exchanges that are open here. What was asked for them is asked again. */
+  /** Tells which of the exchanges are open here, and asks again what was asked for them. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     this.#questions.askAgain(exchanges);
     return this.#calls.held(exchanges);

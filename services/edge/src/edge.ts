@@ -46,7 +46,7 @@ export interface EdgeOptions {
   readonly blocks?: Blocks | undefined;
   /** Our own authorization server; undefined where there is none. */
   readonly site?: Site | undefined;
-  /** Undefined in one process. */
+  /** Sign what is said of callers on the bus; undefined in one process, where nobody else is on it. */
   readonly proofs?: Proofs | undefined;
 }
 
@@ -61,7 +61,7 @@ export class Edge {
   readonly #port: number;
   #streams: Journal<StreamEntry> | undefined;
   #endTls: (() => Promise<void>) | undefined;
-  /** Those of TLS that are in the middle of their handshake are in no list of the server's. */
+  /** Connections over TLS: the server's own list lacks those that are in the middle of their handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #gate: Gate;
   #isLeaving = false;

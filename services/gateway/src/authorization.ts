@@ -7,7 +7,7 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from './sealing-key.ts';
 
 interface AuthorizationOptions {
-  /** As it is now. */
+  /** The configuration as it is now. */
   readonly config: () => Config;
   readonly baseFolder: string;
   readonly bus: Bus;

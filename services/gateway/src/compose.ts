@@ -32,7 +32,7 @@ export interface GatewayOptions {
   /** False for a gateway without ports of its own, whose one client is served by other means. */
   readonly isServing: boolean;
   readonly log: Logger;
-  /** Of all edges and session workers; left out, this process is the only one. */
+  /** Keys that all edges and session workers share; left out, this process is the only one. */
   readonly sealingKeys?: SealingKeys | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload?: () => Promise<readonly string[]>;
@@ -48,7 +48,7 @@ export interface Gateway {
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
   readonly adminAddress: string | undefined;
-  /** Of the servers this process is connected to. */
+  /** What the servers offer that this process is connected to. */
   records(): readonly CatalogRecord[];
   /** The servers this process is connected to; undefined in one without the role backend. */
   readonly servers: ServersHere | undefined;

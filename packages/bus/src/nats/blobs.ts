@@ -132,7 +132,7 @@ export class Blobs {
   }
 }
 
-/** Undefined for nearly every message. */
+/** What the headers of a message say of large ones; undefined for nearly every message. */
 export function orderOf({ headers: said }: Msg): Order | undefined {
   if (said === undefined) return undefined;
   const claim = said.get(claimHeader);

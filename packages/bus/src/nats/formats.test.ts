@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { ownFormats, version, type SessionRecord } from '@omnibus/protocol';
 import type { KeyValueChange } from '../bus.ts';
 import { sessionsBucket, subjects } from '../subjects.ts';
-import { Heard } from '../testing/contract.ts';
+import { Heard } from '../testing/heard.ts';
 import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
 
 const nats = await SharedNats.start();

@@ -7,7 +7,7 @@ import { families } from '../families.ts';
 import { sessionRecord } from '../shapes/records.ts';
 import { sessionsBucket, subjects } from '../subjects.ts';
 import { subject, type Subject } from '../subject.ts';
-import { Heard } from '../testing/contract.ts';
+import { Heard } from '../testing/heard.ts';
 import { samples } from '../testing/samples.ts';
 import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
 

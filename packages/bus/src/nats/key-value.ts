@@ -23,7 +23,7 @@ const wrongLastSequence = 10_071;
 const storeFailed = 10_077;
 /** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
 const largestPartBytes = 512 * 1024;
-/** Of one value: as much as one message may have. */
+/** Bytes of one value: as many as one message may have. */
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 
 /** `format`: left out before 0.2.0. */

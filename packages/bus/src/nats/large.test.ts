@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { BusFault } from '../bus.ts';
 import { subject } from '../subject.ts';
-import { Heard } from '../testing/contract.ts';
+import { Heard } from '../testing/heard.ts';
 import { startNatsProgram } from '../testing/nats-server.ts';
 import { SharedNats } from '../testing/shared-nats.ts';
 import { openNatsBus } from './bus.ts';

@@ -30,7 +30,7 @@ interface NatsTls {
 /** Addresses without what they say of a user: for logs and errors. */
 export interface NatsAddresses {
   readonly servers: readonly string[];
-  /** The same addresses with their schemes, for people. */
+  /** The addresses with their schemes and without users, for logs and errors. */
   readonly shown: string;
   /** The login that the addresses contain; all of them contain the same one, or none. */
   readonly login: Pick<NatsLogin, 'user' | 'password' | 'token'>;

@@ -18,7 +18,7 @@ const formats = fields<Formats>({ version: text, says: count, reads: pair(count,
 /** Members that every sign of life has. */
 export const signs = { worker: token, formats: optional(formats), region: optional(text), isLeaving: flag, reconnects: count };
 
-/** A sign of life is read whatever its sender speaks; that it speaks something else is said. */
+/** A sign of life is read whatever format its sender speaks; a format that this version does not speak is reported. */
 export function sign<Payload extends Presence>(predicate: Predicate): Shape<Payload> {
   return (value) => (predicate(value) ? (canTalk((value as Payload).formats) ? 'fits' : 'foreign') : 'junk');
 }

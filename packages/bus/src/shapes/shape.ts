@@ -9,7 +9,7 @@ type Verdict = 'fits' | 'unknown' | 'foreign' | 'junk';
 
 declare const checked: unique symbol;
 
-/** Says what a payload is that should be a `Payload`. */
+/** Says whether a payload is a sound `Payload`, and if not, what it is instead. */
 export interface Shape<Payload> {
   (value: unknown): Verdict;
   readonly [checked]?: Payload;
@@ -82,7 +82,7 @@ export function whole(inner: Shape<object>): Predicate {
   return (value) => inner(value) === 'fits';
 }
 
-/** Where whoever waits could wait for ever for what it passed over, a kind that is not known is as bad as junk. */
+/** A kind that is not known counts as junk, where whoever passes it over would wait for ever. */
 export function closed<Payload extends object>(inner: Shape<Payload>): Shape<Payload> {
   return (value) => (inner(value) === 'fits' ? 'fits' : 'junk');
 }

@@ -1,4 +1,5 @@
-export { busContract, Heard } from './contract.ts';
+export { busContract } from './contract.ts';
+export { Heard } from './heard.ts';
 export type { BusUnderTest } from './contract.ts';
 export { Authority } from './authority.ts';
 export { freePorts } from './free-ports.ts';

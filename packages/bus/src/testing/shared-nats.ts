@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach } from 'vitest';
 import { latestLegacyRevision, type SessionRecord } from '@omnibus/protocol';
 import type { Bus, BusFault } from '../bus.ts';
 import { openNatsBus } from '../nats/bus.ts';
-import { Heard } from './contract.ts';
+import { Heard } from './heard.ts';
 import { startNatsServer } from './nats-server.ts';
 import { Outsider } from './outsider.ts';
 

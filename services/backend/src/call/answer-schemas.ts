@@ -4,7 +4,7 @@ import { isInputMethod, isObject, type CallCommand, type InputMethod, type JsonO
 
 const text = { type: 'string' };
 const samplingResult: JsonObject = { type: 'object', required: ['role', 'content', 'model'], properties: { role: { enum: ['user', 'assistant'] }, model: text, content: { type: ['object', 'array'] } } };
-/** Of one block: what it needs of its kind. A kind that is not known here is left alone. */
+/** What one block of a kind needs. A kind that is not known here is left alone. */
 const block = (required: readonly string[], properties: JsonObject): JsonObject => ({ properties: { content: { type: 'object', required: ['type', ...required], properties: { type: text, ...properties } } } });
 const anyBlock = block([], {});
 const media = block(['data', 'mimeType'], { data: text, mimeType: text });

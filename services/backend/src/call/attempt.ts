@@ -40,7 +40,7 @@ export class Attempt implements PendingReply {
   /** Gives the connection back. */
   readonly end: () => void;
   readonly #port: AttemptPort;
-  /** Of the request; undefined until it was sent. */
+  /** Id of the request; undefined until it was sent. */
   #id: number | undefined;
 
   /** @param end gives the connection back. */

@@ -77,7 +77,7 @@ export class Calls {
     return this.#bulkhead.waiting;
   }
 
-  /** Those of the exchanges that are open here. */
+  /** Tells which of the exchanges are open here. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
     return exchanges.filter((exchange) => held.has(exchange));

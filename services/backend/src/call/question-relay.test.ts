@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, parseServerName, type ExchangeEvent, type ExchangeId, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, parseServerName, type ExchangeEvent, type ExchangeId, type InputKey, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection } from '../connection/connection.ts';
 import { OneStream } from '../connection/one-stream-under-test.ts';
@@ -45,13 +45,18 @@ async function open(session: SessionKey) {
   return { relay, transport: await ready.promise, begin, notices };
 }
 
+/** The server asks something in a call, and answers the call. @returns what the question is known by. */
+function askAndEnd(transport: OneStream, call: { readonly id: number; readonly events: readonly ExchangeEvent[] }): InputKey {
+  transport.say(question);
+  const [asked] = call.events;
+  transport.say({ id: call.id, result: {} });
+  return asked?.kind === 'input' ? asked.input : expect.fail('nothing was asked');
+}
+
 it('an answer given in a call that has ended meanwhile reaches the server, and the session need not ask', async () => {
   const { relay, transport, begin, notices } = await open(newRequestKey());
   const call = begin();
-  transport.say(question);
-  const [asked] = call.events;
-  const input = asked?.kind === 'input' ? asked.input : -1;
-  transport.say({ id: call.id, result: {} });
+  const input = askAndEnd(transport, call);
   relay.answer(call.exchange, input, answer);
   relay.answer(call.exchange, input, answer);
   expect(transport.sent.slice(1)).toEqual([{ jsonrpc: '2.0', id: 'q', ...answer }]);
@@ -63,10 +68,7 @@ it('an answer given in a call that has ended meanwhile reaches the server, and t
   const { relay, transport, begin } = await open(newRequestKey());
   const next = begin();
   const call = begin();
-  transport.say(question);
-  const [asked] = call.events;
-  const input = asked?.kind === 'input' ? asked.input : -1;
-  transport.say({ id: call.id, result: {} });
+  const input = askAndEnd(transport, call);
   relay.answer(call.exchange, input, answer);
   expect(transport.sent.slice(1)).toEqual([{ jsonrpc: '2.0', id: 'q', ...answer }]);
   expect(next.events).toMatchObject([{ kind: 'input', input, movedFrom: call.exchange }, { kind: 'input-withdrawn', input }]);

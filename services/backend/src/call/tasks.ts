@@ -9,7 +9,7 @@ interface Owner {
   readonly taskId: string;
   readonly connection: UpstreamConnection;
   readonly context: ExchangeContext;
-  /** Of the request that created it: its progress token, which lives as long as the task. */
+  /** Id of the request that created it, which is its progress token and lives as long as the task. */
   readonly requestId: number;
   readonly expiresAt: number;
   isEnded: boolean;

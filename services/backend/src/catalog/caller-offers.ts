@@ -19,9 +19,9 @@ export interface CallerOffersOptions {
   readonly connections: () => ConnectionPool;
   /** What everybody is offered. */
   readonly common: () => CatalogLists;
-  /** The server's. */
+  /** The capabilities that the server declared over its base connection. */
   readonly capabilities: () => JsonObject;
-  /** What is known is another. */
+  /** What is known of some set has changed. */
   readonly changed: () => void;
 }
 
@@ -34,16 +34,16 @@ const settleMs = 5_000;
 
 interface Known {
   readonly offer: CallerOffer;
-  /** As JSON. */
+  /** The offer as JSON, to tell whether it has changed. */
   readonly text: string;
-  /** Over which it was read, when that is one such clients have. */
+  /** The connection it was read over, where clients of the set are served over it; undefined for one that was opened to read. */
   readonly connection: UpstreamConnection | undefined;
-  /** For whom; undefined where only a connection tells. */
+  /** The caller it was read for; undefined where only a connection tells. */
   readonly caller: OfferCaller | undefined;
   isStale: boolean;
 }
 
-/** Over which connection a set is read, or for whom one is opened. */
+/** The connection a set is read over, or the caller for whom one is opened. */
 type Source = { readonly connection: UpstreamConnection } | { readonly caller: OfferCaller };
 
 export class CallerOffers {
@@ -52,7 +52,7 @@ export class CallerOffers {
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, Source>();
   readonly #keys = new WeakMap<UpstreamConnection, string>();
-  /** Of the set that is being read. */
+  /** Key of the set that is being read. */
   #current: string | undefined;
   #settling: Deadline | undefined;
   #isStopped = false;

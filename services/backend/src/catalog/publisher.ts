@@ -56,7 +56,7 @@ export class CatalogPublisher {
   #instructions: string | undefined;
   /** Another adapter writes the record from now on, or nobody. */
   #isRetired = false;
-  /** Of the record, by name: looked at with every call to a server that wants arguments in headers. */
+  /** Tools of the record by name: looked at with every call to a server that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   #prompts: ReadonlyMap<string, PromptEntry> = new Map();
   readonly #times: RereadTimes;
@@ -117,7 +117,7 @@ export class CatalogPublisher {
     void this.#readStale();
   }
 
-  /** The same over a connection of some callers' own, or it may have been missed there. */
+  /** The server said over a connection of some callers' own that a list changed, or what it said there may have been missed. */
   announcedTo(connection: UpstreamConnection): void {
     if (!this.offers.heard(connection)) this.missed();
   }

@@ -6,11 +6,11 @@ import type { UpstreamConnection } from './connection.ts';
 export interface Instance {
   readonly key: string;
   readonly connection: UpstreamConnection;
-  /** Undefined when it is no session's alone. */
+  /** The session whose alone it is; undefined when there is none. */
   readonly session: SessionKey | undefined;
   /** Whose it is: a session, a known caller; of a request without one, its own key while it runs. */
   user: string;
-  /** Of requests without a session: those that may be given the same connection one after the other. */
+  /** What requests without a session have in common that may be given this connection one after the other; undefined where none may. */
   readonly pool: string | undefined;
   /** What its clients said of their roots when it was opened for them. */
   readonly roots?: string | undefined;

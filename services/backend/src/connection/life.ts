@@ -21,7 +21,7 @@ export interface LifePort {
   opening(): void;
   /** The server has introduced itself: what waits is sent. */
   up(): void;
-  /** The same, once it can be read that the connection is ready. */
+  /** The server has introduced itself, and it can be read that the connection is ready. */
   ready(introduction: ServerIntroduction): void;
   lost(problem: string): void;
   closed(): void;

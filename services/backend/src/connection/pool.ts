@@ -30,7 +30,7 @@ export type Taken = Use | { readonly refused: string };
 
 const nothing = (): void => undefined;
 const nothingDeclared: JsonObject = {};
-/** Of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
+/** Key of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
 const olderKey = 'older era';
 
 export class ConnectionPool implements Pool {
@@ -132,7 +132,7 @@ export class ConnectionPool implements Pool {
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance);
   }
 
-  /** One that nobody else uses, although nothing is asked over it. */
+  /** A connection that nobody else uses, although nothing is asked over it. */
   #takeApart(user: string, context: ExchangeContext, isOlder: boolean): Taken {
     const session = user === context.session ? context.session : undefined;
     const capabilities = session === undefined ? nothingDeclared : askable(context);
@@ -212,7 +212,7 @@ export class ConnectionPool implements Pool {
     return `alone ${this.#count}`;
   }
 
-  /** Of those that requests without a session may use: one this request used before, or one that is free. */
+  /** Of the connections that requests of this pool may use, the one this request used before, or one that is free. */
   #free(pool: string | undefined, user: string): Instance | undefined {
     if (pool === undefined) return undefined;
     let free: Instance | undefined;

@@ -63,7 +63,7 @@ export class Unread {
   /** Cuts a client off that does not read. */
   cutOff(outlet: Outlet): void {
     this.#waiting.get(outlet)?.forget();
-    if (outlet.destroyed) return; // Once.
+    if (outlet.destroyed) return; // It was cut off before.
     this.#options.metrics.slowReaders.inc();
     outlet.destroy();
   }

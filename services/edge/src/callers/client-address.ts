@@ -66,7 +66,7 @@ export class ClientAddresses {
     return addressKey(this.exact(request));
   }
 
-  /** The same as it is, for rules that ask for a network. */
+  /** The client's address as it is, for rules about networks. */
   exact({ socket: { remoteAddress = unknownPeer }, headers }: IncomingMessage): string {
     if (!this.#isTrusted(remoteAddress)) return plainAddress(remoteAddress);
     const { forwarded } = headers;

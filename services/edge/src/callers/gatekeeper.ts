@@ -17,7 +17,7 @@ export interface GatekeeperOptions {
 
 export interface Stranger {
   readonly request: IncomingMessage;
-  /** Of the request, with its query. */
+  /** Address of the request, with its query. */
   readonly path: string;
   readonly endpoint: EndpointName;
   /** Does a part of the work; a throw becomes its answer. */

@@ -30,7 +30,7 @@ export class InFlight extends Link {
     this.observer = observer;
   }
 
-  /** Of the last message the client has had of the stream, on this or an earlier connection. */
+  /** Number of the last message the client has had of the stream, on this or an earlier connection. */
   get sequence(): number {
     const { command, heardUpTo = 0 } = this;
     return Math.max(heardUpTo, command.kind === 'attach' ? (command.after?.sequence ?? 0) : 0);

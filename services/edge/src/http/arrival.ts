@@ -38,7 +38,7 @@ export class Arrival {
   #caller: Caller;
   #facts: Facts | undefined;
   readonly #gate: Gate;
-  /** It has asked whether to send its body, and was not told yet. */
+  /** Its client has asked whether to send the body (`Expect: 100-continue`), and was not told yet. */
   #waitsForContinue: boolean;
 
   constructor(request: IncomingMessage, response: ServerResponse, caller: Caller, gate: Gate, waitsForContinue: boolean) {

@@ -34,7 +34,7 @@ export interface RouterOptions {
   readonly gate: Gate;
   /** Undefined where callers need not be known. */
   readonly gatekeeper: Gatekeeper | undefined;
-  /** Undefined where there is none. */
+  /** Our own authorization server; undefined where there is none. */
   readonly site: Site | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -112,7 +112,7 @@ export class Router {
     else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
   }
 
-  /** What the site serves is for every origin, as far as it says itself, but for no Host of somebody else. */
+  /** Serves a page of the site: to the origins that the site itself allows, and never under the Host of somebody else. */
   #servesSite(request: IncomingMessage, response: ServerResponse, arrivalAt: (endpoint: string) => Arrival): boolean {
     const { site, allowedHosts } = this.#options;
     if (site === undefined) return false;

@@ -10,7 +10,7 @@ import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from
 
 /** Whom a request is of. */
 export interface Administrator {
-  /** For logs, and for whoever asks who he is. */
+  /** How logs name this person, and how a person who asks is named. */
   readonly name: string;
   readonly roles: readonly AdminRole[];
   readonly facts: Facts | undefined;
@@ -19,7 +19,7 @@ export interface Administrator {
 }
 
 export interface AdminAccessOptions {
-  /** As it is now. */
+  /** The configuration as it is now. */
   readonly config: () => Config;
   /** Undefined as long as the process is starting, where nobody is to be known, and where nobody can be. */
   readonly authenticator: () => Authenticator | undefined;

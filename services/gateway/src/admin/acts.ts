@@ -9,7 +9,7 @@ import type { AdminAccess } from './access.ts';
 import type { Recovery } from './recovery.ts';
 
 export interface ActsOptions {
-  /** As it is now. */
+  /** The configuration as it is now. */
   readonly config: () => Config;
   readonly baseFolder: string;
   readonly access: AdminAccess;

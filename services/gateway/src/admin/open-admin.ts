@@ -12,7 +12,7 @@ import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
 
 export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'onFault'> {
-  /** As it is now. */
+  /** The configuration as it is now. */
   readonly config: () => Config;
   readonly baseFolder: string;
   readonly status: () => ProcessStatus;

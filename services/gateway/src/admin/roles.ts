@@ -33,7 +33,7 @@ export function mayDo(act: AdminAct, roles: readonly AdminRole[]): boolean {
   return roles.some((role) => permitted[act].includes(role));
 }
 
-/** Those that may, in words. */
+/** The roles that may do something, in words. */
 export function whoMay(act: AdminAct): string {
   return permitted[act].join(' or ');
 }

@@ -7,7 +7,7 @@ import type { ExchangeRequest } from './exchange-request.ts';
 /** Where a call goes. */
 export interface Way {
   readonly to: Subject<CallCommand, ExchangeEvent>;
-  /** Undefined for whichever NATS chooses. */
+  /** The worker whose adapter it is; undefined for whichever NATS chooses. */
   readonly worker: WorkerId | undefined;
   readonly isBound: boolean;
 }

@@ -8,7 +8,7 @@ import type { Adapters } from './adapters.ts';
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
   log(params: JsonObject): void;
-  /** One that no revision knows. */
+  /** The server sent a notification that no revision knows. */
   notification?(method: string, params: JsonObject | undefined): void;
   /** The adapter that keeps something for the session; undefined when it is gone. */
   affinity(worker: WorkerId | undefined): void;

@@ -15,7 +15,7 @@ const maxSearched = 16;
 interface Searched {
   /** Monotonic milliseconds after which no further server is asked: the time that one call has. */
   readonly endsAt: number;
-  /** Of the first server that could not be asked. */
+  /** What became of the first server that could not be asked. */
   readonly failed: ExchangeOutcome | undefined;
 }
 

@@ -20,7 +20,7 @@ export interface HeldSession<Session extends Missable> {
   readonly session: Session;
   /** Another worker may have it: what still comes here is to be sent there. */
   isReleased: boolean;
-  /** As counted. */
+  /** Bytes kept, as they were counted last. */
   bytes: number;
 }
 
@@ -43,7 +43,7 @@ export class HeldSessions<Session extends Missable> {
     return this.#held.size;
   }
 
-  /** Of all that are kept of clients. */
+  /** Bytes kept of all clients together. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -18,11 +18,11 @@ interface Held {
   next: SessionRecord | undefined;
   /** What was written last, or is being written: what is forgotten is written again. */
   latest: SessionRecord;
-  /** When that was. */
+  /** When `latest` was written. */
   writtenAt: number;
   /** Whether it is still ours is to be found out. */
   isDoubtful: boolean;
-  /** Work on one record follows each other. */
+  /** The work on this record; what is to be done next waits for it. */
   working: Promise<void> | undefined;
   /** The one attempt that is to come after one that failed. */
   retry: Deadline | undefined;
@@ -31,7 +31,7 @@ interface Held {
   isEnded: boolean;
 }
 
-/** As the worker wrote it that held the session then. */
+/** A record as it was written by the worker that held the session then. */
 interface Recorded {
   readonly value: SessionRecord;
   readonly revision: number;
@@ -51,7 +51,7 @@ export interface SessionRecordsOptions {
   readonly worker: WorkerId;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** Of the bucket; undefined where nothing is forgotten. */
+  /** Age at which the bucket forgets a record; undefined where it forgets none. */
   readonly maxAgeMs: number | undefined;
   /** The session is another worker's now, or has been ended by one. */
   readonly taken: (key: SessionKey) => void;

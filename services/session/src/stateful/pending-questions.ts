@@ -31,7 +31,7 @@ export type StandingQuestion = readonly [id: QuestionId, server: ServerName, inp
 
 /** A user answers a few at a time; a server that asks without end is told so. */
 const maxOpen = 256;
-/** Of those that outlive the worker, so many are recorded, the latest. */
+/** Of questions that outlive the worker, so many are recorded, the latest. */
 const maxStanding = 32;
 
 export class PendingQuestions {
@@ -65,7 +65,7 @@ export class PendingQuestions {
     this.#open.set(id, question);
   }
 
-  /** Those that belong to no call. */
+  /** Questions that belong to no call. */
   get standing(): readonly StandingQuestion[] {
     if (this.#open.size === 0) return [];
     return [...this.#open].flatMap(([id, { standing, input }]) => (standing === undefined ? [] : [[id, standing, input] as const])).slice(-maxStanding);

@@ -17,9 +17,9 @@ export interface ServerQuestionsOptions {
   readonly client: { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
   /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
   readonly words: Pick<PublicWords<CallStream>, 'question' | 'original'>;
-  /** Where what belongs to no call goes. */
+  /** Sink for what belongs to no call. */
   readonly push: (text: string) => void;
-  /** What the session's record has of them is old. */
+  /** What the session's record says of open questions has changed. */
   readonly changed: () => void;
 }
 
@@ -43,7 +43,7 @@ export class ServerQuestions {
     this.#requests = new PendingQuestions(options.host.nextQuestionId, (answer) => options.words.original(answer));
   }
 
-  /** Those that outlive this worker. */
+  /** Questions that outlive this worker. */
   get standing(): readonly StandingQuestion[] {
     return this.#requests.standing;
   }

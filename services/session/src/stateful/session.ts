@@ -112,7 +112,7 @@ export class Session {
     return this.#parts.client.declared;
   }
 
-  /** Of what the client declared and subscribed to. */
+  /** Bytes kept of what the client declared and subscribed to. */
   get keptBytes(): number {
     return this.#serving.keptBytes;
   }

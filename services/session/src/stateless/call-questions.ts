@@ -31,7 +31,7 @@ export class CallQuestions {
     return Object.fromEntries([...this.#open].map(([key, { entry }]) => [key, entry]));
   }
 
-  /** Characters of them. */
+  /** Characters of the open questions. */
   get length(): number {
     return JSON.stringify([...this.#open.values()].map(({ entry }) => entry)).length;
   }

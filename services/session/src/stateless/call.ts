@@ -136,7 +136,7 @@ export class StatelessCall implements CallStream, Kept {
     else this.#forgetting = this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
   }
 
-  /** Others of the same client are kept in its place. */
+  /** Later calls of the same client are kept in its place. */
   drop(reason: string): void {
     this.#forgetting?.cancel();
     if (this.#phase === 'settled') this.#options.ended(this);

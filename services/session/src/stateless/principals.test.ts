@@ -1,21 +1,14 @@
 /** Known callers without a session: what one of them was handed opens nothing for another. */
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { anonymous, parseServerName, type JsonObject, type Principal } from '@omnibus/protocol';
 import { Sealer } from '../public-ids/sealer.ts';
 import { TaskIds } from '../public-ids/task-ids.ts';
-import { RequestsUnderTest, recordOf, type Asked, type Sent } from './requests-under-test.ts';
+import { accepted, holdTime, recordOf, RequestsUnderTest, type Asked, type Sent } from './requests-under-test.ts';
 
 const up = parseServerName('up');
 const [ann, bob] = ['p_ann', 'p_bob'] as [Principal, Principal];
-const accepted: JsonObject = { action: 'accept', content: { yes: true } };
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+holdTime();
 
 /** Who asks, and what; everything is delivered. */
 async function call(test: RequestsUnderTest, principal: Principal, more: JsonObject = {}, args: JsonObject = {}): Promise<Sent> {

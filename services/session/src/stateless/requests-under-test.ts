@@ -1,10 +1,11 @@
 /** Requests without a session before an older server, on a bus in memory: what their tests share. */
+import { afterEach, beforeEach, vi } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, defaultLimits, idSequence, latestLegacyRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, tasksExtension,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type InputKey, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../call/exchange-watch.ts';
@@ -158,4 +159,37 @@ function answerOf(frame: ModernReply | undefined): JsonObject | undefined {
   if (frame?.kind !== 'message' || !frame.isAnswer) return undefined;
   const { result, error } = JSON.parse(frame.text) as { readonly result?: JsonObject; readonly error?: JsonObject };
   return result ?? error;
+}
+
+/** In the tests of a file, time passes only when they say so. */
+export function holdTime(): void {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
+
+/** Asks the client something for a call. */
+export const question = (input: InputKey, message = 'Well?'): ExchangeEvent => ({ kind: 'input', input, method: 'elicitation/create', params: { message } });
+/** What a client answers to it. */
+export const accepted: JsonObject = { action: 'accept', content: { yes: true } };
+/** The end of a call. */
+export const done: ExchangeEvent = { kind: 'result', result: { content: [] } };
+
+/** Lets time pass, and everything be delivered. */
+export async function pass(ms = 0): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+/** A call whose server has asked something, and whose client was told. */
+export async function parked(test: RequestsUnderTest, origin?: string, args: JsonObject = {}): Promise<{ readonly sent: Sent; readonly asked: Asked; readonly state: unknown; readonly keys: readonly string[] }> {
+  const sent = test.call(args, {}, origin);
+  await pass();
+  const asked = test.asked.at(-1) as Asked;
+  asked.reply(question(test.asked.length));
+  await pass(50);
+  const { requestState, inputRequests = {} } = (sent.answer() ?? {}) as { readonly requestState?: string; readonly inputRequests?: JsonObject };
+  return { sent, asked, state: requestState, keys: Object.keys(inputRequests) };
 }

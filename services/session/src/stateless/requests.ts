@@ -23,7 +23,7 @@ import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
-/** A request was told of nothing before: it stands alone. */
+/** What a request was offered before: nothing, since it stands alone. */
 const nothing: ReadonlySet<string> = new Set();
 
 export class StatelessRequests {

@@ -1,7 +1,7 @@
 /** Reading what no list names: which server is asked, and which is not. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { noLists, parseServerName, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
-import { RequestsUnderTest, recordOf } from '../../stateless/requests-under-test.ts';
+import { holdTime, pass, recordOf, RequestsUnderTest } from '../../stateless/requests-under-test.ts';
 
 const [one, two, three] = ['one', 'two', 'three'].map(parseServerName) as [ServerName, ServerName, ServerName];
 
@@ -15,17 +15,7 @@ function server(name: ServerName, templates: readonly string[], listed: readonly
   });
 }
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-async function pass(ms = 0): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms);
-}
+holdTime();
 
 /** @returns the server that was asked for a resource, or what the client was answered. */
 async function read(test: RequestsUnderTest, uri: string): Promise<string | JsonObject | undefined> {

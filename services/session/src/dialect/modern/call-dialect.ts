@@ -14,7 +14,7 @@ const methodNotFound = -32_601;
 
 export class CallDialect extends ModernDialect {
   readonly #options: CallDialectOptions;
-  /** With which the answer goes out. */
+  /** The HTTP status that the answer goes out with. */
   httpStatus = 200;
 
   constructor(options: CallDialectOptions) {
