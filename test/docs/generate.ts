@@ -161,6 +161,8 @@ interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: string;
   readonly anyOf?: readonly Schema[];
+  /** Maps that their `kind` tells apart. */
+  readonly oneOf?: readonly Schema[];
   readonly items?: Schema;
 }
 
@@ -182,15 +184,18 @@ function options(schema: Schema, prefix: string): string[][] {
     const own = option.description === undefined ? [] : [[`\`${path}\``, takes(option), defaultOf(option), option.description.replaceAll('|', '\\|')]];
     const values = typeof option.additionalProperties === 'object' ? options(option.additionalProperties, `${path}.<name>.`) : [];
     const inMap = option.anyOf?.flatMap((one) => options(one, `${path}.`)) ?? [];
+    const inKind = option.oneOf?.flatMap((one) => options(one, `${path} (${one.properties?.['kind']?.const ?? ''}).`)) ?? [];
     const inList = option.items === undefined ? [] : options(option.items, `${path}[].`);
-    return [...own, ...options(option, `${path}.`), ...inMap, ...inList, ...values];
+    return [...own, ...options(option, `${path}.`), ...inMap, ...inKind, ...inList, ...values];
   });
 }
 
-function takes({ type, enum: choices, anyOf, items }: Schema): string {
+function takes({ type, enum: choices, const: only, anyOf, oneOf, items }: Schema): string {
+  if (only !== undefined) return `\`${only}\``;
+  if (oneOf !== undefined) return 'map';
   if (choices !== undefined) return choices.map((choice) => `\`${String(choice)}\``).join(', ');
   // A duration is a text or a number of milliseconds; an address or network is one of two texts.
-  const word = anyOf?.find(({ const: only }) => only !== undefined)?.const;
+  const word = anyOf?.find((one) => one.const !== undefined)?.const;
   if (word !== undefined) return `\`${word}\`, map`;
   if (anyOf !== undefined) return anyOf.some((one) => one.type === 'number') ? 'duration' : 'text';
   if (type === 'array') return `list of ${items === undefined ? 'values' : takes(items)}`;

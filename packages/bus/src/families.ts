@@ -2,7 +2,7 @@
  * Every family of subjects: who says what to whom, and what it has to look like. A subject that is not here cannot be made
  * (`subjects.ts`), and one that is here has a row in `docs/subjects.md` and a check over NATS.
  */
-import { backendPresence, callCommand, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
+import { backendPresence, callCommand, connectCommand, connectReply, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
   adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply,
   inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
@@ -60,6 +60,7 @@ export const families = {
   'backend-holds-at': { tokens: ['server', 'worker'], from: ['session'], hears: ['backend'], to: 'the adapter that may hold them', carries: 'HeldExchanges', request: heldExchanges, answers: 'HeldExchanges, once', reply: heldExchanges },
   limits: { tokens: [], from: ['session'], hears: ['session'], to: 'every session worker, its sender among them', carries: 'LimitsNews', request: limitsNews, answers: 'nothing' },
   'backend-control': { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
+  connect: { tokens: [], from: ['edge'], hears: ['backend'], to: 'any backend worker (queue `backend`)', carries: 'ConnectCommand', request: connectCommand, answers: 'ConnectReply, once', reply: connectReply },
   notices: { tokens: [], from: ['backend'], hears: ['session'], to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
 } as const satisfies Readonly<Record<string, Family>>;
 

@@ -5,7 +5,7 @@ export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
-export { approvedBucket, authorizationBuckets, catalogBucket, quotaBuckets, sessionsBucket, subjects, usageBucket } from './subjects.ts';
+export { approvedBucket, authorizationBuckets, catalogBucket, quotaBuckets, sessionsBucket, subjects, usageBucket, vaultBuckets } from './subjects.ts';
 export { Heartbeat, PresenceWatch } from './presence.ts';
 export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';

@@ -96,6 +96,8 @@ export const subjects = {
   backendControl: (server: ServerName): SubjectOf<'backend-control'> => of('backend-control', server),
   /** What session workers took of limits, for each other. */
   limits: of('limits'),
+  /** A user signs in for a server, for any backend worker (queue group `backend`). */
+  connect: of('connect'),
   /** What servers say outside calls, for every session worker. */
   notices: of('notices'),
 };
@@ -149,3 +151,9 @@ export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: 
 
 /** Who and what is blocked; key: the kind, and a digest of the name. */
 export const blocksBucket: Bucket<BlockRecord> = { name: 'omnibus-blocks', shape: blockRecord, isSmall: true, maxBytes: 16 * mebibyte };
+/** What users have connected to servers (`packages/credentials`), each value sealed under keys that backend workers alone have. */
+export const vaultBuckets = {
+  connections: { name: 'omnibus-vault', shape: sealed, isSmall: true, isCurrent: true },
+  /** Tickets, and sign-ins on their way. */
+  passing: { name: 'omnibus-tickets', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 16 * mebibyte },
+} as const satisfies Readonly<Record<string, Bucket<string>>>;

@@ -115,7 +115,13 @@ function withoutServerKeys(value: unknown, secrets: readonly string[], note: Rep
       delete ours[key];
     }
     for (const key of secrets) delete ours[key];
+    if (secrets.length > 0 && isMap(ours['credentials'])) ours['credentials'] = without(ours['credentials'], ['clientSecret', 'privateKey'], '');
     return [name, ours] as const;
   });
-  return { ...value, mcpServers: Object.fromEntries(servers) };
+  return { ...value, mcpServers: Object.fromEntries(servers), ...(secrets.length > 0 && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}) };
+}
+
+/** That there are some is known everywhere, and what they are only where they are used. */
+function without(options: Readonly<Record<string, unknown>>, secrets: readonly string[], instead: unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, secrets.includes(key) ? instead : value]));
 }

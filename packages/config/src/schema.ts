@@ -6,6 +6,7 @@ import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
 import { accessSchema } from './access-schema.ts';
 import { authSchema } from './auth-schema.ts';
+import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { limitRules } from './limit-rules.ts';
 
@@ -65,6 +66,7 @@ const server = z.strictObject({
   cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
   url: serverUrl.optional().describe('Address of a server over HTTP, or over a WebSocket (`ws://`). With `command`, the program is started first and serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
+  credentials: credentialsSchema.optional().describe('On whose behalf the server at `url` is called (docs/credentials.md). Without, `headers` say it, for everybody alike.'),
   disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
   tenants: tenants.describe('Tenants whose callers the server is for; to everybody else it is not there, and neither is anything of it. Default: everybody.'),
   timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
@@ -154,6 +156,8 @@ const shape = z.strictObject({
     .describe('How callers are known (docs/identity.md). Without, everybody is `anonymous`. none: the same, said on purpose.'),
   access: accessSchema.optional()
     .describe('Who may see and use what of the servers (docs/policy.md). Without, whoever may connect may use everything. Followed without a restart.'),
+  vault: vaultSchema.optional()
+    .describe('Where is kept what users have connected to servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
   security: z.strictObject({
     allowedHosts: z.array(z.string()).optional()
       .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),
@@ -269,6 +273,8 @@ export const configSchema = shape.superRefine((config, context) => {
     if (isWebSocket && settings.command !== undefined) problem('a program that serves a WebSocket cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type === 'sse' && settings.command !== undefined) problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
+    const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
+    if (mistake !== undefined) problem(mistake, 'credentials');
   }
   for (const [profileName, settings] of Object.entries(config.profiles)) {
     const problem = (message: string, ...path: (string | number)[]): void => {
@@ -299,6 +305,24 @@ function serverAddressProblem(publicUrl: string | undefined, issuers: readonly s
   if (publicUrl === undefined) return 'an authorization server needs `publicUrl`, the address that its users and clients know';
   if (!publicUrl.startsWith('https:') && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl)) return 'an authorization server needs a `publicUrl` of https://, unless it is of this machine';
   return issuers.includes(publicUrl) ? '`publicUrl` is this server itself, and not another issuer' : undefined;
+}
+
+/** Whoever reads along where a token goes in the clear has it. */
+function credentialsProblem({ url, credentials, headers }: z.output<typeof server>): string | undefined {
+  if (credentials === undefined) return undefined;
+  if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';
+  if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
+  if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`headers` say already on whose behalf the server is called';
+  if (credentials.kind === 'oauth') return undefined;
+  const { clientSecret, privateKey, assertionFile } = credentials;
+  return [clientSecret, privateKey, assertionFile].filter((each) => each !== undefined).length === 1 ? undefined : 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+}
+
+/** Whoever opens the address of a sign-in has to show who he is. */
+function usersProblem({ credentials }: z.output<typeof server>, { auth, listen }: z.output<typeof shape>): string | undefined {
+  if (credentials?.kind !== 'oauth') return undefined;
+  const isForOne = (auth === undefined || auth === 'none') && /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/.test(listen);
+  return isForOne ? undefined : 'one user signs in for a server, at a page that cannot tell users apart yet: that takes a gateway that only programs of this machine reach, without `auth`';
 }
 
 export type Config = z.output<typeof configSchema>;

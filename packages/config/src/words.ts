@@ -77,7 +77,7 @@ const listed = (words: readonly string[]): string => (words.length < 2 ? words.j
 
 /** Whether the option is one whose value is not shown to anybody. */
 function isSecret(path: Path): boolean {
-  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|secret|registrationToken)$/.test(step));
+  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step));
 }
 
 /** A user and a password may stand in an address. */

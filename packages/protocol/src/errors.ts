@@ -87,6 +87,7 @@ export const errorTable = {
   'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
   'request.timeout': row(-32603, 200, 'unknown-outcome', 'The time limit that the client itself brought for the request has passed.'),
   'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not MCP.'),
+  'upstream.sign_in': row(-32603, 200, 'never', 'The server wants its user to sign in, at the address in data.url. The request was not executed; make it again after that.'),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
   'input.unattributed': row(-32603, 200, 'never', 'A server asked something of a client, and nothing tells of which. Set `isolation: session` for the server, or make the call again.'),
   'input.limit': row(-32603, 200, 'same', 'A server asked more of a client at once than one call may ask.'),

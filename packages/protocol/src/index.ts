@@ -49,3 +49,4 @@ export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modern
 export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
 export type { SessionRecord } from './session-record.ts';
+export type { ConnectCommand, ConnectReply } from './connect-messages.ts';

@@ -7,6 +7,8 @@ const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fa
 
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'asleep' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'asleep', 'stopped'];
+const credentialOutcomes = ['good', 'refused', 'unavailable'] as const;
+type CredentialOutcome = (typeof credentialOutcomes)[number];
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 export type CircuitCause = (typeof circuitCauses)[number];
@@ -45,6 +47,7 @@ export class UpstreamMetrics extends Instruments {
   readonly #lost = this.counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by what became of them: made again, or answered with "outcome unknown".', ['server', 'outcome']);
   readonly #restarts = this.counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
   readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools and prompts, results of tools, answers of clients to its questions.', ['server', 'what']);
+  readonly #credentials = this.counter('omnibus_credential_requests_total', 'Times that an issuer was asked for a token to show to an upstream server, and what came of it: a token, a refusal, or no answer.', ['server', 'outcome']);
   readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
   readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
   readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
@@ -114,6 +117,10 @@ export class UpstreamMetrics extends Instruments {
     this.#restarts.inc({ server });
   }
 
+  credentialsAsked(server: ServerName, outcome: CredentialOutcome): void {
+    this.#credentials.inc({ server, outcome });
+  }
+
   circuitOpened(server: ServerName, cause: CircuitCause): void {
     this.#circuit.inc({ server, cause });
   }
@@ -148,6 +155,7 @@ export class UpstreamMetrics extends Instruments {
     this.#queueSeconds.remove({ server });
     this.#timeouts.remove({ server });
     for (const cause of circuitCauses) this.#circuit.remove({ server, cause });
+    for (const outcome of credentialOutcomes) this.#credentials.remove({ server, outcome });
     for (const outcome of ['repeated', 'unknown']) this.#lost.remove({ server, outcome });
     for (const tool of this.#tools.get(server)?.keys() ?? []) {
       this.#toolSeconds.remove({ server, tool });

@@ -14,6 +14,7 @@ import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import type { ApprovedStore } from './catalog/definitions/approved-store.ts';
 import { Definitions } from './catalog/definitions/definitions.ts';
+import { credentialsOf } from './transport/credentials/server-credentials.ts';
 import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
@@ -25,6 +26,7 @@ export interface HeardByServer {
   /** `Mcp-Session-Id`. */
   readonly session: string | undefined;
   readonly revision: string | undefined;
+  readonly authorization: string | undefined;
 }
 
 type Said = { readonly result: JsonObject } | { readonly error: JsonObject } | 'silence' | undefined;
@@ -76,6 +78,8 @@ export class AdapterUnderTest implements AsyncDisposable {
     if (store !== undefined && config.definitions !== 'off') this.definitions = new Definitions({ server: this.#name, mode: config.definitions, reached: 'here', store, wheel: this.wheel, log, metrics });
     this.adapter = new Adapter({
       server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
+      signIns: undefined,
+      credentials: credentialsOf({ server: this.#name, config, worker: this.#worker, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined }),
       slept: (isAsleep) => this.slept.add(isAsleep),
       bus: this.bus, wheel: this.wheel, log, metrics, tracing: undefined, definitions: this.definitions,
     });
@@ -153,7 +157,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       return;
     }
     const message = JSON.parse(Buffer.concat(chunks).toString()) as { readonly id?: JsonRpcId; readonly method: string; readonly params?: JsonObject };
-    const heard: HeardByServer = { ...message, session: request.headers['mcp-session-id'] as string | undefined, revision: request.headers['mcp-protocol-version'] as string | undefined };
+    const heard: HeardByServer = { ...message, session: request.headers['mcp-session-id'] as string | undefined, revision: request.headers['mcp-protocol-version'] as string | undefined, authorization: request.headers.authorization };
     this.heard.add(heard);
     const said = (await says?.(heard, response)) ?? this.usual(message.method, capabilities);
     if (said === 'silence' || response.writableEnded) return;

@@ -2,12 +2,13 @@
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   declaredBy, offerKey,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type ServerIntroduction, type SessionKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type Principal, type ServerIntroduction, type SessionKey,
 } from '@omnibus/protocol';
 import type { Tracing } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
+import { signInWith, type SignInDesk } from './call/sign-in.ts';
 import { ServerWords } from './call/server-words.ts';
 import { Tasks } from './call/tasks.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
@@ -29,6 +30,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly slept: (isAsleep: boolean) => void;
   /** Undefined where nothing is held against what was approved. */
   readonly definitions?: Definitions | undefined;
+  /** Where users sign in, of a server that is called on behalf of each of them. */
+  readonly signIns: SignInDesk | undefined;
   /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
   readonly before?: Adapter;
 }
@@ -67,7 +70,7 @@ export class Adapter {
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
-      connection: () => this.#connection, connections: () => this.#pool,
+      connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,
     });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
     this.#levels = new LogLevels({
@@ -88,6 +91,7 @@ export class Adapter {
       connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
+      signIn: signInWith(options),
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
@@ -142,6 +146,13 @@ export class Adapter {
     });
     this.#catalog.offers.join(connection, offerKey(declaredBy(capabilities, isOlder), isOlder));
     return connection;
+  }
+
+  /** Something else is kept for a user. */
+  async credentialsChanged(principal: Principal): Promise<void> {
+    const { credentials } = this.#options;
+    const isNew = await credentials?.users?.changed(principal);
+    if (isNew === true && credentials?.users?.of(principal) === credentials?.base) this.#connection.meetAgain('a user has signed in', true);
   }
 
   /** Resolves when its programs have ended. */

@@ -8,10 +8,12 @@ import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
 import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
 import { SharedMeans } from './connection/shared-means.ts';
+import { Accounts, type UserOptions } from './connection/accounts.ts';
 import { Inlet } from './call/inlet.ts';
 import { SessionLeases } from './session-leases.ts';
 
 export type { ServerDefinitions };
+export type { UserOptions } from './connection/accounts.ts';
 
 export interface BackendOptions {
   readonly config: Config;
@@ -21,6 +23,7 @@ export interface BackendOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
+  readonly users: UserOptions;
 }
 
 /** One configured server. */
@@ -39,6 +42,7 @@ export class Backend {
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heartbeat<BackendPresence>;
   readonly #leases: SessionLeases;
+  readonly #accounts: Accounts;
   readonly #sleeping = new Set<string>();
   /** Hears which server is left alone, or called again. */
   #slept: (server: string, isAsleep: boolean) => void = () => undefined;
@@ -54,6 +58,7 @@ export class Backend {
     this.#config = options.config;
     this.#limits = options.config.limits;
     this.#means = new SharedMeans(this.#limits, options.metrics);
+    this.#accounts = new Accounts({ ...options, worker: this.#worker, agents: this.#means.agents, changed: (server, principal) => this.#served.get(server)?.adapter.credentialsChanged(principal) });
     this.#definitions = new AllDefinitions({ ...options, file: resolve(options.baseFolder, options.config.security.definitionsFile) });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,
@@ -152,6 +157,7 @@ export class Backend {
       await adapter.stop(this.#config.timeouts.drain);
       inlet.leave(adapter);
     }));
+    await this.#accounts.stop();
     await Promise.all(this.#leavers);
     this.#leaving = served.map(([name]) => parseServerName(name));
     this.#served.clear();
@@ -168,10 +174,12 @@ export class Backend {
     const { bus, wheel, metrics, tracing, baseFolder, log } = this.#options;
     const server = parseServerName(name);
     const before = this.#served.get(name);
+    const { credentials, signIns } = await this.#accounts.of(server, config);
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits,
       budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
       definitions: await this.#definitions.of(server, config),
+      credentials, signIns,
       ...(before === undefined ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
     });

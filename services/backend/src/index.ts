@@ -1,2 +1,2 @@
 export { Backend } from './backend.ts';
-export type { ServerDefinitions } from './backend.ts';
+export type { ServerDefinitions, UserOptions } from './backend.ts';

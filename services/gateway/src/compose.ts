@@ -3,7 +3,7 @@
  * role and no others.
  */
 import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
-import type { Backend } from '@omnibus/backend';
+import type { Backend, UserOptions } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
@@ -12,6 +12,7 @@ import type { ServersHere } from './discovery/kubernetes.ts';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';
+import { listensHere } from './exposure.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
@@ -126,24 +127,30 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
+  const base = (): string => current.publicUrl ?? (endpoint === undefined ? `http://${current.listen}` : new URL(endpoint).origin);
+  const isForOne = (): boolean => (current.auth === undefined || current.auth === 'none') && listensHere(current);
   let edge: Edge | undefined;
   let authorization: AuthorizationServer | undefined;
   try {
     if (isServing) blocks = await openBlocks(opened, log);
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
-      backend = new Part({ ...parts, baseFolder, log: log.child({ role: 'backend' }) });
+      const users: UserOptions = {
+        base,
+        openVaults: async () => (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log }),
+      };
+      backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }) });
     }
     if (has('session')) {
       const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
       sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), log: log.child({ role: 'session' }) });
     }
     if (has('edge') && isServing) {
-      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts')]);
+      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openSites }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts')]);
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, site: authorization, proofs, log: edgeLog });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site: openSites({ authorization, bus, log: edgeLog, base, isForOne }) });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));

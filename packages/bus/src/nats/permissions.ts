@@ -7,7 +7,7 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { approvedBucket, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket } from '../subjects.ts';
+import { approvedBucket, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -29,6 +29,7 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [approvedBucket.name]: ['backend'],
   [`${approvedBucket.name}-parts`]: ['backend'],
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
+  ...Object.fromEntries(Object.values(vaultBuckets).map(({ name }) => [name, ['backend'] as const])),
 };
 /** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back; and he may ask who used what. */
 const followed: Readonly<Record<string, readonly BusRole[]>> = {

@@ -1,7 +1,7 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
-import { count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
+import { closed, count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
 const context = fields<ExchangeContext>({
@@ -58,6 +58,13 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'task-progress': { server: token, taskId: text, place, progress: progressEvent, sessions },
   'elicitation-complete': { server: token, elicitationId: text, more: optional(object), sessions },
 });
+
+export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
+  look: { ticket: text },
+  begin: { ticket: text, principal: text, browser: text },
+  finish: { browser: text, query: text },
+});
+export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', { ticket: { server: token, host: text, principal: text }, leave: { address: text }, done: { server: token }, gone: {}, failed: { problem: text } }));
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

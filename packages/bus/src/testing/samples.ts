@@ -47,5 +47,6 @@ export const samples: Samples = {
   'backend-holds-at': holds,
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },
   'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
+  connect: { request: { kind: 'look', ticket: 'ticket' }, reply: { kind: 'gone' } },
   notices: { request: { kind: 'log', server, params: {}, sessions: [key] } },
 };

@@ -1,7 +1,7 @@
 /** One call of a session to a server, from its arrival until its final event. */
 import { Link } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
-import type { CallCommand, ExchangeEvent, ExchangeId, ExchangeOutcome, InputAnswer, SessionKey } from '@omnibus/protocol';
+import type { CallCommand, ExchangeEvent, ExchangeId, ExchangeOutcome, InputAnswer, JsonObject, SessionKey } from '@omnibus/protocol';
 import type { CallResult, Span } from '@omnibus/telemetry';
 import { rootsKey } from '../connection/questions.ts';
 import type { Attempt } from './attempt.ts';
@@ -49,4 +49,9 @@ export class Call extends Link implements AskedCall {
 
 export function resultOf(outcome: ExchangeOutcome): CallResult {
   return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
+}
+
+/** The server goes on with the trace (semantic conventions, MCP: context travels in `params._meta`). */
+export function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
+  return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }

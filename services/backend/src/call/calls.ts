@@ -12,14 +12,15 @@ import {
   fault, outcomeUrlProblem, roundMethods,
   type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
 } from '@omnibus/protocol';
-import type { CallMeter, CallResult, Logger, Span, Tracing } from '@omnibus/telemetry';
+import type { CallMeter, CallResult, Logger, Tracing } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool, Taken } from '../connection/pool.ts';
 import type { LogLevels } from '../subscriptions/log-levels.ts';
 import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
 import { Attempt, type AttemptPort } from './attempt.ts';
-import { Call, resultOf } from './call.ts';
+import { Call, resultOf, tracedParams } from './call.ts';
+import { askedToSignIn, type AsksForSignIn } from './sign-in.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
@@ -43,6 +44,7 @@ export interface CallsOptions {
   readonly dropped: () => void;
   /** Tells the session whose task it is. */
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;
+  readonly signIn: AsksForSignIn;
 }
 
 /** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
@@ -253,6 +255,15 @@ export class Calls {
   }
 
   #finish(call: Call, given: ExchangeOutcome): void {
+    const asking = askedToSignIn(given, call.command, this.#options.signIn);
+    if (asking === undefined) this.#end(call, given);
+    else void asking.then((outcome) => {
+      this.#options.questions.rememberElicitations(outcome, call.session);
+      this.#end(call, outcome);
+    });
+  }
+
+  #end(call: Call, given: ExchangeOutcome): void {
     const { server } = this.#options;
     const problem = outcomeUrlProblem(given);
     const outcome: ExchangeOutcome = problem === undefined ? this.#options.schemas.checked(call.command, given) : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
@@ -276,9 +287,4 @@ export class Calls {
   #toolOf({ method, params: { name } }: CallCommand): string | undefined {
     return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name) !== undefined ? name : undefined;
   }
-}
-
-/** The server goes on with the trace (semantic conventions, MCP: context travels in `params._meta`). */
-function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
-  return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }

@@ -17,6 +17,7 @@ import type { Definitions } from './definitions/definitions.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
+import { orSignInOffer } from './sign-in-offer.ts';
 
 export interface PublisherOptions {
   readonly server: ServerName;
@@ -25,6 +26,7 @@ export interface PublisherOptions {
   readonly connections: () => ConnectionPool;
   /** Undefined where nothing is held against what was approved. */
   readonly definitions: Definitions | undefined;
+  readonly wantsSignIn: () => boolean;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;
@@ -153,7 +155,7 @@ export class CatalogPublisher {
 
   async lost(problem: string): Promise<void> {
     this.#times.stop();
-    await this.#publish({ ...this.#record, status: 'down', problem });
+    await this.#publish(orSignInOffer({ ...this.#record, status: 'down', problem }, this.#options.wantsSignIn()));
   }
 
   /** Writes nothing more: another adapter does from now on. */
@@ -251,7 +253,7 @@ export class CatalogPublisher {
       ...record, status: 'up', lists: this.#common.lists, ...(instructions === undefined ? {} : { instructions }),
       ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
     };
-    await this.#publish(this.#options.definitions?.judged(read) ?? read);
+    await this.#publish(orSignInOffer(this.#options.definitions?.judged(read) ?? read, this.#options.wantsSignIn()));
   }
 
   #publishAgain(): void {

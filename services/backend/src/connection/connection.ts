@@ -142,10 +142,10 @@ export class UpstreamConnection {
     await this.#life.stop();
   }
 
-  /** Ends the connection, and finds out anew of which era the server is. */
-  meetAgain(problem: string): void {
+  /** Ends the connection, and finds out anew of which era the server is. @param isAtOnce as it is shown something else, there is no pause before that. */
+  meetAgain(problem: string, isAtOnce = false): void {
     this.#options.era.forget();
-    if (this.isReady) this.#life.lose('faults', problem);
+    this.#life.meetAgain(problem, isAtOnce);
   }
 
   /**

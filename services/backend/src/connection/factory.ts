@@ -6,6 +6,7 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
 import { lookupUnder } from '../transport/address-rule.ts';
+import type { ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import { TransportFactory } from '../transport/factory.ts';
 import type { ReadingBudget } from '../transport/reading-budget.ts';
 import { untilPortOpen } from '../transport/port.ts';
@@ -24,6 +25,8 @@ export interface ConnectionFactoryOptions {
   readonly limits: Limits;
   readonly reading: ReadingBudget;
   readonly dispatcher: Dispatcher;
+  /** What shows on whose behalf the server is called, besides its headers. */
+  readonly credentials: ServerCredentials | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -74,7 +77,7 @@ export class ConnectionFactory {
       isTakenInTurn: () => false,
       isBase: true,
       capabilities: isolation === 'shared' ? everyCapability : {},
-      createTransport: (hears) => this.#transports.create(hears, true),
+      createTransport: (hears) => this.#transports.create(hears, true, this.#options.credentials?.base),
       isExclusive: command !== undefined,
       // A program that serves an address has to be gone before another one can.
       after: command !== undefined && url !== undefined ? after : undefined,
@@ -87,7 +90,7 @@ export class ConnectionFactory {
       ...this.#shared, capabilities, isTakenInTurn, owner, observer,
       ...(isOlder ? { era: new Era('legacy') } : {}),
       isBase: false,
-      createTransport: (hears) => this.#transports.create(hears, false),
+      createTransport: (hears) => this.#transports.create(hears, false, this.#options.credentials?.base),
       isExclusive: this.#options.config.url === undefined,
     });
   }

@@ -138,6 +138,14 @@ export class ConnectionLife {
     this.#actor.send({ type: 'lost', cause, problem });
   }
 
+  /** Meets the server anew. @param isAtOnce without the pause that follows a failure. */
+  meetAgain(problem: string, isAtOnce: boolean): void {
+    if (this.isReady) this.lose(isAtOnce ? 'connection' : 'faults', problem);
+    if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
+    this.#retry?.cancel();
+    this.#actor.send({ type: 'retry.due' });
+  }
+
   #openTransport(): void {
     const isCurrent = (): boolean => this.#transport === transport;
     const transport = this.#options.createTransport(this.#port.observer(isCurrent));

@@ -2,9 +2,11 @@
 import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
+import type { HeaderSource } from '@omnibus/credentials';
 import type { Limits } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
+import { AuthorizedDispatcher } from './credentials/authorized.ts';
 import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
@@ -21,7 +23,7 @@ export interface TransportSource {
   readonly config: ServerConfig;
   readonly baseFolder: string;
   readonly limits: Limits;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly reading: ReadingBudget;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -32,16 +34,14 @@ export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
   readonly #limits: Limits;
-  readonly #redactor: Redactor;
   readonly #fault: (error: unknown) => void;
-  readonly #dispatcher: Dispatcher;
+  readonly #dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
 
   constructor({ config, baseFolder, limits, dispatcher, reading, log, metrics }: TransportSource) {
     this.#config = config;
     this.#limits = limits;
-    this.#redactor = Redactor.of(config);
     this.#fault = (error) => {
       metrics.faulted('transport');
       log.error({ err: error }, 'a message of the server could not be handled');
@@ -50,7 +50,7 @@ export class TransportFactory {
     this.#reading = reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child = config.command === undefined ? undefined
-      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: this.#redactor, log };
+      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: Redactor.of(config), log };
   }
 
   /** Which request a message of the server belongs to is seen by what carried it. */
@@ -59,15 +59,18 @@ export class TransportFactory {
     return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
   }
 
-  /** @param isBase the server's first connection, which starts the program that others to the same `url` find running. */
-  create(hears: TransportObserver, isBase: boolean): Transport {
+  /**
+   * @param isBase the server's first connection, which starts the program that others to the same `url` find running.
+   * @param credentials what shows on whose behalf the server is called, besides its headers.
+   */
+  create(hears: TransportObserver, isBase: boolean, credentials: HeaderSource | undefined): Transport {
     const { url, type, headers, connectTimeout: openTimeoutMs, problem } = this.#config;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
-    const observer = guarded(hears, this.#redactor, this.#fault);
+    const observer = guarded(hears, Redactor.of(this.#config, () => credentials?.secrets ?? []), this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
-    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses }, observer);
-    const options: HttpOptions = { url, headers, dispatcher: this.#dispatcher, reading: this.#reading, limits, openTimeoutMs };
+    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses, credentials }, observer);
+    const options: HttpOptions = { url, headers, dispatcher: credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials), reading: this.#reading, limits, openTimeoutMs };
     const child = isBase ? this.#child : undefined;
     const createStreamable = (to: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, to);
     if (type === 'sse') return new HttpSseTransport(options, observer);

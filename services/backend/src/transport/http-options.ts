@@ -8,7 +8,7 @@ export interface HttpOptions {
   /** Headers from the configuration. A header that the protocol sets is never replaced by one of them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Connections of the whole process, by origin: servers behind one address share them. */
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly limits: MessageLimits;
   /** The share of memory that the server's answers may take while they are read. */
   readonly reading: ReadingShare;

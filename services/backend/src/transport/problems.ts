@@ -3,9 +3,12 @@ import { printable } from '@omnibus/protocol';
 import type { EndedResponse } from './response-reader.ts';
 
 const maxMediaType = 60;
+/** Code of an error that says that there was nothing to show a server, so that nothing was sent to it. */
+export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
 
 /** A page that is no JSON-RPC may repeat our credentials, or come from where the client may not look: only its kind is told. */
 export function describeStatus({ status, mediaType }: EndedResponse): string {
+  if (status === 401) return 'the server wants a sign-in, or does not take the one it was shown (HTTP 401)';
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 
@@ -16,5 +19,6 @@ export function describeSilence({ status, mediaType }: EndedResponse): string {
 
 /** @param isSent false when nothing reached the server. */
 export function connectionProblem(error: Error, isSent: boolean): string {
+  if ((error as NodeJS.ErrnoException).code === noCredentials) return error.message;
   return isSent ? `the connection broke: ${printable(error.message)}` : `cannot connect: ${printable(error.message)}`;
 }

@@ -23,8 +23,11 @@ const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs
 export class Redactor {
   /** Longest first, so that no part of one stays behind. */
   readonly #secrets: readonly string[];
+  /** What changes while the server is there. */
+  readonly #passing: () => readonly string[];
 
-  constructor(secrets: Iterable<string>) {
+  constructor(secrets: Iterable<string>, passing: () => readonly string[] = () => []) {
+    this.#passing = passing;
     const all = new Set<string>();
     for (const secret of secrets) {
       // The secret as it is, and as it stands inside a JSON text or a URL.
@@ -34,25 +37,26 @@ export class Redactor {
   }
 
   /** The redactor for everything that a server's configuration keeps secret. */
-  static of(config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>): Redactor {
+  static of(config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>, passing?: () => readonly string[]): Redactor {
     return new Redactor([
       ...Object.values(config.headers).flatMap(partsOfHeader),
       ...Object.entries(config.env).filter(([name, value]) => secretName.test(name) || !isPlain(value)).map(([, value]) => value),
       ...secretArguments(config.args),
       ...(config.url === undefined ? [] : secretsOfUrl(config.url)),
-    ]);
+    ], passing);
   }
 
   /** Takes out what we sent ourselves. */
   sent(text: string): string {
     let redacted = text;
     for (const secret of this.#secrets) if (redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
+    for (const secret of this.#passing()) if (secret.length >= minLength && redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
     return redacted;
   }
 
   /** The same in every text of a JSON value, keys too. It must not be nested deeper than messages may be. */
   sentIn(value: unknown): unknown {
-    if (this.#secrets.length === 0) return value;
+    if (this.#secrets.length === 0 && this.#passing().length === 0) return value;
     if (typeof value === 'string') return this.sent(value);
     if (Array.isArray(value)) return value.map((item) => this.sentIn(item));
     return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [this.sent(key), this.sentIn(item)])) : value;

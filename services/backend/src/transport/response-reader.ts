@@ -9,6 +9,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
+import { noCredentials } from './problems.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, type ReadingShare } from './reading-budget.ts';
 import { isEventId } from './server-words.ts';
@@ -57,7 +58,7 @@ export const silentObserver: ResponseObserver = {
 const keptErrorBody = 64 * 1024;
 /** Responses that only inform (1xx) before the real one. */
 const maxInterimResponses = 20;
-const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_INVALID_ARG', addressRefused]);
+const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_INVALID_ARG', addressRefused, noCredentials]);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
 
 export class ResponseReader implements Dispatcher.DispatchHandler {

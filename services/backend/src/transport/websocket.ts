@@ -1,5 +1,6 @@
 /** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): a JSON-RPC message per text frame each way. */
 import { WebSocket } from 'ws';
+import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
@@ -9,6 +10,8 @@ export interface WebSocketTransportOptions {
   readonly url: string;
   /** Sent with the request that opens the connection. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What is shown besides; a server that does not take it is shown another at the next attempt. */
+  readonly credentials: HeaderSource | undefined;
   readonly limits: MessageLimits;
   readonly openTimeoutMs: number;
   /** Undefined where any address is allowed. */
@@ -34,24 +37,35 @@ export class WebSocketTransport implements Transport {
     this.#observer = observer;
   }
 
-  open(): Promise<void> {
-    const { url, headers, limits, openTimeoutMs, addresses } = this.#options;
+  async open(): Promise<void> {
+    const { url, addresses, credentials } = this.#options;
     const problem = addresses === undefined ? undefined : forbiddenHost(new URL(url).hostname, addresses);
-    if (problem !== undefined) return Promise.reject(refusal(problem));
+    if (problem !== undefined) throw refusal(problem);
+    await this.#connect(await credentials?.ask());
+  }
+
+  #connect(shown: SentHeaders | undefined): Promise<void> {
+    const { url, headers, limits, openTimeoutMs, addresses, credentials } = this.#options;
     const socket = new WebSocket(url, subprotocol, {
-      headers, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
+      headers: { ...headers, ...shown }, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
       ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
     });
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       let problem = 'the server closed the connection';
       let isOpen = false;
+      let refused: string | undefined;
       socket.on('open', () => {
         isOpen = true;
         resolve();
       });
+      if (credentials !== undefined && shown !== undefined) socket.on('unexpected-response', (_request, { statusCode, headers: said }) => {
+        refused = `cannot connect: the server answered HTTP ${statusCode}`;
+        if (statusCode === 401) void credentials.refused(shown, readChallenge(said['www-authenticate'])).catch(() => undefined);
+        socket.terminate();
+      });
       socket.on('error', (error) => {
-        problem = isOpen ? `the connection broke: ${error.message}` : `cannot connect: ${error.message}`;
+        problem = isOpen ? `the connection broke: ${error.message}` : refused ?? `cannot connect: ${error.message}`;
       });
       socket.on('close', () => {
         if (!isOpen) reject(new Error(problem));

@@ -1,0 +1,25 @@
+/** What a server says when it refuses a request for its credentials (RFC 6750, 3; RFC 9728, 5.1). */
+
+export interface Challenge {
+  /** Where it says which issuers it trusts. */
+  readonly resourceMetadata: string | undefined;
+  readonly scope: string | undefined;
+  readonly error: string | undefined;
+}
+
+const none: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
+/** Characters of the header that are looked at. */
+const maxCharacters = 8_192;
+
+/** @param header `WWW-Authenticate`, as it came. */
+export function readChallenge(header: string | readonly string[] | undefined): Challenge {
+  const text = [header ?? []].flat().join(', ').slice(0, maxCharacters);
+  const start = /(?:^|,)\s*(?:bearer|dpop)(?:\s+|$)/i.exec(text);
+  if (start === null) return none;
+  const parameters = new Map<string, string>();
+  for (const [, name = '', quoted, plain] of text.slice(start.index).matchAll(/([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi)) {
+    const key = name.toLowerCase();
+    if (!parameters.has(key)) parameters.set(key, quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1'));
+  }
+  return { resourceMetadata: parameters.get('resource_metadata'), scope: parameters.get('scope'), error: parameters.get('error') };
+}

@@ -1,0 +1,140 @@
+/**
+ * Which issuer gives tokens for a server, and how it is asked: what the server says of itself (RFC 9728), then what the issuer says of itself
+ * (RFC 8414, OpenID Connect Discovery), with all that older servers do instead (2025-03-26 basic/authorization: metadata at the root of the
+ * server, and where there is none, addresses that everybody knows).
+ */
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import type { AuthorizationServer } from 'oauth4webapi';
+import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
+
+export interface Discovered {
+  /** By which its tokens and clients are kept apart from those of others. */
+  readonly issuer: string;
+  readonly server: AuthorizationServer;
+  /** What tokens are asked for (RFC 8707); undefined for a server that does not say, which may know nothing of it. */
+  readonly resource: string | undefined;
+  /** What the server names, separated by blanks. */
+  readonly scopes: string | undefined;
+}
+
+export interface DiscoveryOptions {
+  readonly fetch: Fetch;
+  /** Of the MCP server. */
+  readonly url: string;
+  /** Where the server has said that its metadata is. */
+  readonly resourceMetadata?: string | undefined;
+  /** The only issuer that is trusted. */
+  readonly issuer?: string | undefined;
+}
+
+/** Issuers and scopes that are looked at. */
+const maxNamed = 100;
+
+/** @throws {CredentialProblem} */
+export async function discover({ fetch, url, resourceMetadata, issuer: pinned }: DiscoveryOptions): Promise<Discovered> {
+  const said = await ofServer(fetch, url, resourceMetadata);
+  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await ofIssuer(fetch, pinned), resource: undefined, scopes: undefined };
+  const { resource, scopes, issuers } = said;
+  if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned)) throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
+  const [named = new URL(url).origin] = pinned === undefined ? issuers : [pinned];
+  return { issuer: named, server: await ofIssuer(fetch, named), resource, scopes };
+}
+
+interface SaidByServer {
+  readonly resource: string;
+  readonly issuers: readonly string[];
+  readonly scopes: string | undefined;
+}
+
+/** What the server says of itself; undefined where it says nothing. */
+async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | undefined): Promise<SaidByServer | undefined> {
+  const { origin, pathname } = new URL(url);
+  const path = pathname.replace(/\/$/, '');
+  const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
+  const places = resourceMetadata === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [resourceMetadata];
+  for (const place of places) {
+    const document = await read(fetch, place);
+    if (document === undefined) continue;
+    const { resource } = document;
+    if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${place} is about another server, so nothing is asked for there`);
+    return { resource, issuers: texts(document['authorization_servers']), scopes: joined(texts(document['scopes_supported'])) };
+  }
+  return undefined;
+}
+
+/** The address of a server, or of something that it is part of: the same origin, and a beginning of its path. */
+function isSameOrParent(resource: string, url: string): boolean {
+  if (!URL.canParse(resource)) return false;
+  const [one, other] = [new URL(resource), new URL(url)];
+  const withSlash = (path: string): string => (path.endsWith('/') ? path : `${path}/`);
+  return one.origin === other.origin && withSlash(other.pathname).startsWith(withSlash(one.pathname));
+}
+
+/** @throws {CredentialProblem} where there is no document that says it is that issuer's (RFC 8414, 3.3: the same text). */
+async function ofIssuer(fetch: Fetch, issuer: string): Promise<AuthorizationServer> {
+  if (!isTrustworthy(issuer)) throw new CredentialProblem(`the issuer ${shown(issuer)} is not at an https:// address`);
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  const places = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}/.well-known/openid-configuration${path}`, `${origin}${path}/.well-known/openid-configuration`];
+  for (const place of new Set(places)) {
+    const document = await read(fetch, place);
+    if (document === undefined) continue;
+    if (document['issuer'] !== issuer && document['issuer'] !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`${place} is the metadata of another issuer than ${issuer}`);
+    return metadataOf(document, place);
+  }
+  throw new CredentialProblem(`the issuer ${issuer} has no metadata`);
+}
+
+/** Of a server that is its own issuer, and says nothing of what it is as a resource. */
+async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
+  const { origin } = new URL(url);
+  if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
+  for (const place of [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]) {
+    const document = await read(fetch, place);
+    // Its issuer may be below it (2025-03-26): nobody else can have put the document there.
+    if (document === undefined) continue;
+    const issuer = typeof document['issuer'] === 'string' ? document['issuer'] : origin;
+    return { issuer, server: metadataOf({ ...document, issuer }, place), resource: undefined, scopes: undefined };
+  }
+  const server = { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] };
+  return { issuer: origin, server, resource: undefined, scopes: undefined };
+}
+
+const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
+
+/** @throws {CredentialProblem} where it names an address that no secret may be sent to. */
+function metadataOf(document: JsonObject, place: string): AuthorizationServer {
+  for (const name of endpoints) {
+    const address = document[name];
+    if (address !== undefined && (typeof address !== 'string' || !isTrustworthy(address))) throw new CredentialProblem(`${place}: ${name} is not an https:// address`);
+  }
+  return document as unknown as AuthorizationServer;
+}
+
+/** @returns undefined where there is none: older servers answer anything there. */
+async function read(fetch: Fetch, place: string): Promise<JsonObject | undefined> {
+  if (!isTrustworthy(place)) throw new CredentialProblem(`${shown(place)} is not an https:// address`);
+  const response = await fetch(place, { headers: { accept: 'application/json' } });
+  if (response.status >= 500 && response.status !== 502) throw new CredentialProblem(`${place} answers HTTP ${response.status}`, { isPassing: true });
+  if (response.status !== 200) return undefined;
+  try {
+    const document: unknown = JSON.parse(await response.text());
+    if (isObject(document)) return document;
+  } catch {
+    // A page for people, as of a server that answers everything so.
+  }
+  return undefined;
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string').slice(0, maxNamed) : [];
+}
+
+function joined(names: readonly string[]): string | undefined {
+  return names.length === 0 ? undefined : names.join(' ');
+}
+
+/** What somebody else wrote, for a message. */
+function shown(address: string): string {
+  return JSON.stringify(address.slice(0, 200));
+}

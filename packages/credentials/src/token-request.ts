@@ -1,0 +1,102 @@
+/** One request to an issuer's token endpoint (RFC 6749, 4 to 6), with whatever shows who asks. */
+import { importPKCS8 } from 'jose';
+import { isObject } from '@omnibus/protocol';
+import type * as oauth from 'oauth4webapi';
+import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi';
+import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
+
+/** How we are known to an issuer. */
+export interface ClientIdentity {
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  /** Signs assertions (RFC 7523, 2.2): PKCS #8, PEM. */
+  readonly privateKey?: string | undefined;
+  readonly algorithm?: string | undefined;
+  /** How the issuer was told that we show who we are; chosen by its metadata when left out. */
+  readonly method?: string | undefined;
+}
+
+export interface Tokens {
+  readonly accessToken: string;
+  /** Milliseconds since 1970; undefined where the issuer does not say. */
+  readonly expiresAt: number | undefined;
+  readonly refreshToken: string | undefined;
+  readonly scope: string | undefined;
+}
+
+export interface TokenRequest {
+  readonly fetch: Fetch;
+  readonly server: AuthorizationServer;
+  readonly client: ClientIdentity;
+  readonly grant: string;
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+}
+
+/** The issuer does not give tokens for what it was shown: shown again, it is refused again. */
+export class TokenRefused extends CredentialProblem {
+  /** Of RFC 6749, 5.2, or another word of letters, digits and signs. */
+  readonly code: string;
+
+  constructor(issuer: string, code: string) {
+    super(`the issuer ${issuer} gives no token: ${code}`);
+    this.code = code;
+  }
+}
+
+/** @throws {CredentialProblem} */
+export async function requestTokens({ fetch, server, client, grant, parameters }: TokenRequest): Promise<Tokens> {
+  const { issuer, token_endpoint: endpoint } = server;
+  if (endpoint === undefined || !isTrustworthy(endpoint)) throw new CredentialProblem(`the issuer ${issuer} names no address for tokens`);
+  const library = await import('oauth4webapi');
+  const given = Object.fromEntries(Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const answer = await library.genericTokenEndpointRequest(server, { client_id: client.clientId } satisfies Client, await authentication(library, server, client), grant, given, {
+    // Judged above, and again when it is connected to.
+    [library.allowInsecureRequests]: true,
+    [library.customFetch]: (address: string, { method, headers, body }) => fetch(address, { method, headers: { ...headers }, body: String(body) }),
+  });
+  return tokensIn(answer, issuer);
+}
+
+async function authentication(library: typeof oauth, server: AuthorizationServer, { clientSecret, privateKey, algorithm, method }: ClientIdentity): Promise<ClientAuth> {
+  const supported = server.token_endpoint_auth_methods_supported ?? [];
+  if (privateKey !== undefined) {
+    const alg = algorithm ?? 'ES256';
+    const key = await importPKCS8(privateKey, alg).catch((error: unknown) => {
+      throw new CredentialProblem(`the private key cannot be read as one for ${alg}: PKCS #8 in PEM is expected`, { cause: error });
+    });
+    return library.PrivateKeyJwt(key);
+  }
+  if (clientSecret === undefined || method === 'none') return library.None();
+  // Without a word of the issuer, it takes the first (RFC 8414, 2).
+  const chosen = method ?? (supported.length === 0 || supported.includes('client_secret_basic') || !supported.includes('client_secret_post') ? 'client_secret_basic' : 'client_secret_post');
+  return chosen === 'client_secret_post' ? library.ClientSecretPost(clientSecret) : library.ClientSecretBasic(clientSecret);
+}
+
+/** @throws {CredentialProblem} */
+async function tokensIn(answer: Response, issuer: string): Promise<Tokens> {
+  const said = parsed(await answer.text());
+  const error = isObject(said) ? said['error'] : undefined;
+  if (answer.status !== 200 || error !== undefined) {
+    if (answer.status >= 500 || answer.status === 429) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}`, { isPassing: true });
+    throw new TokenRefused(issuer, typeof error === 'string' && /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) ? error : `HTTP ${answer.status}`);
+  }
+  const { access_token: accessToken, token_type: type, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
+  if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
+  // Left out by some; any other kind would have to be shown in another way.
+  if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
+  const seconds = Number(life);
+  return {
+    accessToken,
+    expiresAt: life !== undefined && Number.isFinite(seconds) && seconds > 0 ? Date.now() + seconds * 1_000 : undefined,
+    refreshToken: typeof refreshToken === 'string' && refreshToken !== '' ? refreshToken : undefined,
+    scope: typeof scope === 'string' ? scope : undefined,
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // Which has neither a token nor an error.
+  }
+}

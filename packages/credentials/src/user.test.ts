@@ -1,0 +1,111 @@
+/** Users' tokens in several processes on one store, at an issuer that takes a refresh token once and ends everything when it comes twice. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { UserTokens } from './user.ts';
+import type { Fetch } from './outbound.ts';
+import type { Connection } from './sign-in.ts';
+import { Envelopes, parseVaultKeys, type Place } from './vault/envelope.ts';
+import { FileStore } from './vault/file-store.ts';
+import { Vault } from './vault/vault.ts';
+
+const place: Place = { purpose: 'connection', server: 'github', principal: 'p_una' };
+const [url, issuer] = ['https://server.example/mcp', 'https://issuer.example'];
+const metadata = { issuer, token_endpoint: `${issuer}/token` };
+const invalid = { resourceMetadata: undefined, scope: undefined, error: 'invalid_token' };
+
+/** Everything else has no answer. */
+class StrictIssuer {
+  readonly asked: string[] = [];
+  trusted = issuer;
+  isRevoked = false;
+  #good = 'refresh-0';
+
+  readonly fetch: Fetch = async (address, { body } = {}) => {
+    await Promise.resolve();
+    const json = (status: number, value: object): Response => new Response(JSON.stringify(value), { status });
+    if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp') return json(200, { resource: url, authorization_servers: [this.trusted] });
+    if (address.endsWith('/.well-known/oauth-authorization-server')) return json(200, { ...metadata, issuer: new URL(address).origin });
+    if (address !== metadata.token_endpoint) return json(404, {});
+    const token = new URLSearchParams(body).get('refresh_token') ?? '';
+    this.asked.push(token);
+    if (this.isRevoked || token !== this.#good) {
+      this.isRevoked = true;
+      return json(400, { error: 'invalid_grant', error_description: `the token ${token}` });
+    }
+    this.#good = `refresh-${this.asked.length}`;
+    return json(200, { access_token: `access-${this.asked.length}`, token_type: 'bearer', expires_in: 3_600, refresh_token: this.#good });
+  };
+}
+
+async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly replica: (worker: string) => UserTokens }> {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
+  const strict = new StrictIssuer();
+  await vault.put(place, issuer, {
+    issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
+  } satisfies Connection);
+  return { strict, vault, replica: (worker) => new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, worker, asked: () => undefined }) };
+}
+
+it('a token that is over is refreshed once, whichever of three replicas is asked first, and all use what was got', async () => {
+  const { strict, replica } = await ground(Date.now());
+  const replicas = ['one', 'two', 'three'].map(replica);
+  const shown = await Promise.all(replicas.flatMap((each) => [each.ask(), each.ask()]));
+  expect(strict.asked).toEqual(['refresh-0']);
+  expect(new Set(shown.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer access-1']));
+});
+
+it('a token that is refused before its time is refreshed once by all that meet that, and their requests are worth repeating', async () => {
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  const replicas = ['one', 'two', 'three'].map(replica);
+  const sent = await Promise.all(replicas.map((each) => each.ask()));
+  expect(await Promise.all(replicas.map((each, index) => each.refused(sent[index] ?? {}, invalid)))).toEqual([true, true, true]);
+  expect(strict.asked).toEqual(['refresh-0']);
+  expect(await replicas[0]?.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it('who has revoked what he allowed is shown as nobody, and asked to sign in again', async () => {
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  strict.isRevoked = true;
+  const one = replica('one');
+  expect(await one.refused(await one.ask(), invalid)).toBe(false);
+  expect(one.wanted).toEqual(invalid);
+  expect(await one.ask()).toEqual({});
+  expect(await replica('two').ask()).toEqual({});
+});
+
+it('a server that trusts another issuer by now is shown nothing of the one before, and that one\'s refresh token goes nowhere', async () => {
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  strict.trusted = 'https://other.example';
+  const one = replica('one');
+  expect(await one.refused(await one.ask(), invalid)).toBe(false);
+  expect(strict.asked).toEqual([]);
+  expect(await one.ask()).toEqual({});
+});
+
+it('more rights are asked for once: what was asked for before and is not enough is not asked for again', async () => {
+  const { replica } = await ground(Date.now() + 3_600_000);
+  const one = replica('one');
+  const sent = await one.ask();
+  expect(await one.refused(sent, { ...invalid, error: 'insufficient_scope', scope: 'read' })).toBe(false);
+  expect(one.wanted).toBeUndefined();
+  expect(await one.refused(sent, { ...invalid, error: 'insufficient_scope', scope: 'write' })).toBe(false);
+  expect(one.wanted).toMatchObject({ scope: 'write' });
+  // For what is permitted his token is good.
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-0' });
+});
+
+it('what somebody has signed in for elsewhere is taken up, and is what was missing', async () => {
+  const { vault, replica } = await ground(Date.now() + 3_600_000);
+  const kept = await vault.get<Connection>(place);
+  await vault.remove(place);
+  const one = replica('one');
+  expect(await one.refused(await one.ask(), invalid)).toBe(false);
+  await vault.put(place, issuer, kept?.value);
+  expect(await one.changed()).toBe(true);
+  expect([one.wanted, await one.ask()]).toEqual([undefined, { authorization: 'Bearer access-0' }]);
+});

@@ -1,0 +1,214 @@
+/**
+ * What a server is shown for one user: the tokens he has got for it, and for somebody who has none, nothing, so that the server says what it wants.
+ *
+ * A refresh token is presented once: whoever is to present it writes so into the record first, by compare-and-set, and what he gets is written
+ * before it is used. Others wait for that, in whatever process they are.
+ */
+import type { Challenge } from './challenge.ts';
+import { discover } from './discovery.ts';
+import { CredentialProblem, type Fetch } from './outbound.ts';
+import { scopeUnion, type Connection } from './sign-in.ts';
+import type { HeaderSource, SentHeaders } from './source.ts';
+import { requestTokens, TokenRefused } from './token-request.ts';
+import type { Place } from './vault/envelope.ts';
+import type { Kept, Vault } from './vault/vault.ts';
+
+export interface UserTokensOptions {
+  readonly fetch: Fetch;
+  readonly vault: Vault;
+  readonly place: Place;
+  /** Of the MCP server. */
+  readonly url: string;
+  readonly issuer: string | undefined;
+  /** Names this process in a record that it is about to change. */
+  readonly worker: string;
+  readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
+}
+
+/** Who presents a refresh token has this long for it. */
+const leaseMs = 15_000;
+const lookMs = 200;
+/** Nobody is sent with a token that ends on its way. */
+const marginMs = 30_000;
+const nobody: SentHeaders = Object.freeze({});
+
+interface Held {
+  readonly headers: SentHeaders;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+export class UserTokens implements HeaderSource {
+  readonly #options: UserTokensOptions;
+  #held: Held | undefined;
+  #asking: Promise<SentHeaders> | undefined;
+  #wanted: Challenge | undefined;
+  #secrets: readonly string[] = [];
+
+  constructor(options: UserTokensOptions) {
+    this.#options = options;
+  }
+
+  /** What the server has asked for and the user has not given; undefined where nothing is known to be missing. */
+  get wanted(): Challenge | undefined {
+    return this.#wanted;
+  }
+
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  get current(): SentHeaders | undefined {
+    const held = this.#held;
+    return held === undefined || Date.now() >= held.until ? undefined : held.headers;
+  }
+
+  /** Something else is kept for him. @returns whether he has something to show that was missing before. */
+  async changed(): Promise<boolean> {
+    const { vault, place } = this.#options;
+    const kept = await vault.get<Connection>(place);
+    const token = kept?.value.tokens?.accessToken;
+    const shown = this.#held?.headers['authorization'];
+    if (kept === undefined || token === undefined) {
+      if (shown !== undefined) this.#held = undefined;
+      return false;
+    }
+    if (shown === bearer(token)) return false;
+    const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
+    this.#wanted = undefined;
+    this.#hold(kept.value);
+    return wasMissing;
+  }
+
+  ask(): Promise<SentHeaders> {
+    const { current } = this;
+    if (current !== undefined) return Promise.resolve(current);
+    this.#asking ??= this.#find().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
+    const { vault, place } = this.#options;
+    const { current } = this;
+    if (current !== undefined && current['authorization'] !== sent['authorization']) return true;
+    const kept = await vault.get<Connection>(place);
+    const tokens = kept?.value.tokens;
+    if (kept === undefined || tokens === undefined) return this.#want(challenge);
+    if (sent['authorization'] !== bearer(tokens.accessToken)) {
+      this.#hold(kept.value);
+      return true;
+    }
+    if (challenge.error === 'insufficient_scope') {
+      // What has been asked for before, and is still not enough, is not asked for again.
+      const all = scopeUnion(kept.value.scope, challenge.scope);
+      if (all !== scopeUnion(kept.value.scope)) this.#wanted = challenge;
+      return false;
+    }
+    this.#held = undefined;
+    if (tokens.refreshToken === undefined || await this.#hasMoved(kept.value, challenge)) {
+      await this.#forget(kept);
+      return this.#want(challenge);
+    }
+    return await this.#refresh(kept) === nobody ? this.#want(challenge) : true;
+  }
+
+  async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
+    const { vault, place } = this.#options;
+    const kept = await vault.get<Connection>(place);
+    if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== bearer(kept.value.tokens.accessToken)) return;
+    await this.#forget(kept);
+    this.#want(challenge);
+  }
+
+  #want(challenge: Challenge): false {
+    this.#wanted = challenge;
+    this.#held = { headers: nobody, until: Infinity };
+    return false;
+  }
+
+  async #find(): Promise<SentHeaders> {
+    const { vault, place } = this.#options;
+    const kept = await vault.get<Connection>(place);
+    const tokens = kept?.value.tokens;
+    if (kept === undefined || tokens === undefined) {
+      this.#held = { headers: nobody, until: Infinity };
+      return nobody;
+    }
+    return tokens.refreshToken === undefined || isGood(kept.value) ? this.#hold(kept.value) : this.#refresh(kept);
+  }
+
+  #hold({ tokens }: Connection): SentHeaders {
+    if (tokens === undefined) return nobody;
+    const { accessToken, refreshToken, expiresAt = Infinity } = tokens;
+    const headers = { authorization: bearer(accessToken) };
+    this.#secrets = [accessToken, refreshToken ?? [], this.#secrets[0] ?? []].flat();
+    // Without a refresh token, one that is over is shown all the same: the server says what it wants then.
+    this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginMs };
+    return headers;
+  }
+
+  /** The server trusts another issuer than the one its tokens are of (MCP authorization: nothing of one is shown to the other). */
+  async #hasMoved({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
+    const { fetch, url, issuer: pinned } = this.#options;
+    try {
+      return (await discover({ fetch, url, issuer: pinned, resourceMetadata })).server.issuer !== issuer;
+    } catch (error) {
+      if (error instanceof CredentialProblem) return !error.isPassing;
+      throw error;
+    }
+  }
+
+  /** @returns `nobody` where the user has to sign in again. */
+  async #refresh(first: Kept<Connection>): Promise<SentHeaders> {
+    const { vault, place, worker, asked, fetch } = this.#options;
+    const refused = first.value.tokens?.accessToken;
+    for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await vault.get<Connection>(place)) {
+      const { value, revision } = kept;
+      const { tokens, refreshing, issuer, server, client, resource } = value;
+      if (tokens?.accessToken !== refused) return this.#hold(value);
+      if (tokens?.refreshToken === undefined) break;
+      if (refreshing !== undefined && refreshing.by !== worker && Date.now() < refreshing.until) {
+        await new Promise<void>((resolve) => {
+          setTimeout(resolve, lookMs);
+        });
+        continue;
+      }
+      const leased = await vault.update(place, issuer, { ...value, refreshing: { by: worker, until: Date.now() + leaseMs } } satisfies Connection, revision);
+      if (leased === undefined) continue;
+      try {
+        const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource } });
+        const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
+        const written = await vault.update(place, issuer, fresh, leased);
+        asked('good');
+        // Who has changed it meanwhile has signed in, or out.
+        if (written !== undefined) return this.#hold(fresh);
+      } catch (error) {
+        const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be refreshed', { cause: error });
+        asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
+        if (!(error instanceof TokenRefused)) {
+          await vault.update(place, issuer, { ...value, refreshing: undefined } satisfies Connection, leased);
+          throw problem;
+        }
+        // Whoever else presented it first has written what he got.
+        const now = await vault.get<Connection>(place);
+        if (now?.revision === leased) await this.#forget(now);
+      }
+    }
+    this.#held = { headers: nobody, until: Infinity };
+    return nobody;
+  }
+
+  /** His tokens are good for nothing any more; how the gateway is known, and what was asked for, stays. */
+  async #forget({ value, revision }: Kept<Connection>): Promise<void> {
+    const { vault, place } = this.#options;
+    await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision);
+  }
+}
+
+const bearer = (token: string): string => `Bearer ${token}`;
+
+function isGood({ tokens }: Connection): boolean {
+  return tokens !== undefined && Date.now() < (tokens.expiresAt ?? Infinity) - marginMs;
+}

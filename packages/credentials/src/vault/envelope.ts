@@ -1,0 +1,107 @@
+/**
+ * How secrets of others are kept: each text under a random key of its own, that key under one of ours, which has a name, so that ours can be
+ * replaced without anybody's signing in again. A text opens in its place alone: for whom, for which server, of which issuer.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const cipher = 'aes-256-gcm';
+const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16];
+const version = 1;
+
+interface VaultKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** The first seals, all of them open. */
+export type VaultKeys = readonly [VaultKey, ...VaultKey[]];
+
+/** Where a text is kept, and what it is for. */
+export interface Place {
+  readonly purpose: 'connection' | 'client' | 'ticket' | 'sign-in';
+  readonly server: string;
+  readonly principal: string;
+}
+
+interface Envelope {
+  readonly version: number;
+  /** Of the key that the text's own is under. */
+  readonly key: string;
+  readonly issuer: string;
+  readonly wrapped: string;
+  readonly sealed: string;
+}
+
+/** @param lines `NAME:BASE64`, the newest first. @throws {Error} in words that hold nothing of a key. */
+export function parseVaultKeys(lines: readonly string[]): VaultKeys {
+  const keys = lines.map((line, index) => {
+    const [, id, text = ''] = /^([\w.-]{1,40}):([A-Za-z0-9+/_-]+={0,2})$/.exec(line.trim()) ?? [];
+    const key = Buffer.from(text, 'base64');
+    if (id === undefined || key.length < keyBytes) throw new Error(`key ${index + 1} of the vault is not NAME:BASE64 of ${keyBytes} random bytes (openssl rand -base64 ${keyBytes})`);
+    return { id, key: key.subarray(0, keyBytes) };
+  });
+  const [first, ...more] = keys;
+  if (first === undefined) throw new Error('the vault has no key');
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('two keys of the vault have one name');
+  return [first, ...more];
+}
+
+export class Envelopes {
+  readonly #keys: VaultKeys;
+
+  constructor(keys: VaultKeys) {
+    this.#keys = keys;
+  }
+
+  seal(place: Place, issuer: string, text: string): string {
+    const own = randomBytes(keyBytes);
+    return this.#written(place, issuer, own, seal(own, about(place, issuer), Buffer.from(text)));
+  }
+
+  /** @returns undefined for what was not sealed for this place, or under a key that is gone. */
+  open(place: Place, envelope: string): string | undefined {
+    const opened = this.#open(place, envelope);
+    return opened === undefined ? undefined : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
+  }
+
+  /** The same text with its key under our newest. @returns undefined where it is, and where it cannot be opened. */
+  renewed(place: Place, envelope: string): string | undefined {
+    const opened = this.#open(place, envelope);
+    return opened === undefined || opened.key === this.#keys[0].id ? undefined : this.#written(place, opened.issuer, opened.own, opened.sealed);
+  }
+
+  #written(place: Place, issuer: string, own: Buffer, sealed: string): string {
+    const { id, key } = this.#keys[0];
+    return JSON.stringify({ version, key: id, issuer, wrapped: seal(key, `${id} ${about(place, issuer)}`, own), sealed } satisfies Envelope);
+  }
+
+  #open(place: Place, text: string): { readonly own: Buffer; readonly issuer: string; readonly sealed: string; readonly key: string } | undefined {
+    const { version: written, key: id, issuer, wrapped, sealed } = JSON.parse(text) as Envelope;
+    const known = this.#keys.find((each) => each.id === id);
+    if (written !== version || known === undefined) return undefined;
+    const own = openSealed(known.key, `${id} ${about(place, issuer)}`, wrapped);
+    return own === undefined ? undefined : { own, issuer, sealed, key: id };
+  }
+}
+
+/** What an envelope is bound to: each part can stand in no other's stead. */
+function about({ purpose, server, principal }: Place, issuer: string): string {
+  return JSON.stringify(['omnibus', version, purpose, principal, server, issuer]);
+}
+
+function seal(key: Buffer, bound: string, bytes: Buffer): string {
+  const nonce = randomBytes(nonceBytes);
+  const encrypt = createCipheriv(cipher, key, nonce).setAAD(Buffer.from(bound));
+  return Buffer.concat([nonce, encrypt.update(bytes), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
+}
+
+function openSealed(key: Buffer, bound: string, text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length < nonceBytes + tagBytes) return undefined;
+  const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(bound)).setAuthTag(bytes.subarray(-tagBytes));
+  try {
+    return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]);
+  } catch {
+    return undefined; // Of another place, or changed.
+  }
+}

@@ -1,0 +1,121 @@
+/** What is kept of those on whose behalf servers are called. Whoever reads the store reads nothing in it. */
+import { hash } from 'node:crypto';
+import type { Envelopes, Place } from './envelope.ts';
+
+/** Where envelopes lie: a bucket of the bus, or a file. Its errors of kind `revision-conflict` say that somebody else was quicker. */
+export interface VaultStore {
+  get(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>;
+  create(key: string, value: string): Promise<number>;
+  update(key: string, value: string, revision: number): Promise<number>;
+  delete(key: string, revision?: number): Promise<void>;
+  watch(observer: (change: { readonly key: string }) => void): Promise<{ close(): void }>;
+}
+
+export interface Kept<Value> {
+  readonly value: Value;
+  readonly revision: number;
+}
+
+/** Attempts at a change that others make at the same time. */
+const maxAttempts = 8;
+
+export class Vault {
+  readonly #store: VaultStore;
+  readonly #envelopes: Envelopes;
+  readonly #unreadable: (key: string) => void;
+
+  /** @param unreadable hears of what no key opens any more. */
+  constructor(store: VaultStore, envelopes: Envelopes, unreadable: (key: string) => void) {
+    this.#store = store;
+    this.#envelopes = envelopes;
+    this.#unreadable = unreadable;
+  }
+
+  /** What cannot be opened, as of a key that is gone, is as good as nothing. */
+  async get<Value>(place: Place): Promise<Kept<Value> | undefined> {
+    const key = keyOf(place);
+    const entry = await this.#store.get(key);
+    if (entry === undefined) return undefined;
+    const text = this.#envelopes.open(place, entry.value);
+    if (text === undefined) this.#unreadable(key);
+    return text === undefined ? undefined : { value: JSON.parse(text) as Value, revision: entry.revision };
+  }
+
+  /** @returns its revision; undefined when somebody else has changed it meanwhile. */
+  update(place: Place, issuer: string, value: unknown, revision: number): Promise<number | undefined> {
+    return won(this.#store.update(keyOf(place), this.#envelopes.seal(place, issuer, JSON.stringify(value)), revision));
+  }
+
+  /** Writes whatever there is. */
+  async put(place: Place, issuer: string, value: unknown): Promise<void> {
+    const key = keyOf(place);
+    const sealed = this.#envelopes.seal(place, issuer, JSON.stringify(value));
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+      const entry = await this.#store.get(key);
+      if (await won(entry === undefined ? this.#store.create(key, sealed) : this.#store.update(key, sealed, entry.revision)) !== undefined) return;
+    }
+    throw new Error('others change the same all the time');
+  }
+
+  /** Takes something that is good once. @returns undefined for whoever comes second. */
+  async take<Value>(place: Place): Promise<Value | undefined> {
+    const kept = await this.get<Value>(place);
+    if (kept === undefined) return undefined;
+    return await won(this.#store.delete(keyOf(place), kept.revision).then(() => 1)) === undefined ? undefined : kept.value;
+  }
+
+  async remove(place: Place): Promise<void> {
+    await this.#store.delete(keyOf(place));
+  }
+
+  /** Hears of each place that something is kept in, and of each change. */
+  watch(observer: (place: Place) => void): Promise<{ close(): void }> {
+    return this.#store.watch(({ key }) => {
+      const place = placeOf(key);
+      if (place !== undefined) observer(place);
+    });
+  }
+
+  async #places(): Promise<readonly Place[]> {
+    const places: Place[] = [];
+    (await this.watch((place) => places.push(place))).close();
+    return places;
+  }
+
+  /** Puts everything under the newest key. @returns how much that was. */
+  async rotate(): Promise<{ readonly renewed: number; readonly lost: number }> {
+    let [renewed, lost] = [0, 0];
+    for (const place of await this.#places()) {
+      const entry = await this.#store.get(keyOf(place));
+      if (entry === undefined) continue;
+      const text = this.#envelopes.renewed(place, entry.value);
+      // Whoever changes it meanwhile puts it under the newest too.
+      if (text !== undefined && await won(this.#store.update(keyOf(place), text, entry.revision)) !== undefined) renewed += 1;
+      else if (text === undefined && this.#envelopes.open(place, entry.value) === undefined) lost += 1;
+    }
+    return { renewed, lost };
+  }
+}
+
+async function won(write: Promise<number>): Promise<number | undefined> {
+  try {
+    return await write;
+  } catch (error) {
+    if ((error as { readonly kind?: unknown }).kind === 'revision-conflict') return undefined;
+    throw error;
+  }
+}
+
+/** Where something is kept that only who has the whole of a secret is to find. */
+export function placeOfSecret(purpose: Place['purpose'], secret: string): Place {
+  return { purpose, server: '-', principal: hash('sha256', secret, 'base64url') };
+}
+
+function keyOf({ purpose, server, principal }: Place): string {
+  return `${purpose}.${server}.${principal}`;
+}
+
+function placeOf(key: string): Place | undefined {
+  const [purpose, server, principal, ...more] = key.split('.');
+  return server === undefined || principal === undefined || more.length > 0 ? undefined : { purpose: purpose as Place['purpose'], server, principal };
+}

@@ -1,0 +1,144 @@
+/**
+ * Tokens that the gateway gets in its own name, for everybody who uses a server: as a client of the issuer (RFC 6749, 4.4), or by an assertion
+ * that the platform it runs on gives it (RFC 7523, 2.1). One request at a time asks the issuer, whoever waits; a token is replaced before it
+ * ends, while the one before is still good, and only when somebody uses it.
+ */
+import type { Challenge } from './challenge.ts';
+import { discover, type Discovered } from './discovery.ts';
+import { CredentialProblem, type Fetch } from './outbound.ts';
+import type { HeaderSource, SentHeaders } from './source.ts';
+import { requestTokens, type ClientIdentity, type Tokens } from './token-request.ts';
+
+export interface WorkloadOptions {
+  readonly fetch: Fetch;
+  /** Of the MCP server. */
+  readonly url: string;
+  readonly client: ClientIdentity;
+  /** Reads what the platform vouches with, anew for each request; undefined where the client vouches for itself. */
+  readonly assertion: (() => string) | undefined;
+  readonly issuer: string | undefined;
+  readonly scope: string | undefined;
+  /** Whether tokens are asked for this server alone (RFC 8707). */
+  readonly namesResource: boolean;
+  readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
+}
+
+const [clientCredentials, jwtBearer] = ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'];
+/** A token of which nobody says how long it is good is asked for anew after this time. */
+const unknownLifeMs = 10 * 60_000;
+/** Part of its life after which a token is replaced; by chance a little sooner, so that replicas do not ask at once. */
+const [renewAfter, renewSpread] = [0.8, 0.1];
+/** Nobody is sent with a token that ends on its way. */
+const marginMs = 5_000;
+/** After a failure nobody asks the issuer for this long, which doubles up to the last. */
+const [pauseMs, maxPauseMs] = [500, 30_000];
+
+interface Held {
+  readonly headers: SentHeaders;
+  readonly renewAt: number;
+  readonly until: number;
+}
+
+export class WorkloadTokens implements HeaderSource {
+  readonly #options: WorkloadOptions;
+  #discovered: Discovered | undefined;
+  #challenge: Challenge | undefined;
+  #held: Held | undefined;
+  #asking: Promise<SentHeaders> | undefined;
+  #failure: { readonly problem: CredentialProblem; readonly count: number; readonly until: number } | undefined;
+  #secrets: readonly string[];
+
+  constructor(options: WorkloadOptions) {
+    this.#options = options;
+    this.#secrets = [options.client.clientSecret ?? []].flat();
+  }
+
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  get current(): SentHeaders | undefined {
+    const held = this.#held;
+    const now = Date.now();
+    if (held === undefined || now >= held.until) return undefined;
+    // The one that is there is used meanwhile; what goes wrong is met by whoever finds none.
+    if (now >= held.renewAt && !this.#isPausing(now)) this.#ask().catch(() => undefined);
+    return held.headers;
+  }
+
+  ask(): Promise<SentHeaders> {
+    const { current } = this;
+    if (current !== undefined) return Promise.resolve(current);
+    return this.#failure !== undefined && this.#isPausing(Date.now()) ? Promise.reject(this.#failure.problem) : this.#ask();
+  }
+
+  async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
+    // More than it was asked for is for its operator to give.
+    if (challenge.error === 'insufficient_scope') return false;
+    // It has been replaced since.
+    if (this.#held !== undefined && this.#held.headers !== sent) return true;
+    this.#held = undefined;
+    this.#challenge = challenge;
+    // The server may trust another issuer by now.
+    this.#discovered = undefined;
+    await this.ask();
+    return true;
+  }
+
+  gaveUp(sent: SentHeaders): Promise<void> {
+    if (this.#held?.headers === sent) this.#held = undefined;
+    this.#discovered = undefined;
+    return Promise.resolve();
+  }
+
+  #isPausing(now: number): boolean {
+    return this.#failure !== undefined && now < this.#failure.until;
+  }
+
+  #ask(): Promise<SentHeaders> {
+    this.#asking ??= this.#request().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #request(): Promise<SentHeaders> {
+    const { asked } = this.#options;
+    try {
+      const held = this.#hold(await this.#tokens());
+      this.#held = held;
+      this.#failure = undefined;
+      asked('good');
+      return held.headers;
+    } catch (error) {
+      const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be asked for', { cause: error });
+      const count = (this.#failure?.count ?? 0) + 1;
+      this.#failure = { problem, count, until: Date.now() + Math.min(pauseMs * 2 ** Math.min(count - 1, 16), maxPauseMs) };
+      asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
+      throw problem;
+    }
+  }
+
+  async #tokens(): Promise<Tokens> {
+    const { fetch, url, client, assertion, issuer, scope, namesResource } = this.#options;
+    this.#discovered ??= await discover({ fetch, url, issuer, resourceMetadata: this.#challenge?.resourceMetadata });
+    const { server, resource, scopes } = this.#discovered;
+    return requestTokens({
+      fetch, server, client,
+      grant: assertion === undefined ? clientCredentials : jwtBearer,
+      parameters: { scope: scope ?? this.#challenge?.scope ?? scopes, resource: namesResource ? (resource ?? url) : undefined, assertion: assertion?.() },
+    });
+  }
+
+  #hold({ accessToken, expiresAt }: Tokens): Held {
+    const now = Date.now();
+    const life = (expiresAt ?? now + unknownLifeMs) - now;
+    // The one before may still be on its way.
+    this.#secrets = [...this.#secrets.filter((each) => each === this.#options.client.clientSecret), ...(this.#held === undefined ? [] : [this.#held.headers['authorization']?.slice('Bearer '.length) ?? '']), accessToken];
+    return {
+      headers: { authorization: `Bearer ${accessToken}` },
+      renewAt: now + life * (renewAfter - renewSpread * Math.random()),
+      until: now + Math.max(life - marginMs, life / 2),
+    };
+  }
+}

@@ -1,0 +1,80 @@
+/** On whose behalf the servers of one process are called. Where users sign in for themselves, the vault is opened with the first such server. */
+import { subjects, type Bus } from '@omnibus/bus';
+import type { ServerConfig } from '@omnibus/config';
+import type { Vault } from '@omnibus/credentials';
+import type { Principal, ServerName } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Agents } from '../transport/agents.ts';
+import { credentialsOf, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
+import { SignIns } from '../transport/credentials/sign-ins.ts';
+
+/** What it takes to call servers on behalf of users. */
+export interface UserOptions {
+  /** @throws {Error} in words for the operator. */
+  readonly openVaults: () => Promise<{ readonly connections: Vault; readonly passing: Vault }>;
+  /** Where browsers find the gateway. */
+  readonly base: () => string;
+}
+
+interface AccountsOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly baseFolder: string;
+  readonly users: UserOptions;
+  readonly worker: string;
+  readonly agents: Agents;
+  /** Something else is kept for a user of a server. */
+  readonly changed: (server: string, principal: Principal) => Promise<void> | undefined;
+}
+
+interface Users {
+  readonly vault: Vault;
+  readonly signIns: SignIns;
+  stop(): Promise<void>;
+}
+
+export class Accounts {
+  readonly #options: AccountsOptions;
+  readonly #servers = new Map<ServerName, ServerCredentials | undefined>();
+  #users: Promise<Users> | undefined;
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+  }
+
+  /** Of a server, by its configuration; what was given for an earlier one is no more asked. */
+  async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
+    const { users: { base }, worker, baseFolder, agents, metrics, log } = this.#options;
+    if (config.credentials?.kind === 'oauth') this.#users ??= this.#start();
+    const users = config.credentials?.kind === 'oauth' ? await this.#users : undefined;
+    const credentials = credentialsOf({
+      server, config, worker, baseFolder, agents, metrics, log: log.child({ server }), vault: users?.vault,
+      clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
+    });
+    this.#servers.set(server, credentials);
+    return { credentials, signIns: users?.signIns };
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#users)?.stop();
+  }
+
+  async #start(): Promise<Users> {
+    const { bus, log, users: { openVaults, base }, changed } = this.#options;
+    const { connections: vault, passing } = await openVaults();
+    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => this.#servers.get(server)?.users });
+    const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' });
+    const watch = await vault.watch(({ purpose, server, principal }) => {
+      if (purpose !== 'connection') return;
+      changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+    });
+    return {
+      vault, signIns,
+      stop: async () => {
+        watch.close();
+        await heard.drain();
+      },
+    };
+  }
+}

@@ -1,0 +1,190 @@
+/** On whose behalf a server is called that wants to know it: an adapter, a server and an issuer that talk over HTTP. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import { describe, expect, it, vi } from 'vitest';
+import type { SessionKey } from '@omnibus/protocol';
+import { AdapterUnderTest, type HeardByServer } from '../../adapter-under-test.ts';
+
+interface Asked {
+  readonly form: URLSearchParams;
+  readonly authorization: string | undefined;
+}
+
+/** An issuer that gives each client another token, each time. */
+class Issuer implements AsyncDisposable {
+  readonly asked: Asked[] = [];
+  /** What it answers instead of a token. */
+  says: ((asked: Asked) => { readonly status: number; readonly body: object } | undefined) | undefined;
+  lifeSeconds = 3_600;
+  #count = 0;
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+
+  static async start(): Promise<Issuer> {
+    const issuer = new Issuer();
+    issuer.#server.listen(0, '127.0.0.1');
+    await once(issuer.#server, 'listening');
+    return issuer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get newest(): string {
+    return `token-${this.#count}`;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const answer = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.url === '/.well-known/oauth-authorization-server') {
+      answer(200, { issuer: this.url, token_endpoint: `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'] });
+      return;
+    }
+    if (request.url !== '/token') {
+      answer(404, {});
+      return;
+    }
+    const asked: Asked = { form: new URLSearchParams(Buffer.concat(chunks).toString()), authorization: request.headers.authorization };
+    this.asked.push(asked);
+    const instead = this.says?.(asked);
+    if (instead !== undefined) {
+      answer(instead.status, instead.body);
+      return;
+    }
+    this.#count += 1;
+    answer(200, { access_token: this.newest, token_type: 'Bearer', expires_in: this.lifeSeconds });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+const somebody = 'somebody' as SessionKey;
+const secret = 'the-client-secret';
+const client = (issuer: Issuer, more: object = {}): object => ({ credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret, issuer: issuer.url, ...more } });
+
+/** A server that takes the newest token of an issuer alone. */
+const wanting = (issuer: Issuer, refused: HeardByServer[] = []) => (message: HeardByServer, response: ServerResponse): undefined => {
+  if (message.authorization === `Bearer ${issuer.newest}`) return undefined;
+  refused.push(message);
+  response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end(`no: ${message.authorization}`);
+  return undefined;
+};
+
+describe('a server that is called in the name of the gateway', () => {
+  it('is shown one token by everybody, which was asked for once, for this server alone', async () => {
+    await using issuer = await Issuer.start();
+    await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, client(issuer, { scopes: ['read', 'write'] }));
+    await expect.poll(() => under.tools).toEqual(['act']);
+    const answers = await Promise.all([1, 2, 3].map(() => under.call(somebody, 'tools/call', { name: 'act' })));
+    expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
+    expect(issuer.asked).toHaveLength(1);
+    const { form } = issuer.asked[0] as Asked;
+    expect(Object.fromEntries(form)).toMatchObject({ grant_type: 'client_credentials', client_id: 'gateway', client_secret: secret, scope: 'read write' });
+    expect(form.get('resource')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+  });
+
+  it('that refuses calls in the middle is called again once each, with one fresh token, and does each once', async () => {
+    await using issuer = await Issuer.start();
+    const done: string[] = [];
+    let good = 'token-1';
+    await using under = await AdapterUnderTest.start({
+      says: (message, response) => {
+        if (message.authorization !== `Bearer ${good}`) response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end();
+        else if (message.method === 'tools/call') done.push(String(message.params?.['name']));
+        return undefined;
+      },
+    }, client(issuer));
+    await expect.poll(() => under.tools).toEqual(['act']);
+    good = 'token-2';
+    const answers = await Promise.all(['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })));
+    expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
+    expect(done.toSorted()).toEqual(['one', 'three', 'two']);
+    expect(issuer.asked).toHaveLength(2);
+  });
+
+  it('that goes on refusing is asked no more than twice for one call, and what it repeats of the token reaches nobody', async () => {
+    await using issuer = await Issuer.start();
+    let isOpen = true;
+    const heard: HeardByServer[] = [];
+    await using under = await AdapterUnderTest.start({
+      says: (message, response) => {
+        if (isOpen) return undefined;
+        heard.push(message);
+        response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: `who is ${message.authorization}?` } }));
+        return undefined;
+      },
+    }, client(issuer));
+    await expect.poll(() => under.tools).toEqual(['act']);
+    isOpen = false;
+    const answer = await under.call(somebody, 'tools/call', { name: 'act' });
+    expect(heard.filter(({ method }) => method === 'tools/call')).toHaveLength(2);
+    expect(answer).toMatchObject({ kind: 'error', error: { message: 'who is Bearer [secret]?' } });
+  });
+
+  it('is down with the word of the issuer that gives no token, and with none of its sentences or our secrets', async () => {
+    await using issuer = await Issuer.start();
+    issuer.says = ({ form }) => ({ status: 401, body: { error: 'invalid_client', error_description: `the secret ${form.get('client_secret')} is wrong` } });
+    await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, client(issuer));
+    await expect.poll(() => under.record.problem).toBe(`the issuer ${issuer.url} gives no token: invalid_client`);
+    expect(under.heard.values).toEqual([]);
+    // It heals when the issuer does.
+    issuer.says = undefined;
+    await expect.poll(() => under.record.status).toBe('up');
+  });
+
+  it('is shown a token that an assertion was signed for where there is no secret', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    await using issuer = await Issuer.start();
+    await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, { credentials: { kind: 'client', clientId: 'gateway', privateKey: await exportPKCS8(privateKey), issuer: issuer.url } });
+    await expect.poll(() => under.tools).toEqual(['act']);
+    const { form } = issuer.asked[0] as Asked;
+    expect(form.get('client_assertion_type')).toBe('urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
+    const { payload } = await jwtVerify(form.get('client_assertion') ?? '', publicKey, { audience: issuer.url, issuer: 'gateway', subject: 'gateway' });
+    expect(payload.jti).toEqual(expect.any(String));
+  });
+
+  it('gets a token of which a part of the life is over replaced while it is still good', async () => {
+    await using issuer = await Issuer.start();
+    issuer.lifeSeconds = 2;
+    await using under = await AdapterUnderTest.start({}, client(issuer));
+    await expect.poll(() => under.tools).toEqual(['act']);
+    // By calls alone: nobody asks for a token that nobody uses.
+    await vi.waitFor(async () => {
+      await under.call(somebody, 'tools/call', { name: 'act' });
+      expect(issuer.asked.length).toBeGreaterThan(1);
+    }, { timeout: 10_000 });
+    expect((await under.call(somebody, 'tools/call', { name: 'act' })).kind).toBe('result');
+  });
+
+  it.each([
+    ['where clouds keep credentials', 'http://169.254.169.254', /is not at an https:\/\/ address/],
+    ['where clouds keep credentials, over TLS', 'https://169.254.169.254', /cannot be asked: the address is not allowed/],
+    ['at a number that is such an address', 'https://2852039166', /cannot be asked: the address is not allowed/],
+    ['without TLS', 'http://issuer.example', /is not at an https:\/\/ address/],
+  ])('does not lead the gateway to an issuer %s', async (_where, named, problem) => {
+    await using under = await AdapterUnderTest.start({
+      get: (response, request) => {
+        if (request.url?.startsWith('/.well-known/oauth-protected-resource') !== true) return void response.writeHead(404).end();
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: `http://${request.headers.host}/mcp`, authorization_servers: [named] }));
+      },
+    }, { credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret } });
+    await expect.poll(() => under.record.problem).toMatch(problem);
+  });
+
+  it('that says it is another one is given no token', async () => {
+    await using issuer = await Issuer.start();
+    await using under = await AdapterUnderTest.start({
+      get: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: 'https://other.example/mcp', authorization_servers: [issuer.url] })),
+    }, client(issuer));
+    await expect.poll(() => under.record.problem).toMatch(/is about another server/);
+    expect(issuer.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,121 @@
+/** What a server is shown by its connections, as its configuration says: the same for everybody, or what is each caller's own. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ServerConfig } from '@omnibus/config';
+import { CredentialProblem, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
+import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Agents } from '../agents.ts';
+import { issuersOf, outbound } from './outbound.ts';
+
+export interface CredentialsOptions {
+  readonly server: ServerName;
+  readonly config: ServerConfig;
+  /** Of this process, by which others know who changes what is kept. */
+  readonly worker: string;
+  /** The folder relative paths of the configuration start from. */
+  readonly baseFolder: string;
+  readonly agents: Agents;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Where is kept what users have connected. */
+  readonly vault: Vault | undefined;
+  /** Where issuers find a document that describes the gateway; undefined where they do not reach it. */
+  readonly clientDocument: string | undefined;
+}
+
+/** Users of whom a process remembers what they are given; the one that was there first goes. */
+const maxUsers = 10_000;
+
+type OAuth = Extract<NonNullable<ServerConfig['credentials']>, { kind: 'oauth' }>;
+
+export interface ServerCredentials {
+  /** What its connections show. */
+  readonly base: HeaderSource;
+  /** Where users sign in for themselves. */
+  readonly users?: UserCredentials;
+}
+
+/** @returns undefined for a server that is shown what stands in its `headers`, and nothing else. */
+export function credentialsOf(options: CredentialsOptions): ServerCredentials | undefined {
+  const { config: { credentials, url }, vault } = options;
+  if (credentials === undefined || url === undefined) return undefined;
+  if (credentials.kind === 'client') return { base: workload(options, credentials, url.replace(/^ws/, 'http')) };
+  if (vault === undefined) throw new Error('there is no vault for what users connect');
+  const users = new UserCredentials(options, credentials, url.replace(/^ws/, 'http'), vault);
+  return { users, base: users.of(anonymous) };
+}
+
+/** What each user is called with. */
+export class UserCredentials {
+  readonly signIn: SignInOptions;
+  readonly #options: CredentialsOptions;
+  readonly #vault: Vault;
+  readonly #asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
+  readonly #users = new Map<Principal, UserTokens>();
+
+  constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts }: OAuth, url: string, vault: Vault) {
+    this.#options = options;
+    this.#vault = vault;
+    this.#asked = asking(options);
+    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' ') };
+  }
+
+  /** The server shows nothing to whom it does not know, and nobody has signed in. */
+  get wantsSignIn(): boolean {
+    return this.of(anonymous).wanted !== undefined;
+  }
+
+  placeOf(principal: Principal): Place {
+    return { purpose: 'connection', server: this.#options.server, principal };
+  }
+
+  of(principal: Principal): UserTokens {
+    const known = this.#users.get(principal);
+    if (known !== undefined) return known;
+    const { fetch, url, issuer } = this.signIn;
+    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, worker: this.#options.worker, asked: this.#asked });
+    if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
+    this.#users.set(principal, made);
+    return made;
+  }
+
+  /** Something else is kept for a user. @returns whether he has something to show now that he had not before. */
+  async changed(principal: Principal): Promise<boolean> {
+    return await this.#users.get(principal)?.changed() ?? false;
+  }
+}
+
+function workload(options: CredentialsOptions, credentials: Extract<NonNullable<ServerConfig['credentials']>, { kind: 'client' }>, url: string): WorkloadTokens {
+  const { clientId, clientSecret, privateKey, algorithm, assertionFile, issuer, scopes, allowedHosts, resource } = credentials;
+  return new WorkloadTokens({
+    fetch: fetchFor(options, url, issuer, allowedHosts), url, issuer, namesResource: resource,
+    client: { clientId, clientSecret, privateKey, algorithm },
+    assertion: assertionFile === undefined ? undefined : () => readAssertion(resolve(options.baseFolder, assertionFile)),
+    scope: scopes?.join(' '),
+    asked: asking(options),
+  });
+}
+
+function fetchFor({ agents }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[]): Fetch {
+  return outbound(agents.of(issuersOf([url, issuer], allowedHosts)));
+}
+
+/** Counts, and says once what is wrong, however often it is tried. */
+function asking({ server, metrics, log }: CredentialsOptions): (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void {
+  let said: string | undefined;
+  return (outcome, problem) => {
+    metrics.upstream.credentialsAsked(server, outcome);
+    if (problem !== undefined && problem !== said) log.warn({ problem }, 'no credentials can be had for the server');
+    else if (problem === undefined && said !== undefined) log.info('there are credentials for the server again');
+    said = problem;
+  };
+}
+
+function readAssertion(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new CredentialProblem(`the assertion in ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, { isPassing: true, cause: error });
+  }
+}

@@ -1,0 +1,35 @@
+/** All that the edge serves beside its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
+import type { AuthorizationServer } from '@omnibus/authorization';
+import type { Bus } from '@omnibus/bus';
+import type { Site } from '@omnibus/edge';
+import { anonymous } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { ConnectSite } from './site.ts';
+
+interface SitesOptions {
+  readonly authorization: AuthorizationServer | undefined;
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** Where browsers find the gateway. */
+  readonly base: () => string;
+  /** Everybody who can reach the gateway is the one user of this machine. */
+  readonly isForOne: () => boolean;
+}
+
+export function openSites({ authorization, bus, log, base, isForOne }: SitesOptions): Site {
+  const connect = new ConnectSite({
+    bus, log, base,
+    whoIs: () => (isForOne() ? anonymous : undefined),
+    clientDocument: () => ({
+      client_id: `${base()}/connect/client.json`, client_name: 'Omnibus', client_uri: base(), redirect_uris: [`${base()}/connect/callback`],
+      grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'none', application_type: 'web',
+    }),
+  });
+  return {
+    handles: (path) => connect.handles(path) || authorization?.handles(path) === true,
+    handle: (request, response, address) => {
+      if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
+      else authorization?.handle(request, response, address);
+    },
+  };
+}

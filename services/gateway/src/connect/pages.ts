@@ -1,0 +1,19 @@
+/** The pages of a sign-in for a server: words, and at most one button. */
+
+/** @param button of a form that is sent to the same address. */
+export function page(title: string, words: string, button?: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)}</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 4rem auto; padding: 0 1rem } button { font: inherit; padding: .5rem 1.5rem }</style>
+<h1>${escaped(title)}</h1>
+<p>${escaped(words)}</p>
+${button === undefined ? '' : `<form method="post"><button>${escaped(button)}</button></form>\n`}</html>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll('\'', '&#39;');
+}

@@ -1,0 +1,129 @@
+/**
+ * The pages on which a user signs in for a server. Whoever opens an address has to be the one that it was given to: else somebody could have
+ * another sign in, and use what that one may (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
+ */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { subjects, type Bus } from '@omnibus/bus';
+import type { Site } from '@omnibus/edge';
+import { TokenBuckets } from '@omnibus/lifecycle';
+import type { ConnectCommand, ConnectReply, Principal } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { page } from './pages.ts';
+
+export interface ConnectSiteOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** Where browsers find the gateway. */
+  readonly base: () => string;
+  /** Who has opened a page. @returns undefined where nobody knows. */
+  readonly whoIs: () => Principal | undefined;
+  /** A document that describes the gateway to issuers. */
+  readonly clientDocument: () => object;
+}
+
+const paths = /^\/connect\/(callback|client\.json|[\w-]{22})(?:\?|$)/;
+const answerMs = 30_000;
+const maxNames = 10_000;
+/** Addresses that are opened by one client address. */
+const rate = { burst: 60, everyMs: 1_000, maxNames };
+
+export class ConnectSite implements Site {
+  readonly #options: ConnectSiteOptions;
+  readonly #opened = new TokenBuckets(rate);
+
+  constructor(options: ConnectSiteOptions) {
+    this.#options = options;
+  }
+
+  handles(path: string): boolean {
+    return paths.test(path);
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse, address: string): void {
+    this.#serve(request, response, address).catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'a page for a sign-in has failed');
+      if (response.headersSent) response.destroy();
+      else send(response, 500, page('This did not work', 'Something failed here. Go back to the program that sent you here, and begin again.'));
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
+    const url = new URL(request.url ?? '/', this.#options.base());
+    const [, name = ''] = paths.exec(url.pathname) ?? [];
+    if (this.#opened.take(address) > 0) return send(response, 429, page('Too many at once', 'Try again in a minute.'));
+    request.resume();
+    if (name === 'client.json') {
+      response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' }).end(JSON.stringify(this.#options.clientDocument()));
+      return undefined;
+    }
+    return name === 'callback' ? this.#finish(request, response, url) : this.#ticket(request, response, name);
+  }
+
+  async #ticket(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
+    const { base, whoIs } = this.#options;
+    const looked = await this.#ask({ kind: 'look', ticket });
+    if (looked.kind !== 'ticket') return send(response, 404, page('This address is over', 'It was used before, or is older than ten minutes. Go back to the program that gave it to you, and ask again.'));
+    const who = whoIs();
+    // Nothing has happened to it: it stays good for whom it was given to.
+    if (who !== looked.principal) return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
+    const { server, host } = looked;
+    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, only you can use here.`, 'Go on'));
+    if (request.method !== 'POST' || !isOurs(request, base())) return send(response, 405, page('This did not work', 'Open the address in your browser, and use the button there.'));
+    const browser = randomBytes(32).toString('base64url');
+    const begun = await this.#ask({ kind: 'begin', ticket, principal: who, browser });
+    if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, page('This did not work', begun.kind === 'failed' ? `There is no way to sign in to "${server}" now: ${begun.problem}` : 'The address was used before.'));
+    response.writeHead(303, { 'location': begun.address, 'set-cookie': this.#cookie(browser), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+    return undefined;
+  }
+
+  async #finish(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const browser = new RegExp(`(?:^|;\\s*)${this.#cookieName}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
+    const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask({ kind: 'finish', browser, query: url.search.slice(1) });
+    if (done.kind === 'done') {
+      response.setHeader('set-cookie', `${this.#cookie('')}; Max-Age=0`);
+      return send(response, 200, page('You are signed in', `Programs of yours can use the server "${done.server}" now. You can close this page and go back.`));
+    }
+    return send(response, 400, page('This did not work', done.kind === 'failed' ? `The sign-in was not taken: ${done.problem}` : 'This sign-in is over, or was begun in another browser. Go back to the program that sent you here, and begin again.'));
+  }
+
+  get #isSecure(): boolean {
+    return this.#options.base().startsWith('https:');
+  }
+
+  get #cookieName(): string {
+    return this.#isSecure ? '__Host-omnibus-connect' : 'omnibus-connect';
+  }
+
+  #cookie(value: string): string {
+    return `${this.#cookieName}=${value}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+  }
+
+  #ask(command: ConnectCommand): Promise<ConnectReply> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        clearTimeout(limit);
+        pending.close();
+        settle();
+      };
+      const limit = setTimeout(() => end(() => resolve({ kind: 'failed', problem: 'nobody answers' })), answerMs);
+      const pending = this.#options.bus.request(subjects.connect, command, {
+        reply: (reply) => end(() => resolve(reply)),
+        failed: (error) => end(() => (error.kind === 'no-responders' ? resolve({ kind: 'failed', problem: 'no part of the gateway is there that could' }) : reject(error))),
+      });
+    });
+  }
+}
+
+/** A form of our own page: browsers say where one comes from. */
+function isOurs({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage, base: string): boolean {
+  return (origin === undefined || origin === new URL(base).origin) && (site === undefined || site === 'same-origin' || site === 'none');
+}
+
+function send(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff',
+    // Where the form leads is for the issuer to say: a directive for forms would hold that up too.
+    'content-security-policy': 'default-src \'none\'; style-src \'unsafe-inline\'; frame-ancestors \'none\'; base-uri \'none\'', 'x-frame-options': 'DENY',
+  }).end(text);
+}

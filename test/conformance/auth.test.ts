@@ -1,0 +1,43 @@
+/**
+ * The official suites' scenarios of signing in, by name, with the gateway as the client: `--suite auth` runs a part of them only. All of them run
+ * with `OMNIBUS_AUTH=all`; else one of each kind.
+ *
+ * Not run: what is not built. `auth/dpop` and `auth/dpop-nonce` (tokens bound to a key), `auth/enterprise-managed-authorization`, in the older suite
+ * `auth/cross-app-access-complete-flow` (exchange of the caller's token).
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fixturePath, startProcess } from '../support/processes.ts';
+import { suitePath, type SuiteName } from './run-suite.ts';
+
+const both = [
+  'metadata-default', 'metadata-var1', 'metadata-var2', 'metadata-var3', 'basic-cimd', 'scope-from-www-authenticate', 'scope-from-scopes-supported', 'scope-omitted-when-undefined',
+  'scope-step-up', 'scope-retry-limit', 'token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none', 'pre-registration',
+  '2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback', 'resource-mismatch', 'offline-access-scope', 'offline-access-not-supported', 'client-credentials-jwt', 'client-credentials-basic',
+];
+const newer = [
+  'authorization-server-migration', 'iss-supported', 'iss-not-advertised', 'iss-supported-missing', 'iss-wrong-issuer', 'iss-unexpected', 'iss-normalized', 'metadata-issuer-mismatch', 'wif-jwt-bearer',
+];
+/** One of each kind. */
+const usual = ['metadata-var3', 'scope-step-up', 'token-endpoint-auth-post', 'iss-wrong-issuer', 'client-credentials-jwt'];
+
+const isAll = process.env['OMNIBUS_AUTH'] === 'all';
+const runs: readonly [SuiteName, string][] = isAll
+  ? [...both.map((name): [SuiteName, string] => ['@modelcontextprotocol/conformance', name]), ...[...both, ...newer].map((name): [SuiteName, string] => ['conformance-next', name])]
+  : usual.map((name) => ['conformance-next', name]);
+
+async function passes(suite: SuiteName, scenario: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
+  await using run = startProcess('node', [suitePath(suite), 'client', '--command', `node ${fixturePath('drive-auth')}`, '--scenario', `auth/${scenario}`, '-o', folder]);
+  const status = await new Promise((resolve) => {
+    run.child.once('close', resolve);
+  });
+  await rm(folder, { recursive: true });
+  expect(status, run.output()).toBe(0);
+}
+
+describe.concurrent('as a client that signs in,', () => {
+  it.each(runs)('with %s, the gateway passes auth/%s', passes);
+});

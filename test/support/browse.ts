@@ -1,0 +1,34 @@
+/** A browser by hand, as far as a sign-in for a server needs one: an issuer that asks nothing sends it back at once. */
+
+export interface Page {
+  readonly status: number;
+  readonly text: string;
+  /** Where it ended. */
+  readonly address: string;
+}
+
+const maxRedirects = 10;
+
+/** Opens the address of a sign-in, presses the button there, and goes wherever that leads. @param change what becomes of an address on the way. */
+export async function signInAt(address: string, change: (to: string) => string = (to) => to): Promise<Page> {
+  const cookies = new Map<string, string>();
+  const open = async (url: string, method: string): Promise<Response> => {
+    const jar = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, { method, redirect: 'manual', headers: { ...(method === 'POST' ? { origin: new URL(url).origin } : {}), ...(jar === '' ? {} : { cookie: jar }) } });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) as unknown as [string, string, string];
+      cookies.set(name, value);
+    }
+    return response;
+  };
+  const first = await open(address, 'GET');
+  if (first.status !== 200) return { status: first.status, text: await first.text(), address };
+  await first.text();
+  let [at, response] = [address, await open(address, 'POST')];
+  for (let count = 0; count < maxRedirects && response.status >= 300 && response.status < 400; count += 1) {
+    at = change(new URL(response.headers.get('location') ?? '', at).href);
+    await response.body?.cancel();
+    response = await open(at, 'GET');
+  }
+  return { status: response.status, text: await response.text(), address: at };
+}
