@@ -123,6 +123,14 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'It shows the one from before, which may be about to expire.',
   },
   {
+    name: 'OmnibusAuditFailing', severity: 'critical', for: '2m', expr: 'max by (instance, sink) (omnibus_audit_failing) == 1',
+    summary: 'The audit of {{ $labels.instance }} cannot be written', description: 'Its sink {{ $labels.sink }} takes no records. They wait until the ring is full; then they are lost, and counted.',
+  },
+  {
+    name: 'OmnibusAuditLost', severity: 'critical', for: '0m', expr: 'sum by (instance, sink) (increase(omnibus_audit_dropped_total[10m])) > 0',
+    summary: 'Records of the audit were lost', description: '{{ $value | humanize }} records of {{ $labels.instance }} had no place in the ring in ten minutes (sink: {{ $labels.sink }}).',
+  },
+  {
     name: 'OmnibusEventLoopBlocked', severity: 'warning', for: '5m', expr: 'nodejs_eventloop_lag_p99_seconds{job=~".*omnibus.*"} > 0.25',
     summary: '{{ $labels.instance }} is overloaded', description: 'Work waits {{ $value | humanizeDuration }} for the processor.',
   },

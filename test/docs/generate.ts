@@ -170,7 +170,7 @@ function config(): string {
   return `# Configuration
 
 ${generated('packages/config/src/schema.ts')}YAML or JSON. Any text may hold \`\${NAME}\` (environment), \`\${NAME:-default}\` or \`\${file:path}\`; \`$\${\` is a plain
-\`\${\`. Durations are \`500ms\`, \`30s\`, \`10m\`, \`1h\` or a number of milliseconds. A running gateway follows the file: servers
+\`\${\`. Durations are \`500ms\`, \`30s\`, \`10m\`, \`1h\`, \`90d\` or a number of milliseconds. A running gateway follows the file: servers
 that did not change are not touched. \`omnibus check FILE\` says everything that is wrong with one. For editors there is
 [omnibus.schema.json](omnibus.schema.json).
 

@@ -59,6 +59,8 @@ const cases: Readonly<Record<string, Case>> = {
   OmnibusIssuerUnavailable: { fires: { 'omnibus_auth_requests_total{way="token",outcome="auth.unavailable"}': '0+3x30' }, labels: { way: 'token' }, silent: { 'omnibus_auth_requests_total{way="token",outcome="auth.invalid"}': '0+3x30' } },
   OmnibusSignInsRefused: { fires: { 'omnibus_sign_ins_total{way="password",outcome="refused"}': '0+3x30' }, labels: { way: 'password' }, silent: { 'omnibus_sign_ins_total{way="password",outcome="refused"}': '0+1x30', 'omnibus_sign_ins_total{way="password",outcome="good"}': '0+90x30' } },
   OmnibusTlsReloadRefused: { fires: { 'omnibus_tls_reloads_refused_total{instance="a"}': '0x15 1x15' }, labels: { instance: 'a' }, silent: { 'omnibus_tls_reloads_refused_total{instance="a"}': '1x30' } },
+  OmnibusAuditFailing: { fires: { 'omnibus_audit_failing{instance="a",sink="file"}': '1x30' }, labels: { instance: 'a', sink: 'file' }, silent: { 'omnibus_audit_failing{instance="a",sink="file"}': '0x30' } },
+  OmnibusAuditLost: { fires: { 'omnibus_audit_dropped_total{instance="a",sink="all"}': '0x15 1x15' }, labels: { instance: 'a', sink: 'all' }, silent: { 'omnibus_audit_dropped_total{instance="a",sink="all"}': '1x30' } },
   OmnibusEventLoopBlocked: {
     fires: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.5x30' }, labels: { job: 'omnibus', instance: 'a' }, silent: { 'nodejs_eventloop_lag_p99_seconds{job="omnibus",instance="a"}': '0.02x30', 'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.5x30' },
   },

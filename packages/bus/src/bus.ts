@@ -55,6 +55,8 @@ export interface Bus {
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>>;
 
+  ledger(definition: LedgerDefinition): Promise<Ledger>;
+
   /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
   readonly connected: boolean;
 
@@ -146,6 +148,34 @@ export interface Journal<Entry> {
    * Resolves when what is kept has been heard.
    */
   follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch>;
+}
+
+/** Texts that are added and never changed, of several writers; nothing goes before its time. */
+export interface LedgerDefinition {
+  readonly name: string;
+  /** Of the subjects, one for each writer. */
+  readonly family: string;
+  readonly maxAgeMs: number;
+  /** Of all writers together; more is refused. */
+  readonly maxBytes: number;
+}
+
+export interface LedgerEntry {
+  readonly writer: string;
+  readonly text: string;
+}
+
+export interface Ledger {
+  /**
+   * Resolves when the text is kept, after what this writer has added before.
+   * @param writer a name that no other process has.
+   * @param id of the text: one that comes a second time is kept once.
+   * @throws {BusError} `revision-conflict` when somebody else has written under this name, `overloaded` when there is no room, `timeout`
+   *   when it is not known whether it is kept: then the same is to be added again.
+   */
+  append(writer: string, id: string, text: string): Promise<void>;
+  /** All that is kept, oldest first. */
+  read(): AsyncIterable<LedgerEntry>;
 }
 
 /** Something that went wrong, of which no caller can be told, or not in detail. */

@@ -6,7 +6,7 @@ import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/reco
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
 import { forEveryone, subject, type Subject } from './subject.ts';
-import type { Bucket, JournalDefinition } from './bus.ts';
+import type { Bucket, JournalDefinition, LedgerDefinition } from './bus.ts';
 
 type SubjectOf<Name extends FamilyName> = Subject<RequestOf<Name>, ReplyOf<Name>>;
 
@@ -115,6 +115,9 @@ export const streamJournal: JournalDefinition<StreamEntry> = {
 
 /** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
 export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', shape: sessionRecord, isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
+
+/** Records of the audit; how long they are kept is for the operator to say. */
+export const auditLedger = { name: 'omnibus-audit', family: 'audit' } as const satisfies Pick<LedgerDefinition, 'name' | 'family'>;
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;

@@ -27,7 +27,7 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
   const [one, other] = [withoutRules(withoutRoles(before)), withoutRules(withoutRoles(after))];
-  return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
+  return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
 }
 
 /** Who has which role at the admin port is followed. */

@@ -47,7 +47,7 @@ it.each<readonly [string, string, readonly string[]]>([
   ]],
   ['durations in words of their own', 'timeouts: { call: 60, max: "1 minute" }\nmcpServers: {}\n', [
     'f.yaml:1:13: timeouts.call: a bare number is milliseconds here and seconds elsewhere: write "60s" or "60ms", got 60',
-    'f.yaml:1:23: timeouts.max: expected a duration such as "500ms", "30s", "10m" or "1h", or a number of milliseconds from 1000 on, got "1 minute"',
+    'f.yaml:1:23: timeouts.max: expected a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on, got "1 minute"',
   ]],
   ['ports alone, wrong or with http', 'listen: 7300\nadmin: ":7301"\n', [
     'f.yaml:1:1: listen: expected HOST:PORT: write "127.0.0.1:7300" for programs of this machine alone, or "0.0.0.0:7300" for everybody who reaches it, got 7300',

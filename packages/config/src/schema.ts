@@ -5,6 +5,7 @@
 import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
 import { accessSchema } from './access-schema.ts';
+import { auditSchema } from './audit-schema.ts';
 import { authSchema } from './auth-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
@@ -180,6 +181,7 @@ const shape = z.strictObject({
     headers: z.record(z.string(), z.string()).default({}).describe('Sent along, for example `Authorization`. Secret.'),
     sampleRatio: z.number().min(0).max(1).default(1).describe('Part of the traces that are sent, of those that begin here. A client that traces decides for its own.'),
   }).prefault({}),
+  audit: auditSchema.optional().describe('A record of every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: none.'),
   limits: z.strictObject({
     rules: limitRules.describe('How much callers may use: rates, calls at once, quotas of calls and of results (docs/limits.md). Followed without a restart.'),
     maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),

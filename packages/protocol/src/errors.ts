@@ -80,6 +80,7 @@ export const errorTable = {
   'limit.quota': row(-32603, 200, 'same', 'A quota of limits.rules for a day or month is used up, or what is left of it cannot be found out: data.limit names the rule, data.retryAfterMs says when there is more. The request was not executed.'),
   'call.blocked': row(-32603, 200, 'never', 'Whoever runs the gateway has blocked the tool or server (omnibus blocks). A call that was running was cancelled.'),
   'policy.denied': row(-32600, 200, 'never', 'A rule of the gateway (`access`) does not permit this; data.rule names it, and data.because says why, or whom to ask.'),
+  'audit.unavailable': row(-32603, 503, 'same', 'What is not read-only is sent only when a record of it is safe (audit.strict), and none can be made now. The request was not executed.'),
   'upstream.unavailable': row(-32603, 200, 'same', 'The server is not connected. The request was not executed.'),
   'upstream.busy': row(-32603, 200, 'same', 'The server has as many requests running and waiting as its limits allow. The request was not executed.'),
   'upstream.connections': row(-32603, 200, 'same', 'The caller needs a connection of its own to the server, and as many as maxConnections of the server, limits.maxCallerConnections or limits.maxCallerPrograms allow are in use. The request was not executed.'),

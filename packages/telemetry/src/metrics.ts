@@ -4,6 +4,7 @@
  */
 import { version, type ErrorReason } from '@omnibus/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { AuditMetrics } from './audit-metrics.ts';
 import { CallerMetrics } from './caller-metrics.ts';
 import { Instruments } from './instruments.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
@@ -20,6 +21,7 @@ export class Metrics extends Instruments {
   readonly upstream = new UpstreamMetrics(this.registry);
   /** Of who asks, signs in and administers. */
   readonly callers = new CallerMetrics(this.registry);
+  readonly audit = new AuditMetrics(this.registry);
   readonly #requestSeconds = this.histogram('omnibus_client_request_duration_seconds', 'Time from a client\'s request to the last byte of its answer, by method of the protocol; streams that stay open by their nature are not in it.', ['method']);
   readonly inFlight = this.gauge('omnibus_client_requests_in_flight', 'Requests of clients that wait for their answer at this edge, standing streams among them.', []);
   readonly bufferedBytes = this.gauge('omnibus_client_buffered_bytes', 'Bytes written to event streams that the network has not taken yet.', []);

@@ -17,8 +17,8 @@ export class Account {
   }
 
   /** @param action what follows `/account/`. @throws {Unwanted} */
-  async serve({ request, response }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
-    const { provider, people, users, secrets, publicUrl } = this.#options;
+  async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
+    const { provider, people, users, secrets, publicUrl, records } = this.#options;
     const context = provider().createContext(request, response);
     const session = await provider().Session.get(context as unknown as SessionContext);
     const subject = session.accountId;
@@ -38,12 +38,16 @@ export class Account {
     if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form is of another sign-in');
     const grant = form.get('grant');
     if (action === 'revoke' && grant !== null && grant !== '*') {
+      const client = (await people.allowed(subject)).find(({ grantId }) => grantId === grant)?.clientId;
       await people.takeBack(subject, grant);
+      records.consent('withdrawn', { subject, client, address });
       response.writeHead(303, { location: '/account', 'cache-control': 'no-store' }).end();
       return;
     }
-    if (action === 'revoke' && grant === '*') await people.takeBack(subject);
-    else if (action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
+    if (action === 'revoke' && grant === '*') {
+      await people.takeBack(subject);
+      records.consent('withdrawn', { subject, address });
+    } else if (action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
     await session.destroy();
     response.setHeader('set-cookie', cookiesOf(request).filter((name) => name.includes('omnibus-')).map((name) => `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`));
     sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed something go on, unless you take it back.'));

@@ -39,7 +39,9 @@ export class Interactions {
     switch (action) {
       case 'login': return this.#signIn(exchange, details, form);
       case 'consent': return this.#allow(exchange, details);
-      case 'abort': return this.#options.provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
+      case 'abort':
+        this.#options.records.consent('refused', { subject: details.session?.accountId, client: String(details.params['client_id']), address: exchange.address });
+        return this.#options.provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
       default: throw new Unwanted(404, 'there is no such page');
     }
   }
@@ -60,6 +62,7 @@ export class Interactions {
     const subject = await upstream.loggedOut(form.get('logout_token') ?? '');
     if (subject === undefined) throw new Unwanted(400, 'this is no logout token of the provider');
     await people.takeBack(subject);
+    this.#options.records.consent('withdrawn', { subject });
     await people.change(subject, (person) => ({ ...person, upstream: undefined }));
     response.writeHead(200, { 'cache-control': 'no-store' }).end();
   }
@@ -81,17 +84,17 @@ export class Interactions {
     }));
   }
 
-  async #leave({ response }: Exchange, { uid, prompt }: Details): Promise<void> {
+  async #leave({ response, address }: Exchange, { uid, prompt }: Details): Promise<void> {
     const { upstream } = this.#options;
     if (upstream === undefined || prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     try {
       response.writeHead(303, { location: await upstream.begin(uid), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(response, error, address);
     }
   }
 
-  async #federated({ request, response }: Exchange, { uid, prompt }: Details, query: URLSearchParams): Promise<void> {
+  async #federated({ request, response, address }: Exchange, { uid, prompt, params }: Details, query: URLSearchParams): Promise<void> {
     const { upstream, people, provider } = this.#options;
     // A state that somebody else was given would sign this browser in as him.
     if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
@@ -99,23 +102,26 @@ export class Interactions {
       const person = await upstream.finish(query);
       await people.signedIn(person);
       this.#options.metrics.callers.signedIn('provider', 'good');
+      this.#options.records.signedIn({ way: 'provider', outcome: 'ok', subject: person.subject, client: String(params['client_id']), address });
       await provider().interactionFinished(request, response, { login: { accountId: person.subject, remember: true } }, { mergeWithLastSubmission: false });
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(response, error, address);
     }
   }
 
   /** @throws what is no fault of the provider. */
-  #refuse(response: Exchange['response'], error: unknown): void {
+  #refuse(response: Exchange['response'], error: unknown, address: string): void {
     if (!(error instanceof SignInProblem)) throw error;
     this.#options.metrics.callers.signedIn('provider', 'refused');
+    this.#options.records.signedIn({ way: 'provider', outcome: 'denied', address, reason: 'refused' });
     this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-in at the OpenID provider has failed');
     sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
   }
 
   async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
     const { request, response, address } = exchange;
-    const { provider, users, log, metrics } = this.#options;
+    const { provider, users, log, metrics, records } = this.#options;
+    const client = String(details.params['client_id']);
     const known = users();
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
@@ -124,6 +130,7 @@ export class Interactions {
     const wait = this.#byAddress.take(address) || this.#byUser.take(name);
     if (wait > 0) {
       metrics.callers.signedIn('password', 'throttled');
+      records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'throttled' });
       response.setHeader('retry-after', wait);
       return this.#showSignIn(exchange, details, 429, name, `Too many attempts. Try again in ${wait} seconds.`);
     }
@@ -132,10 +139,12 @@ export class Interactions {
     if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people sign in at this moment. Try again.');
     if (user === undefined) {
       metrics.callers.signedIn('password', 'refused');
+      records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'refused' });
       log.warn({ user: name, address }, 'somebody could not sign in');
       return this.#showSignIn(exchange, details, 403, name, 'There is no such user, or this is not the password.');
     }
     metrics.callers.signedIn('password', 'good');
+    records.signedIn({ way: 'password', outcome: 'ok', subject: user.name, client, address });
     this.#byAddress.giveBack(address);
     this.#byUser.giveBack(name);
     await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });
@@ -164,8 +173,8 @@ export class Interactions {
     }));
   }
 
-  async #allow({ request, response }: Exchange, { params, session, prompt, grantId }: Details): Promise<void> {
-    const { people, provider, log } = this.#options;
+  async #allow({ request, response, address }: Exchange, { params, session, prompt, grantId }: Details): Promise<void> {
+    const { people, provider, log, records } = this.#options;
     const subject = session?.accountId;
     if (prompt.name !== 'consent' || subject === undefined) throw new Unwanted(400, 'nothing was asked');
     const { Grant, Client } = provider();
@@ -182,6 +191,7 @@ export class Interactions {
       scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources), at: Date.now(),
     });
     log.info({ client: clientId, user: subject }, 'a user has allowed a client to act for him');
+    records.consent('given', { subject, client: clientId, address, scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources) });
     await provider().interactionFinished(request, response, { consent: { grantId: saved } }, { mergeWithLastSubmission: true });
   }
 }

@@ -1,5 +1,6 @@
 /** The authorization server: what is asked for at its addresses, and what edges have to know of its tokens. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -12,6 +13,7 @@ import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
 import { settingsOf, type Rules } from './settings.ts';
+import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { Upstream, type SignInOptions } from './upstream.ts';
 import { Users } from './users.ts';
@@ -20,6 +22,8 @@ export interface AuthorizationServerOptions extends Rules {
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Undefined where nothing is put on record. */
+  readonly audit?: Audit | undefined;
   /** The sealing keys of the gateway; undefined where it is one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
@@ -95,7 +99,7 @@ export class AuthorizationServer {
       return provider;
     };
     this.#site = new Site({
-      ...options, secrets, people: this.#people, upstream: this.#upstream,
+      ...options, records: new SignInRecords(options.audit, publicUrl), secrets, people: this.#people, upstream: this.#upstream,
       users: () => this.#users, provider: () => this.#provider as Provider,
     });
   }

@@ -12,6 +12,7 @@ import { sendPage, wordsPage } from './pages.ts';
 import type { People } from './people.ts';
 import { describeClient } from './registration.ts';
 import type { Secrets } from './secrets.ts';
+import type { SignInRecords } from './sign-in-records.ts';
 import { accountClient } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
@@ -25,6 +26,7 @@ export interface SiteOptions {
   readonly moreScopes: readonly string[];
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly records: SignInRecords;
   readonly secrets: Secrets;
   readonly people: People;
   readonly upstream: Upstream | undefined;

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Audit } from '@omnibus/audit';
 import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
@@ -21,6 +22,7 @@ import { ResourceMetadata } from './callers/resource-metadata.ts';
 import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './bounds/open-files.ts';
 import { OpeningRate } from './bounds/opening-rate.ts';
+import { EdgeRecords } from './requests/records.ts';
 import type { RequestMeter } from './requests/request-meter.ts';
 import { Delivery } from './delivery/delivery.ts';
 import { Tenures } from './callers/tenures.ts';
@@ -48,6 +50,8 @@ export interface EdgeOptions {
   readonly site?: Site | undefined;
   /** Sign what is said of callers on the bus; undefined in one process, where nobody else is on it. */
   readonly proofs?: Proofs | undefined;
+  /** Undefined where nothing is put on record. */
+  readonly audit?: Audit | undefined;
 }
 
 export class Edge {
@@ -74,10 +78,11 @@ export class Edge {
     this.#port = Number(port || 80);
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
-    this.#delivery = new Delivery({ bus, wheel, log });
     const gate = gateOf(options);
     this.#gate = gate;
-    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config) });
+    const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request));
+    this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
+    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config), refused: records?.strange });
     authenticator?.onRevoked(() => gate.tenures.review());
     options.blocks?.onChanged(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);

@@ -1,6 +1,7 @@
 /** The authorization server of the gateway's own, as the configuration says. Its libraries are loaded only where there is one. */
 import { resolve } from 'node:path';
 import type { AuthorizationServer } from '@omnibus/authorization';
+import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -14,6 +15,7 @@ interface AuthorizationOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly sealingKeys: SealingKeys | undefined;
+  readonly audit: Audit | undefined;
 }
 
 /** What each token can be for, where the configuration names no scopes: the use of the gateway. */
@@ -25,13 +27,13 @@ const fronts = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?\/?$/;
  * @returns undefined where there is none.
  * @throws {Error} in words for the operator.
  */
-export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
+export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys, audit }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
   const { server, scopes } = auth;
   const library = await import('@omnibus/authorization');
   return library.AuthorizationServer.open({
-    publicUrl, bus, log, metrics, sealingKeys,
+    publicUrl, bus, log, metrics, sealingKeys, audit,
     scopes: scopes.length === 0 ? [useScope] : scopes,
     moreScopes: auth.admin === undefined || auth.admin.scope === false ? [] : [auth.admin.scope],
     accessTokenMs: server.accessTokenLife, signInMs: server.signInLife, refreshGraceMs: server.refreshGrace,

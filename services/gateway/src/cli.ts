@@ -1,5 +1,6 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
+import { addAudit } from './cli-audit.ts';
 import { addDefinitions } from './cli-definitions.ts';
 import { addPolicy } from './policy-command-line.ts';
 import { addFiles } from './cli/files.ts';
@@ -107,6 +108,7 @@ export function createProgram(): Command {
   addRunning(program);
   addKeys(program);
   addUsers(program);
+  addAudit(program);
   addLogin(program);
   return program;
 }

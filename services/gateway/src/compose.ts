@@ -2,6 +2,7 @@
  * The whole program, top to bottom: which parts a role has, in which order they start and stop. A process loads the parts of its
  * role and no others.
  */
+import type { Audit, AuditTrail } from '@omnibus/audit';
 import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
 import type { Backend, UserOptions } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
@@ -21,6 +22,7 @@ import type { SessionWorker } from '@omnibus/session';
 import { Faults, Metrics, openTracing, type Logger, type Tracing } from '@omnibus/telemetry';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
+import { openAudit } from './audit.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -45,6 +47,8 @@ export interface Gateway {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly faults: Faults;
+  /** Undefined where nothing is recorded. */
+  readonly audit: Audit | undefined;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
@@ -109,11 +113,12 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let authenticator: Authenticator | undefined;
   let closeRevocations = (): void => undefined;
   let blocks: Blocks | undefined;
+  let audit: AuditTrail | undefined;
   let current = config;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
     running: { sessions: () => sessions?.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
-    log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
+    audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 
   const waiting = (problem: string): void => {
@@ -124,8 +129,9 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   bus = opened;
   busProblem = 'the bus is not connected';
   const stopMeasuring = measureBus(bus, wheel, metrics);
+  audit = await openAudit({ config, baseFolder, role, bus, metrics, log: log.child({ part: 'audit' }) });
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
-  const parts = { bus, wheel, metrics, config, tracing };
+  const parts = { bus, wheel, metrics, config, tracing, audit };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   const base = (): string => current.publicUrl ?? (endpoint === undefined ? `http://${current.listen}` : new URL(endpoint).origin);
   const isForOne = (): boolean => (current.auth === undefined || current.auth === 'none') && listensHere(current);
@@ -148,7 +154,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (has('edge') && isServing) {
       const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openSites }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts')]);
       const edgeLog = log.child({ role: 'edge' });
-      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, log: edgeLog });
+      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site: openSites({ authorization, bus, log: edgeLog, base, isForOne }) });
     }
@@ -164,6 +170,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     await authenticator?.close();
     closeRevocations();
     await authorization?.close();
+    await audit?.close();
     await bus.drain();
     throw error;
   }
@@ -177,6 +184,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     metrics,
     tracing,
     faults,
+    audit,
     endpoint,
     adminAddress: admin?.address,
     records: () => backend?.records ?? [],
@@ -205,6 +213,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       stopMeasuring();
       stopFlushing();
       await tracing?.stop();
+      await audit?.close();
       await opened.drain();
       await admin?.close();
     },

@@ -1,4 +1,5 @@
 /** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
+import type { Audit } from '@omnibus/audit';
 import { catalogBucket, MemoryBus, subjects, type KeyValue, type Subject } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { loadConfig, type Config } from '@omnibus/config';
@@ -57,13 +58,16 @@ export class WorkerUnderTest {
   readonly #backend = newWorkerId('backend');
   #count = 0;
 
-  /** @param settings of the configuration, besides the servers, of which each is at an address nobody connects to. */
-  static async start(servers: readonly string[], settings: object = {}): Promise<WorkerUnderTest> {
+  /**
+   * @param settings of the configuration, besides the servers, of which each is at an address nobody connects to.
+   * @param audit where requests are put on record.
+   */
+  static async start(servers: readonly string[], settings: object = {}, audit?: Audit): Promise<WorkerUnderTest> {
     const made = new WorkerUnderTest();
     const { config, policy } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.worker = await SessionWorker.create({ config, policy, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined });
+    made.worker = await SessionWorker.create({ config, policy, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined, audit });
     await made.worker.start();
     for (const server of servers.map(parseServerName)) {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));

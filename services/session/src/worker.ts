@@ -5,13 +5,13 @@ import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Policy } from '@omnibus/policy';
 import {
-  idSequence, newWorkerId,
-  type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
+  idSequence, newWorkerId, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
+import { callRecords, type Recorded } from './call/records.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
@@ -32,7 +32,7 @@ import { Offers } from './views/offers.ts';
 import { placeAt, type Place } from './views/place.ts';
 import { Views } from './views/views.ts';
 
-export interface SessionWorkerOptions {
+export interface SessionWorkerOptions extends Recorded {
   readonly config: Config;
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
@@ -125,7 +125,7 @@ export class SessionWorker {
     this.#metering = metering;
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
-      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate,
+      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, records: callRecords(options),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,

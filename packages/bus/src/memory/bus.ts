@@ -1,9 +1,10 @@
 import { Link, Ring } from '@omnibus/collections';
 import { BusError, newIncident } from '../errors.ts';
-import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, Ledger, LedgerDefinition, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import { MemoryJournal } from './journal.ts';
+import { MemoryLedger } from './ledger.ts';
 import { MemoryKeyValue } from './key-value.ts';
 
 interface Member {
@@ -31,6 +32,7 @@ export class MemoryBus implements Bus {
   readonly #listeners = new Map<string, Listeners>();
   readonly #buckets = new Map<string, MemoryKeyValue<unknown>>();
   readonly #journals = new Map<string, MemoryJournal<unknown>>();
+  readonly #ledgers = new Map<string, MemoryLedger>();
   readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
   /** Messages sent and not yet handled; drained by one microtask at a time. */
@@ -102,6 +104,12 @@ export class MemoryBus implements Bus {
     const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);
     this.#buckets.set(bucket.name, existing);
     return Promise.resolve(existing as unknown as KeyValue<Value>);
+  }
+
+  ledger(definition: LedgerDefinition): Promise<Ledger> {
+    const existing = this.#ledgers.get(definition.name) ?? new MemoryLedger(definition);
+    this.#ledgers.set(definition.name, existing);
+    return Promise.resolve(existing);
   }
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {

@@ -2,7 +2,7 @@
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
-import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, Ledger, LedgerDefinition, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
 import { Fetches } from './claims.ts';
@@ -12,6 +12,7 @@ import { Inbox } from './inbox.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
 import { Lanes } from './lanes.ts';
+import { openLedger } from './ledger.ts';
 import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
@@ -147,6 +148,10 @@ class NatsBus implements Bus {
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
     return openJournal<Entry>(this.#connection, this.#place, this, definition, this.#onFault);
+  }
+
+  ledger(definition: LedgerDefinition): Promise<Ledger> {
+    return openLedger(this.#connection, this.#place, definition);
   }
 
   async drain(): Promise<void> {

@@ -7,7 +7,7 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { approvedBucket, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
+import { approvedBucket, auditLedger, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -59,6 +59,8 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
       ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
       ...Object.entries(followed).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => followingOf(at(bucket), place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
+      // Every process adds to the audit under a name of its own; of what is there, NATS lets nobody take anything away.
+      at(allOf(auditLedger.family, 1)), ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
   };

@@ -13,6 +13,8 @@ export interface GatekeeperOptions {
   readonly blocks?: Pick<Blocks, 'callerProblem'> | undefined;
   /** Undefined where nobody gives tokens. */
   readonly metadata: ResourceMetadata | undefined;
+  /** Hears of whom it does not let in. */
+  readonly refused?: ((request: IncomingMessage, endpoint: EndpointName, gatewayFault: GatewayFault) => void) | undefined;
 }
 
 export interface Stranger {
@@ -45,8 +47,12 @@ export class Gatekeeper {
     const { authenticator, addresses, blocks } = this.#options;
     const decide = (verdict: Verdict): void => {
       const problem = 'fault' in verdict ? verdict.fault : blocks?.callerProblem(verdict);
-      if (problem !== undefined) refuse(problem, this.#challenge(problem, path));
-      else if (!('fault' in verdict)) admit(verdict);
+      if (problem !== undefined) {
+        refuse(problem, this.#challenge(problem, path));
+        this.#options.refused?.(request, endpoint, problem);
+      } else if (!('fault' in verdict)) {
+        admit(verdict);
+      }
     };
     const verdict = authenticator.authenticate(request, { url: path, endpoint, peer: request.socket.remoteAddress, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => addresses.of(request) });
     if (!(verdict instanceof Promise)) {

@@ -3,6 +3,7 @@ import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from 
 import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { Interrupted } from './in-flight.ts';
 import { openSession } from './open-session.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
@@ -11,6 +12,8 @@ export interface DeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
+  /** Hears of requests whose worker is gone, and whose outcome nobody knows. */
+  readonly interrupted?: Interrupted | undefined;
 }
 
 export class Delivery {
@@ -28,7 +31,7 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    const { bus, wheel, log } = options;
+    const { bus, wheel, log, interrupted } = options;
     this.#drain = new Drain(wheel);
     const drain = this.#drain;
     this.#workers = new PresenceWatch({
@@ -47,8 +50,8 @@ export class Delivery {
         this.stateless.lookAfter();
       },
     });
-    this.sessions = new SessionDelivery({ bus, wheel, log, drain, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
-    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, workers: this.#workers });
+    this.sessions = new SessionDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
+    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers });
     this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
   }
 

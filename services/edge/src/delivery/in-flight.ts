@@ -1,7 +1,10 @@
 import type { PendingRequest, ReplyObserver } from '@omnibus/bus';
 import { Link, type Ring } from '@omnibus/collections';
-import { repeatableMethods, type PostedMessage, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { repeatableMethods, type Caller, type JsonRpcRequest, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SessionAddress } from './session-addresses.ts';
+
+/** Hears of requests whose worker is gone, and whose outcome nobody knows. */
+export type Interrupted = (caller: Caller, requests: readonly JsonRpcRequest[], of: { readonly session?: SessionKey; readonly trace?: string | undefined }) => void;
 
 /** One command of a session, from the moment it is asked for until its last frame, whichever workers have it meanwhile. */
 export class InFlight extends Link {
@@ -28,6 +31,13 @@ export class InFlight extends Link {
     this.address = address;
     this.command = command;
     this.observer = observer;
+  }
+
+  /** What the client has asked with it. */
+  get requests(): readonly JsonRpcRequest[] {
+    const { command } = this;
+    const messages: readonly PostedMessage[] = command.kind === 'post' ? [command.message] : command.kind === 'batch' ? command.messages : [];
+    return messages.flatMap((each) => (each.kind === 'request' ? [each.message] : []));
   }
 
   /** Number of the last message the client has had of the stream, on this or an earlier connection. */

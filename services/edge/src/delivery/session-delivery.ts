@@ -12,7 +12,7 @@ import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWa
 import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import { fault, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { InFlight, track } from './in-flight.ts';
+import { InFlight, track, type Interrupted } from './in-flight.ts';
 import { OpenCommands } from './open-commands.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
@@ -27,6 +27,7 @@ export interface SessionDeliveryOptions {
   readonly workers: PresenceWatch<Presence>;
   /** What session workers know this edge by; undefined in one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
+  readonly interrupted?: Interrupted | undefined;
 }
 
 /** Workers in a row that may say that they do not hold the session. */
@@ -42,12 +43,14 @@ export class SessionDelivery {
   readonly #open: OpenCommands<InFlight>;
   readonly #owners: OwnerSearch;
   readonly #probing: Probing;
+  readonly #interrupted: Interrupted | undefined;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
-  constructor({ bus, wheel, log, drain, workers, edge }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, log, drain, workers, edge, interrupted }: SessionDeliveryOptions) {
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
+    this.#interrupted = interrupted;
     this.#wheel = wheel;
     this.#workers = workers;
     this.#from = edge === undefined ? {} : { edge };
@@ -240,5 +243,7 @@ export class SessionDelivery {
     }
     inFlight.pending.close();
     this.#refuse(inFlight, 'gateway.interrupted'); // W2
+    const { command, requests, address: { key } } = inFlight;
+    if ('caller' in command) this.#interrupted?.(command.caller, requests, { session: key, ...('trace' in command ? { trace: command.trace } : {}) });
   }
 }

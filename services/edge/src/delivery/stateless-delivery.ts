@@ -9,7 +9,7 @@ import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import { fault, repeatableMethods, type HeldRequests, type ModernCommand, type ModernReply, type Presence, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
-import { track } from './in-flight.ts';
+import { track, type Interrupted } from './in-flight.ts';
 import { OpenCommands } from './open-commands.ts';
 import { retryMs } from './owner-search.ts';
 
@@ -40,6 +40,7 @@ export interface StatelessDeliveryOptions {
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
+  readonly interrupted?: Interrupted | undefined;
 }
 
 /** Times a request is sent to workers that leave, or say that another one holds what it continues. */
@@ -171,11 +172,15 @@ export class StatelessDelivery {
   /** The worker that had it is gone. */
   #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
-    const { command: { key }, sentTo } = inFlight;
+    const { command: { key, caller, request, trace }, sentTo } = inFlight;
     // Should it only not have been reached, it need not go on.
     if (sentTo !== undefined) this.#options.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the request was given up', worker: sentTo });
-    if (isRepeatable(inFlight)) this.#again(inFlight);
-    else this.#refuse(inFlight, 'gateway.interrupted'); // W2
+    if (isRepeatable(inFlight)) {
+      this.#again(inFlight);
+      return;
+    }
+    this.#refuse(inFlight, 'gateway.interrupted'); // W2
+    this.#options.interrupted?.(caller, [request], { trace });
   }
 
   #again(inFlight: InFlightRequest): void {

@@ -22,7 +22,7 @@ it('a token without the scope administers nothing either while its issuer has le
   const { auth } = config;
   const authenticator = await Authenticator.open({ issuers: auth === undefined || auth === 'none' ? [] : auth.issuers, resource: { publicUrl, audience: [], scopes: [] }, warn: () => undefined });
   const metrics = new Metrics({ processMetrics: false });
-  const access = new AdminAccess({ config: () => config, authenticator: () => authenticator, recovery: undefined, metrics, faults: new Faults({ metrics, log: createLogger({ level: 'silent', format: 'json' }) }) });
+  const access = new AdminAccess({ config: () => config, authenticator: () => authenticator, recovery: undefined, audit: () => undefined, metrics, faults: new Faults({ metrics, log: createLogger({ level: 'silent', format: 'json' }) }) });
   const act: AdminAct = 'keys.change';
   const http = createServer((request, response) => {
     access.guard(request, '/keys', act).then((refusal) => response.writeHead(refusal?.status ?? 200).end(refusal?.text), (error: unknown) => response.writeHead(500).end(String(error)));

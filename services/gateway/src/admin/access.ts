@@ -1,10 +1,12 @@
 /** Lets in at the admin port whoever may be there: by the ways callers are known, by being on this machine where nobody has said more, or by the sealing key. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName } from '@omnibus/protocol';
 import type { AdminAct, AdminAnswer, Faults, Metrics } from '@omnibus/telemetry';
+import { recordAct } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
 import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from './roles.ts';
 
@@ -27,6 +29,8 @@ export interface AdminAccessOptions {
   readonly recovery: Recovery | undefined;
   readonly metrics: Metrics;
   readonly faults: Pick<Faults, 'fromOutside'>;
+  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  readonly audit: () => Audit | undefined;
 }
 
 /** The one address of this machine that no proxy of a mesh connects from: those have others of 127.0.0.0/8. */
@@ -49,11 +53,12 @@ export class AdminAccess {
 
   /** Why a request may not have what it asks for; undefined when it may. */
   readonly guard = async (request: IncomingMessage, path: string, act: AdminAct): Promise<AdminAnswer | undefined> => {
-    const { metrics, faults } = this.#options;
+    const { metrics, faults, audit } = this.#options;
     if (act === 'recovery' || (act === 'metrics' && this.#rules()?.metrics !== 'viewer')) return undefined;
     const found = await this.#identify(request, path);
     if ('status' in found) {
       metrics.callers.adminRefused(act, found.status === 503 ? 'unavailable' : 'unknown');
+      recordAct(audit(), undefined, request, act, { outcome: found.status === 503 ? 'fault' : 'denied' });
       return found;
     }
     if (mayDo(act, found.roles)) {
@@ -67,6 +72,7 @@ export class AdminAccess {
     metrics.callers.adminRefused(act, 'role');
     const { remoteAddress: address } = request.socket;
     faults.fromOutside('an act at the admin port was refused', undefined, { act, by: found.name, address });
+    recordAct(audit(), found, request, act, { outcome: 'denied', details: { roles: found.roles.join(' ') } });
     const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;
     return { status: 403, text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n` };
   };

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
+import type { Audit, AuditEvent } from '@omnibus/audit';
 import { loadConfig } from '@omnibus/config';
 import { createLogger, Faults, Metrics, type Logger } from '@omnibus/telemetry';
 import { AdminAccess } from './access.ts';
 import { adminRoutes } from './acts.ts';
 import { Recovery, recoveryProof } from './recovery.ts';
 
-it('who has tried to recover the port without the key has done nothing, is counted as refused, and has one line in the log however often he tries', async () => {
+it('who has tried to recover the port without the key has done nothing, is counted and on record as refused, and has one line in the log however often he tries', async () => {
   const key = randomBytes(32);
   const loaded = loadConfig({ file: 'test', text: '{}', env: {}, readFile: () => '' });
   if (!('config' in loaded)) expect.fail('the configuration is wrong');
@@ -17,8 +18,10 @@ it('who has tried to recover the port without the key has done nothing, is count
   const log: Logger = Object.assign(createLogger({ level: 'silent', format: 'json' }), { warn: (_details: object, what: string) => void lines.push(what) });
   const faults = new Faults({ log, metrics });
   const config = (): typeof loaded.config => loaded.config;
-  const access = new AdminAccess({ config, authenticator: () => undefined, recovery, metrics, faults });
-  const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, reload: () => Promise.resolve([]), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
+  const recorded: AuditEvent[] = [];
+  const audit = (): Audit => ({ isStrict: false, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
+  const access = new AdminAccess({ config, authenticator: () => undefined, recovery, metrics, faults, audit });
+  const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, audit, reload: () => Promise.resolve([]), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
   const statusOf = async (proofKey: Buffer): Promise<number> => {
     const question = recovery.question();
     return (await route.run({ request: { socket: new Socket(), headers: {} } as IncomingMessage, rest: undefined, body: JSON.stringify({ question, proof: recoveryProof(proofKey, question) }) })).status;
@@ -29,4 +32,5 @@ it('who has tried to recover the port without the key has done nothing, is count
   const text = await metrics.text();
   expect(text).toContain('omnibus_admin_acts_total{act="recovery"} 1');
   expect(text).toContain('omnibus_admin_refusals_total{act="recovery",why="unknown"} 20');
+  expect(recorded.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual([...Array.from({ length: 20 }, () => 'admin.recovery denied'), 'admin.recovery ok']);
 });

@@ -1,11 +1,13 @@
 /** What can be done at the admin port besides looking: reading the configuration again, API keys, users, and the way back in. Each change is in the log, with who made it. */
 import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
+import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import { json, type AdminAnswer, type AdminExchange, type AdminRoute, type Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
 import { addKey, readKeys, revokeKeyIn } from '../key-records.ts';
 import type { AdminAccess } from './access.ts';
+import { recordAct, type ActDetails } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
 
 export interface ActsOptions {
@@ -20,6 +22,8 @@ export interface ActsOptions {
   readonly log: Logger;
   readonly faults: Pick<Faults, 'fromOutside'>;
   readonly metrics: Metrics;
+  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  readonly audit: () => Audit | undefined;
 }
 
 /** What a process says and does of its sessions and servers. */
@@ -53,9 +57,10 @@ const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: 
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
 export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
-  const { config, baseFolder, access, recovery, reload, running, log, faults, metrics } = options;
-  const note = (request: IncomingMessage, act: string, details: object = {}): void => {
+  const { config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit } = options;
+  const note = (request: IncomingMessage, act: string, details: ActDetails = {}): void => {
     log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
+    recordAct(audit(), access.of(request), request, act, { outcome: 'ok', details });
   };
   const ways = (): Exclude<Config['auth'], 'none' | undefined> | undefined => {
     const { auth } = config();
@@ -122,8 +127,10 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       if (given === undefined) {
         metrics.callers.adminRefused('recovery', 'unknown');
         faults.fromOutside('somebody tried to recover the admin port without the sealing key', undefined, { address });
+        recordAct(audit(), undefined, request, 'recovery', { outcome: 'denied' });
         return { status: 403, text: 'this is not the sealing key of this gateway, or the question was of a minute ago; is OMNIBUS_SEALING_KEY or security.sealingKeyFile that of the gateway?\n' };
       }
+      recordAct(audit(), undefined, request, 'recovery', { outcome: 'ok', details: { until: new Date(given.until).toISOString() } });
       log.warn({ address, until: new Date(given.until).toISOString() }, 'somebody with the sealing key has become admin of this process');
       return json(200, { token: given.token, until: new Date(given.until).toISOString() });
     }),

@@ -1,4 +1,5 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
+import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
@@ -29,21 +30,23 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly log: Logger;
   /** Where what strangers do is said once, and then as a number. */
   readonly faults: Pick<Faults, 'fromOutside'>;
+  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  readonly audit: () => Audit | undefined;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, ...options }: OpenAdminOptions): Promise<AdminServer> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
-  const access = new AdminAccess({ config, authenticator, recovery, metrics, faults });
+  const access = new AdminAccess({ config, authenticator, recovery, metrics, faults, audit });
   const files = adminTlsFilesOf(config(), baseFolder);
   let server: AdminServer;
   try {
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
+      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';

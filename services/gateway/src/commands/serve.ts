@@ -138,11 +138,13 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     // What the operator wrote comes first, in the lists too.
     await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
     log.info('the changed configuration is applied');
+    gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'ok', more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) } });
   };
   const take = async (config: Config, problemAt: ProblemAt): Promise<void> => {
     refused = await accessProblems(config, problemAt);
     if (refused.length > 0) {
       log.error({ problems: refused }, 'the changed configuration is not applied');
+      gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: refused.length } });
       return;
     }
     const ignored = restartOptions(current, config);
@@ -164,7 +166,10 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     log,
   }) : undefined;
   const watcher = await watchConfigFile(file, {
-    rejected: (problems) => log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied'),
+    rejected: (problems) => {
+      log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied');
+      gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
+    },
     changed: (read, loaded) => {
       sayFindings(loaded, log);
       const applied = applyOverrides(read, overrides);

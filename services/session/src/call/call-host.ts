@@ -5,12 +5,15 @@ import type { Sealer } from '../public-ids/sealer.ts';
 import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
+import type { CallRecords } from './records.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly metrics: Metrics;
   readonly limits: Limits;
   /** Undefined where nobody traces. */
   readonly tracing: Tracing | undefined;
+  /** Undefined where nothing is put on record. */
+  readonly records?: CallRecords | undefined;
   readonly sealer: Sealer;
   /** What a caller may by the rules as they are now; undefined where there are none. */
   readonly accessOf: (caller: Caller) => Access | undefined;

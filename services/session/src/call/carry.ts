@@ -6,7 +6,7 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  */
 import { subjects } from '@omnibus/bus';
-import type { ControlCommand, ExchangeContext, ExchangeMethod, ExchangeOutcome, JsonObject, ServerName } from '@omnibus/protocol';
+import { fault, type ControlCommand, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { inContext, type TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import { errorOf, traceOf } from './call-span.ts';
@@ -17,6 +17,7 @@ import type { TimeLimits, Topic } from './exchange-request.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, OpenRequests } from './open-requests.ts';
 import type { PublicWords } from './public-words.ts';
+import type { QuestionRecords } from './records.ts';
 import type { Destination } from './route.ts';
 
 /** A request that is the gateway's own, made for a client that hears nothing of it. */
@@ -50,12 +51,17 @@ export class Carrier<Stream extends CallStream> {
    * @param settled hears the outcome, once, and answers the request.
    * @param cancelled runs where the request ends without that: its client cancelled it, or it was given up.
    */
-  carry(call: ForwardedCall<Stream>, { server, params, subject, tool, isRepeatable, task }: Destination, settled: (outcome: ExchangeOutcome) => void, cancelled?: () => void): void {
+  carry(call: ForwardedCall<Stream>, to: Destination, settled: (outcome: ExchangeOutcome) => void, cancelled?: () => void): void {
+    const { server, params, subject, tool, isRepeatable, task } = to;
     const { stream, progressToken, view, method } = call;
-    const { nextExchangeId, tracing, metrics } = this.#host;
+    const { nextExchangeId, tracing, metrics, records } = this.#host;
     this.#kept.contact(server);
     const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#port.key, 'omnibus.server': server } }, stream.trace);
-    const stop = (reason: string): void => {
+    const begun = records?.begin(this.#port, { id: call.id, method, params: call.given, trace: span?.traceparent ?? stream.trace, permission: call.permission }, view, to);
+    let questions: QuestionRecords | undefined;
+    const stop = (reason: string, outcome: ExchangeOutcome | 'cancelled'): void => {
+      if (begun !== undefined) records?.ended(begun, outcome);
+      questions?.ended();
       span?.end('cancelled');
       running.cancel(reason);
       this.#port.askerEnded(running, reason);
@@ -63,10 +69,10 @@ export class Carrier<Stream extends CallStream> {
       cancelled?.();
     };
     const open = new OpenRequest(call.id, (reason) => {
-      stop(reason);
+      stop(reason, 'cancelled');
       stream.leaveUnanswered(); // S2
     }, (gatewayFault) => {
-      stop(gatewayFault.message);
+      stop(gatewayFault.message, { kind: 'fault', fault: gatewayFault });
       this.#words.answerFault(stream, call.id, gatewayFault); // S2
     }, server, tool);
     const running = new Exchange(this.#host, {
@@ -83,8 +89,16 @@ export class Carrier<Stream extends CallStream> {
         if (text !== undefined) stream.send(text);
       },
       notification: (said, about) => stream.send(this.#words.notification(server, said, about, task)),
-      input: (event) => this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, task) }),
-      inputWithdrawn: (input, reason) => this.#port.inputWithdrawn(running, input, reason),
+      input: (event) => {
+        questions ??= records?.questions(this.#port, server, span?.traceparent ?? stream.trace);
+        questions?.asked(event.input, event.method);
+        this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, task) });
+      },
+      answered: records === undefined ? undefined : (input, answer) => questions?.answered(input, answer),
+      inputWithdrawn: (input, reason) => {
+        questions?.withdrawn(input);
+        this.#port.inputWithdrawn(running, input, reason);
+      },
       settled: (outcome) => {
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
@@ -92,11 +106,14 @@ export class Carrier<Stream extends CallStream> {
         if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') metrics.upstream.timedOut(server);
         span?.end(errorOf(outcome));
         settled(outcome);
+        questions?.ended();
+        if (begun !== undefined) records?.ended(begun, outcome, this.#words.lastLength);
         if (this.open.size === 0) this.#idle();
       },
     });
     this.open.add(open);
-    running.begin();
+    if (begun === undefined || records?.mustConfirm(begun) !== true) running.begin();
+    else void records.confirm(begun).then((isSafe) => (isSafe ? running.begin() : running.end(fault('audit.unavailable'))));
   }
 
   /** Sends something of which at most the end matters. */

@@ -24,6 +24,8 @@ export interface ClientPort<Stream extends CallStream> {
   readonly caller: Caller;
   /** What its last request has proven of it; undefined where it is nobody in particular, and at a session that another worker began, until its client says something. */
   readonly facts: Facts | undefined;
+  /** The same as the latest request said it: what is known of a caller may change from one to the next. */
+  readonly asking: Caller;
   /** It is one request and no session (2026-07-28). */
   readonly standsAlone: boolean;
   readonly dialect: ClientDialect;
@@ -52,6 +54,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly stream: Stream;
   readonly id: JsonRpcId;
   readonly method: ExchangeMethod;
+  /** As the client sent them. */
+  readonly given: JsonObject;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
   /** What is noted when it ends. */

@@ -10,11 +10,14 @@ export const maxQuestions = 100;
 
 export class ExchangeQuestions {
   readonly #wheel: DeadlineWheel;
+  readonly #answered: ((input: InputKey, answer: InputAnswer) => void) | undefined;
   readonly #open = new Map<InputKey, Deadline>();
   readonly #answers = new Map<InputKey, InputAnswer>();
 
-  constructor(wheel: DeadlineWheel) {
+  /** @param answered hears each answer once. */
+  constructor(wheel: DeadlineWheel, answered?: (input: InputKey, answer: InputAnswer) => void) {
     this.#wheel = wheel;
+    this.#answered = answered;
   }
 
   /** Questions the client has not answered. */
@@ -50,6 +53,7 @@ export class ExchangeQuestions {
   /** Of more answers than an adapter has questions, the oldest were taken long ago. */
   keep(input: InputKey, answer: InputAnswer): void {
     this.#answers.set(input, answer);
+    this.#answered?.(input, answer);
     if (this.#answers.size > maxQuestions) this.#answers.delete(this.#answers.keys().next().value as InputKey);
   }
 

@@ -1,7 +1,7 @@
 /** What an exchange is given: the request, its time limits, who hears of it, and what it works with. */
 import type { Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, ExchangeEvent, ExchangeId, ExchangeMethod, ExchangeOutcome, InputKey, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
+import type { ExchangeContext, ExchangeEvent, ExchangeId, ExchangeMethod, ExchangeOutcome, InputAnswer, InputKey, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Adapters } from './adapters.ts';
 
@@ -16,6 +16,8 @@ export interface ExchangeObserver {
   lost?(outcome: 'repeated' | 'unknown'): void;
   /** The server asks something of the client. Answer with `answerInput`. */
   input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  /** A question was answered, by whomever. */
+  readonly answered?: ((input: InputKey, answer: InputAnswer) => void) | undefined;
   /** The answer is not waited for any more. */
   inputWithdrawn(input: InputKey, reason: string): void;
   settled(outcome: ExchangeOutcome): void;

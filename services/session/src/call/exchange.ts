@@ -35,9 +35,9 @@ export class Exchange extends Link {
   #askedAt = 0;
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
-  #isSettled = false;
-  /** How often it was sent. */
-  attempts = 0;
+  /** It has ended: nothing of it is sent any more. */
+  isSettled = false;
+  attempts = 0; // How often it was sent.
   /** The worker whose adapter has it; undefined while it is whichever NATS chose. */
   sentTo: WorkerId | undefined;
   /** That adapter has said that it has it. */
@@ -55,8 +55,9 @@ export class Exchange extends Link {
     this.#deadline = host.wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
   }
 
-  /** Sends it. @returns itself. */
+  /** Sends it, unless it has ended before. @returns itself. */
   begin(): this {
+    if (this.isSettled) return this;
     this.#host.adapters.add(this); // E4
     if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
@@ -78,7 +79,7 @@ export class Exchange extends Link {
   }
 
   #endTask(): void {
-    this.#end(taskLost(this.#request.server));
+    this.end(taskLost(this.#request.server));
   }
 
   #sendTo({ to, worker, isBound }: Way): void {
@@ -101,7 +102,7 @@ export class Exchange extends Link {
   /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
     if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#host.bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
-    else if (error.kind !== 'no-responders' || worker === undefined || this.#isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
+    else if (error.kind !== 'no-responders' || worker === undefined || this.isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
     else if (this.attempts < maxWrongWays) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
@@ -123,7 +124,7 @@ export class Exchange extends Link {
 
   /** The adapter that worked on it is gone. */
   lost(): void {
-    if (this.#isSettled) return;
+    if (this.isSettled) return;
     const { server } = this.#request;
     this.#pending?.close();
     if (this.sentTo !== undefined) this.#host.adapters.stopAt(this.sentTo, { server, exchange: this.id });
@@ -139,7 +140,7 @@ export class Exchange extends Link {
       this.#deadline.extend(this.#timeLeftMs);
       this.#sendTo(this.#route(this.sentTo));
     } else {
-      this.#end(interrupted(server));
+      this.end(interrupted(server));
     }
   }
 
@@ -169,7 +170,7 @@ export class Exchange extends Link {
 
   /** The client's answer to what the server asked. */
   answerInput(input: InputKey, answer: InputAnswer): void {
-    if (this.#isSettled || this.#questions?.remove(input) !== true) return;
+    if (this.isSettled || this.#questions?.remove(input) !== true) return;
     this.#questions.keep(input, answer);
     this.#passAnswer(input, answer);
     this.#ageWhenAnswered();
@@ -180,12 +181,12 @@ export class Exchange extends Link {
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
-    if (!this.#isSettled && this.#questions?.has(input) === true) this.#tell({ kind: 'input-progress', asker: this.id, input, params });
+    if (!this.isSettled && this.#questions?.has(input) === true) this.#tell({ kind: 'input-progress', asker: this.id, input, params });
   }
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
     const { input } = event;
-    this.#questions ??= new ExchangeQuestions(this.#host.wheel);
+    this.#questions ??= new ExchangeQuestions(this.#host.wheel, this.#observer.answered);
     const answered = this.#questions.answerTo(input);
     if (answered !== undefined) this.#passAnswer(input, answered);
     if (answered !== undefined || this.#questions.has(input)) return;
@@ -224,7 +225,7 @@ export class Exchange extends Link {
   // --- what comes back -----------------------------------------------------------------------------------------------------
 
   #hear(event: ExchangeEvent): void {
-    if (this.#isSettled) return; // E2
+    if (this.isSettled) return; // E2
     switch (event.kind) {
       case 'progress':
         if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
@@ -266,9 +267,9 @@ export class Exchange extends Link {
   }
 
   #fail(error: BusError): void {
-    if (this.#isSettled) return;
+    if (this.isSettled) return;
     const { server } = this.#request;
-    this.#end(gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)));
+    this.end(gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)));
   }
 
   #expire(): void {
@@ -277,18 +278,18 @@ export class Exchange extends Link {
     const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
     // That a client has little time says nothing of the server.
     this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', ...(isOwn ? {} : { isTimeout: true }) });
-    this.#end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
+    this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
   }
 
   /** Settles it with a fault of the gateway's own. */
-  #end(gatewayFault: GatewayFault): void {
+  end(gatewayFault: GatewayFault): void {
     if (this.#settle()) this.#observer.settled({ kind: 'fault', fault: gatewayFault });
   }
 
   /** @returns false when it was settled already. */
   #settle(): boolean {
-    if (this.#isSettled) return false;
-    this.#isSettled = true; // E1
+    if (this.isSettled) return false;
+    this.isSettled = true; // E1
     this.#deadline.cancel();
     this.#pending?.close();
     this.#questions?.clear();

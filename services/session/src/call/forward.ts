@@ -1,7 +1,7 @@
 /** Requests of one client that are for servers: checked, routed (`route.ts`), and carried out as the plan says. */
 import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
+import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ErrorReason, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import type { Access } from './access.ts';
 import type { CallHost } from './call-host.ts';
@@ -44,7 +44,7 @@ export class Forwarding<Stream extends CallStream> {
     this.#client = { tasks, linkedResources, port };
     this.#idle = hooks.idle;
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
-    this.words = new PublicWords(host.metrics, port, tasks, linkedResources);
+    this.words = new PublicWords(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
     this.#inTurn = new InTurn(host.timeLimits, this.carrier, this.words, tasks, port);
     this.#tasks = new CallTasks(this.carrier, this.words, port);
@@ -82,25 +82,26 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
+    const given = withoutNullArguments(params ?? {});
+    const refuse = (reason: ErrorReason, message?: string): void => this.words.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
     const problem = paramsProblem(method, params);
     if (problem !== undefined) {
-      this.words.refuse(stream, id, 'params.invalid', problem);
+      refuse('params.invalid', problem);
       return;
     }
     if (this.size >= this.#host.limits.maxInFlightPerSession) {
-      this.words.refuse(stream, id, 'session.busy');
+      refuse('session.busy');
       return;
     }
-    const given = withoutNullArguments(params ?? {});
     const limitMs = readOwnLimit(given);
     if (typeof limitMs === 'object') {
-      this.words.refuse(stream, id, 'params.invalid', limitMs.problem);
+      refuse('params.invalid', limitMs.problem);
       return;
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
     const plan = route({ method, view }, given, this.#client);
     this.#carryOut({
-      stream, id, method, view,
+      stream, id, method, view, given,
       progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
       permission: plan.permission,
@@ -119,7 +120,7 @@ export class Forwarding<Stream extends CallStream> {
     const tab = asked === undefined ? undefined : callGate?.begin(asked);
     if (tab instanceof Promise) this.#whenLeased(call, plan, tab);
     else if (tab === undefined) this.#carryAsPlanned(call, plan);
-    else if ('reason' in tab) this.words.answerFault(call.stream, call.id, tab);
+    else if ('reason' in tab) this.words.deny(call, tab);
     else this.#carryAsPlanned({ ...call, tab }, plan);
   }
 
@@ -141,7 +142,7 @@ export class Forwarding<Stream extends CallStream> {
       }
       this.carrier.open.remove(waiting);
       if (!('reason' in tab)) this.#carryAsPlanned({ ...call, tab }, plan);
-      else this.words.answerFault(call.stream, call.id, tab);
+      else this.words.deny(call, tab);
       if (this.size === 0) this.#idle();
     });
   }
@@ -165,9 +166,10 @@ export class Forwarding<Stream extends CallStream> {
         return;
       case 'answer':
         this.words.answer(call, plan, { kind: 'result', result: plan.result });
+        this.#host.records?.answered(this.#client.port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace }, plan.server);
         return;
       case 'refuse':
-        this.words.answerFault(call.stream, call.id, plan.fault);
+        this.words.deny(call, plan.fault);
     }
   }
 

@@ -1,5 +1,5 @@
 /** Requests that go to several servers, one after the other: for a URI that nothing tells of, and for lists that the catalogue does not have. */
-import { isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
@@ -38,7 +38,7 @@ export class InTurn<Stream extends CallStream> {
   search(call: ForwardedCall<Stream>, { servers, uri, params }: Search, before?: Searched): void {
     const [server, ...others] = before === undefined ? servers.slice(0, maxSearched) : servers;
     if (server === undefined) {
-      this.#words.answer(call, {}, { kind: 'fault', fault: unknownResource(call.view, uri) });
+      this.#words.deny(call, unknownResource(call.view, uri));
       return;
     }
     const endsAt = before?.endsAt ?? performance.now() + this.#timeLimits(server, undefined).callMs;
@@ -63,7 +63,7 @@ export class InTurn<Stream extends CallStream> {
       return;
     }
     if (page === undefined || index === -1) {
-      this.#words.refuse(stream, id, 'cursor.invalid');
+      this.#words.deny(call, fault('cursor.invalid'));
       return;
     }
     const { server, cursor } = page;

@@ -2,11 +2,13 @@
 import type { View } from '@omnibus/catalog';
 import { fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
+import type { CallHost } from './call-host.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
 import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
 import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { CallRecords } from './records.ts';
 import type { Destination } from './route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 
@@ -15,9 +17,13 @@ export class PublicWords<Stream extends CallStream> {
   readonly #port: ClientPort<Stream>;
   readonly #tasks: TaskIds;
   readonly #linkedResources: LinkedResources;
+  readonly #records: CallRecords | undefined;
+  /** Characters of the answer that was written last. */
+  lastLength = 0;
 
-  constructor(metrics: Pick<Metrics, 'refused'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
+  constructor({ metrics, records }: Pick<CallHost, 'metrics' | 'records'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
     this.#metrics = metrics;
+    this.#records = records;
     this.#port = port;
     this.#tasks = tasks;
     this.#linkedResources = linkedResources;
@@ -63,6 +69,13 @@ export class PublicWords<Stream extends CallStream> {
     this.answerFault(stream, id, fault(reason, message));
   }
 
+  /** Answers a request that no server is asked about, which is put on record. */
+  deny(call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'tab'> & Partial<Pick<ForwardedCall<Stream>, 'permission'>>, gatewayFault: GatewayFault): void {
+    this.answerFault(call.stream, call.id, gatewayFault);
+    call.tab?.answered({ kind: 'fault', fault: gatewayFault }, 0);
+    this.#records?.refused(this.#port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission }, gatewayFault);
+  }
+
   answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
     this.#metrics.refused(gatewayFault.reason);
     stream.refuse(id, gatewayFault);
@@ -89,6 +102,7 @@ export class PublicWords<Stream extends CallStream> {
   /** @returns how much it is, in characters of JSON. */
   write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): number {
     const member = answer.kind === 'result' ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}` : `"error":${JSON.stringify(answer.error)}`;
+    this.lastLength = member.length;
     stream.answerMember(id, member);
     return member.length;
   }

@@ -14,6 +14,8 @@ export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
 export type TaskMode = 'requested' | 'offered' | 'none';
 
 export interface ClientDialect {
+  /** For people. */
+  readonly revision: string;
   /** How a method is refused that nobody serves. */
   readonly unknownMethod: ErrorReason;
   /** What a server answered in words of the client's revision. @param wrapsOutput the list shows the tool's output inside an object. */

@@ -2,7 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import {
   fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, isSessionTaskMethod, listKindOf, resultText,
-  type ErrorReason, type JsonRpcId, type JsonRpcRequest, type SessionTaskMethod,
+  type ErrorReason, type JsonRpcRequest, type SessionTaskMethod,
 } from '@omnibus/protocol';
 import { listPage } from '../call/routes/list-page.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
@@ -21,26 +21,29 @@ export class Serving {
     const { host, client, sight, forwarding } = this.#parts;
     const { view } = sight;
     if (view === undefined) {
-      this.#refuse(stream, id, 'session.unknown', 'this endpoint has left the configuration');
+      this.#refuse(stream, request, 'session.unknown', 'this endpoint has left the configuration');
       return;
     }
     const lacking = missingCapability(request, view, client.offered);
     if (lacking !== undefined) {
-      this.#refuse(stream, id, 'method.unknown', lacking);
+      this.#refuse(stream, request, 'method.unknown', lacking);
       return;
     }
     const kind = listKindOf(method);
     if (kind !== undefined) {
       if (this.#isHeld(request, stream)) return;
       const json = listPage(view, kind, params);
-      if (json === undefined) this.#refuse(stream, id, 'cursor.invalid');
-      else stream.answer(resultText(id, json));
+      if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
+      else {
+        stream.answer(resultText(id, json));
+        host.records?.listed(client, { id, method, params: params ?? {}, trace: stream.trace }, json.length);
+      }
       return;
     }
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
-        else this.#refuse(stream, id, 'params.invalid', `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
+        else this.#refuse(stream, request, 'params.invalid', `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
         return;
       case 'tools/call':
         // A client that has kept a list, and asks for none, may name a tool that is found only now.
@@ -53,23 +56,24 @@ export class Serving {
       case 'logging/setLevel':
         client.level.set(params ?? {}, view.definition.servers, {
           answerMember: (member) => stream.answerMember(id, member),
-          refuse: ({ reason, message }) => this.#refuse(stream, id, reason, message),
+          refuse: ({ reason, message }) => this.#refuse(stream, request, reason, message),
         });
         return;
       case 'initialize':
-        this.#refuse(stream, id, 'session.initialized');
+        this.#refuse(stream, request, 'session.initialized');
         return;
       default:
         if (isSessionTaskMethod(method)) this.#serveTask(request, method, stream, view);
         else if ((isCarriedMethod(method) && !isExtensionTaskMethod(method)) || isCustomMethod(method)) forwarding.forward(stream, id, method, params, view);
-        else this.#refuse(stream, id, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
+        else this.#refuse(stream, request, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
   }
 
-  #serveTask({ id, params }: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {
+  #serveTask(request: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {
+    const { id, params } = request;
     const { client, forwarding } = this.#parts;
     if (client.taskMode() === 'requested' && view.taskServers().length > 0) forwarding.forward(stream, id, method, params, view);
-    else this.#refuse(stream, id, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
+    else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
   /** Bytes kept of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */
@@ -88,8 +92,11 @@ export class Serving {
     return this.keptBytes + uri.length <= host.limits.maxSessionBytesPerSession && host.hasRoomFor(uri.length);
   }
 
-  #refuse(stream: PostStream, id: JsonRpcId, reason: ErrorReason, message?: string): void {
-    this.#parts.host.metrics.refused(reason);
-    stream.refuse(id, fault(reason, message));
+  #refuse(stream: PostStream, { id, method, params = {} }: JsonRpcRequest, reason: ErrorReason, message?: string): void {
+    const { host: { metrics, records }, client } = this.#parts;
+    const gatewayFault = fault(reason, message);
+    metrics.refused(reason);
+    stream.refuse(id, gatewayFault);
+    records?.refused(client, { id, method, params, trace: stream.trace }, gatewayFault);
   }
 }

@@ -1,7 +1,7 @@
 /** Questions of servers to the client of one session, with a bus in memory on which the test hears what servers are answered. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
-import { idSequence, newWorkerId, parseServerName, type ControlCommand, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type LegacyRevision, type PostedMessage, type QuestionId, type QuestionMethod, type SessionKey, type WorkerId } from '@omnibus/protocol';
+import { anonymous, idSequence, newWorkerId, parseServerName, rootEndpoint, type ControlCommand, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type LegacyRevision, type PostedMessage, type QuestionId, type QuestionMethod, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { legacyDialect } from '../dialect/legacy/dialect.ts';
 import type { Questioner } from './pending-questions.ts';
@@ -36,7 +36,7 @@ function session({ capabilities = { roots: {}, elicitation: {} } as JsonObject, 
         return Promise.resolve('gone');
       },
     },
-    client: { dialect: legacyDialect(revision), capabilities: () => capabilities },
+    client: { key, asking: { principal: anonymous, endpoint: rootEndpoint }, standsAlone: false, dialect: legacyDialect(revision), capabilities: () => capabilities },
     words: { question: (_server, params) => ({ ...params, public: true }), original: (answer) => ({ ...answer, original: true }) },
     push: (text) => void pushed.push(JSON.parse(text) as JsonObject),
     changed: () => {

@@ -7,14 +7,15 @@ import {
 } from '@omnibus/protocol';
 import type { CallStream } from '../call/client-port.ts';
 import type { PublicWords } from '../call/public-words.ts';
+import type { QuestionRecords, Requester } from '../call/records.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { PendingQuestions, type PendingQuestion, type Questioner, type StandingQuestion } from './pending-questions.ts';
 import type { SessionHost } from './session-host.ts';
 
 export interface ServerQuestionsOptions {
   readonly key: SessionKey;
-  readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn'>;
-  readonly client: { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
+  readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn' | 'records'>;
+  readonly client: Requester & { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
   /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
   readonly words: Pick<PublicWords<CallStream>, 'question' | 'original'>;
   /** Sink for what belongs to no call. */
@@ -33,6 +34,8 @@ export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #requests: PendingQuestions;
   readonly #questioners = new Map<ServerName, Questioner>();
+  /** By server; of those that belong to no call. */
+  readonly #records = new Map<ServerName, QuestionRecords>();
   /** The client was asked something outside calls, which the record knows. */
   #wasStanding = false;
   /** The worker that held the session before this one did. */
@@ -67,12 +70,14 @@ export class ServerQuestions {
     const { server, input, method, params, place, movedFrom } = notice;
     const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
+    this.#recordsOf(server)?.asked(input, method);
     if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.words.question(server, params, { place }));
     this.#options.changed();
   }
 
   withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {
     this.#requests.withdraw(this.#questioner(server), input, reason);
+    this.#records.get(server)?.withdrawn(input);
     this.#options.changed();
   }
 
@@ -103,6 +108,13 @@ export class ServerQuestions {
     return { asker: this.#questioner(server), input, stream: { send: this.#options.push }, standing: server };
   }
 
+  #recordsOf(server: ServerName): QuestionRecords | undefined {
+    const { host: { records }, client } = this.#options;
+    const made = this.#records.get(server) ?? records?.questions(client, server, undefined);
+    if (made !== undefined) this.#records.set(server, made);
+    return made;
+  }
+
   /** The session as the one that answers a server. */
   #questioner(server: ServerName): Questioner {
     const known = this.#questioners.get(server);
@@ -111,7 +123,10 @@ export class ServerQuestions {
     const tell = (command: ControlCommand): void => bus.publish(subjects.backendControl(server), command);
     const questioner: Questioner = {
       id: key,
-      answerInput: (input, answer) => tell({ kind: 'answer', asker: key, input, answer }),
+      answerInput: (input, answer) => {
+        tell({ kind: 'answer', asker: key, input, answer });
+        this.#records.get(server)?.answered(input, answer);
+      },
       passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: key, input, params }),
     };
     this.#questioners.set(server, questioner);

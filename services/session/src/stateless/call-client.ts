@@ -61,6 +61,10 @@ export class CallClient implements ClientPort<CallStream> {
     return this.#host.factsOf(this.latest.command.caller);
   }
 
+  get asking(): Caller {
+    return this.latest.command.caller;
+  }
+
   capabilities(): JsonObject {
     return offeredCapabilities(this.latest.command.context.capabilities, carriedExtensions);
   }

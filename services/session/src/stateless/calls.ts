@@ -6,7 +6,7 @@ import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   anonymous, fault, isCustomMethod, isObject, withoutHopMeta,
-  type ExchangeMethod, type JsonObject, type ModernCommand, type ServerName, type SessionKey, type WorkerId,
+  type ExchangeMethod, type GatewayFault, type JsonObject, type ModernCommand, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { customRoute } from '../call/routes/custom-route.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
@@ -17,7 +17,7 @@ import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
 import { StatelessCall } from './call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
-import { answerResult, refuse, type PendingReply } from './pending-reply.ts';
+import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
 import { Place } from './place.ts';
 import { digestOf, RequestStates, type SealedState } from './request-state.ts';
 import type { Running } from './running.ts';
@@ -85,7 +85,7 @@ export class StatelessCalls {
     if (method === 'tools/call' && parameterHeaders !== undefined && typeof params['name'] === 'string') {
       const problem = parameterHeaderProblem(view.tool(params['name'])?.['inputSchema'], params['arguments'], parameterHeaders);
       if (problem !== undefined) {
-        refuse(waiter, fault('header.mismatch', problem));
+        this.#refuse(waiter, fault('header.mismatch', problem));
         return;
       }
     }
@@ -98,7 +98,7 @@ export class StatelessCalls {
       }
       // A known caller was never given the state of a server as it is.
       if (caller.principal !== anonymous || !this.#keepsOwnState(method, params, view, waiter.command)) {
-        refuse(waiter, fault('state.invalid'));
+        this.#refuse(waiter, fault('state.invalid'));
         return;
       }
     }
@@ -112,7 +112,7 @@ export class StatelessCalls {
     const { principal } = caller;
     const full = running.take(caller);
     if (full !== undefined) {
-      refuse(waiter, fault('request.limit', full));
+      this.#refuse(waiter, fault('request.limit', full));
       return;
     }
     const keepsOwnState = this.#keepsOwnState(method, params, view, waiter.command);
@@ -133,13 +133,18 @@ export class StatelessCalls {
     call.start();
   }
 
+  #refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
+    refuse(waiter, gatewayFault);
+    this.#options.host.records?.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
+  }
+
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
 
   #comeBack(waiter: PendingReply, view: View, method: ExchangeMethod, { state, principal, digest, expiresAt }: SealedState): void {
     const { command } = waiter;
     const { caller, request: { params = {} } } = command;
     if (principal !== caller.principal || digest !== digestOf(method, params) || (state.kind === 'again' && expiresAt < Date.now())) {
-      refuse(waiter, fault('state.invalid'));
+      this.#refuse(waiter, fault('state.invalid'));
       return;
     }
     switch (state.kind) {
@@ -154,7 +159,7 @@ export class StatelessCalls {
         else waiter.reply({ kind: 'elsewhere', worker: state.worker });
         return;
       default:
-        refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for something that this one does not know.
+        this.#refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for something that this one does not know.
     }
   }
 
@@ -182,7 +187,7 @@ export class StatelessCalls {
     } else if (method === 'tools/call') {
       answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: 'the user did not open the address the server needs visited first' }], isError: true });
     } else {
-      refuse(waiter, fault('params.invalid', 'the address the server needs visited first was not opened'));
+      this.#refuse(waiter, fault('params.invalid', 'the address the server needs visited first was not opened'));
     }
   }
 

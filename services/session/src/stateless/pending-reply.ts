@@ -1,5 +1,7 @@
 /** One request without a session that waits for its answer. */
 import { fault, isJsonRpcId, metaKeys, tasksExtension, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
+import type { Requested, Requester } from '../call/records.ts';
+import { modernDialect } from '../dialect/modern/dialect.ts';
 
 export interface PendingReply {
   readonly command: ModernCommand;
@@ -21,6 +23,15 @@ export function answerResult(waiter: PendingReply, result: object): void {
 
 export function refuse({ reply }: PendingReply, gatewayFault: GatewayFault): void {
   reply({ kind: 'refused', fault: gatewayFault });
+}
+
+/** Whose it is, for records. */
+export function requesterOf({ command: { key, caller } }: PendingReply): Requester {
+  return { key, asking: caller, standsAlone: true, dialect: modernDialect };
+}
+
+export function requestedIn({ command: { request: { id, method, params = {} }, trace } }: PendingReply): Requested {
+  return { id, method, params, trace };
 }
 
 /** The token under which this request wants progress. */

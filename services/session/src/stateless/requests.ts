@@ -4,7 +4,7 @@ import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
 import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
-  type ErrorReason, type ExtensionTaskMethod, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
+  type ErrorReason, type ExtensionTaskMethod, type GatewayFault, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -15,7 +15,7 @@ import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { Listeners } from './listeners.ts';
-import { answer, answerResult, draining, refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
+import { answer, answerResult, draining, refuse, requestedIn, requesterOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Running } from './running.ts';
 import { Shelf } from './shelf.ts';
 import type { Listener } from './listener.ts';
@@ -139,7 +139,12 @@ export class StatelessRequests {
   }
 
   #refuse(waiter: PendingReply, reason: ErrorReason, message?: string): void {
-    refuse(waiter, fault(reason, message));
+    this.#deny(waiter, fault(reason, message));
+  }
+
+  #deny(waiter: PendingReply, gatewayFault: GatewayFault): void {
+    refuse(waiter, gatewayFault);
+    this.#host.records?.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
   }
 
   #receive(waiter: PendingReply): void {
@@ -151,7 +156,7 @@ export class StatelessRequests {
     const { request, caller, context } = waiter.command;
     const unproven = this.#host.callerProblem(caller);
     if (unproven !== undefined) {
-      refuse(waiter, unproven);
+      this.#deny(waiter, unproven);
       return;
     }
     const view = this.#host.viewAlone(caller, context.capabilities);
@@ -191,7 +196,7 @@ export class StatelessRequests {
       default:
         if (isExtensionTaskMethod(method)) {
           if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
-          else refuse(waiter, tasksMissing(`${method} needs`));
+          else this.#deny(waiter, tasksMissing(`${method} needs`));
         } else if ((isCarriedMethod(method) && modernMethods.has(method)) || isCustomMethod(method)) this.#calls.call(waiter, view, method, params);
         else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
@@ -200,7 +205,11 @@ export class StatelessRequests {
   #list(waiter: PendingReply, view: View, kind: ListKind, { cursor }: JsonObject): void {
     const json = cursor === undefined || cursor === null || typeof cursor === 'string' ? view.modernList(kind, cursor ?? undefined) : undefined;
     if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
-    else answer(waiter, `"result":${modernList(json, view, kind, typeof cursor !== 'string')}`);
+    else {
+      const text = modernList(json, view, kind, typeof cursor !== 'string');
+      answer(waiter, `"result":${text}`);
+      this.#host.records?.listed(requesterOf(waiter), requestedIn(waiter), text.length);
+    }
   }
 
   /** Serves a request when it is known what its client is offered. @returns false when that is known. */

@@ -10,25 +10,25 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
   /** Several messages may come in one POST (2025-03-26). */
   readonly hasBatches: boolean;
   readonly taskMode: TaskMode;
-  readonly #revision: Revision;
+  readonly revision: Revision;
 
   constructor(revision: Revision) {
     super();
     const { batching, tasks } = featuresOf(revision);
-    this.#revision = revision;
+    this.revision = revision;
     this.hasBatches = batching;
     this.taskMode = tasks ? 'requested' : 'none';
   }
 
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
     const plain = answer.kind === 'error' ? plainModernError(method, answer.error) : answer;
-    if (plain.kind === 'error') return downLevelError(method, plain.error, this.#revision);
-    return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.#revision) };
+    if (plain.kind === 'error') return downLevelError(method, plain.error, this.revision);
+    return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.revision) };
   }
 
   /** The parameters of a server's question, or why this client cannot be asked that. */
   questionOf(method: InputMethod, params: JsonObject): ReturnType<typeof downLevelQuestion> {
-    return downLevelQuestion(method, params, this.#revision);
+    return downLevelQuestion(method, params, this.revision);
   }
 }
 

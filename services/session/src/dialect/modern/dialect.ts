@@ -1,5 +1,5 @@
 /** The words of 2026-07-28, where every request stands alone. */
-import { createdTask, declaresExtension, tasksExtension, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
+import { createdTask, declaresExtension, latestModernRevision, tasksExtension, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
 import { CommonMessages } from '../messages.ts';
 import { modernError, modernResult } from './encode.ts';
@@ -7,6 +7,7 @@ import { extensionTask } from './tasks.ts';
 
 export class ModernDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.removed';
+  readonly revision = latestModernRevision;
 
   /** @param declared the capabilities of one request. */
   taskMode(declared: JsonObject): TaskMode {

@@ -1,0 +1,69 @@
+/**
+ * The chain of one writer. Each record is a line of JSON that ends in its hash: the SHA-256 of the hash before it and of the line itself
+ * without that last member. The bytes of a line are its canonical form: whoever writes it anew has another record.
+ */
+import { sha256 } from './canonical.ts';
+
+/** What stands before the first record of a chain. */
+export const genesis = '';
+
+/** The last member of a line. */
+const hashEnd = /,"hash":"([A-Za-z0-9_-]{43})"\}$/;
+const hashLength = ',"hash":""}'.length + 43;
+
+/** Where a chain stands. */
+export interface Head {
+  readonly writer: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export class Chain {
+  readonly writer: string;
+  #seq = 0;
+  #hash = genesis;
+
+  constructor(writer: string) {
+    this.writer = writer;
+  }
+
+  get head(): Head {
+    return { writer: this.writer, seq: this.#seq, hash: this.#hash };
+  }
+
+  /** @param members of the record as JSON, without the braces. @returns its line, without the end of the line. */
+  seal(members: string): string {
+    this.#seq += 1;
+    const body = `{${members},"omnibus.chain":{"writer":"${this.writer}","seq":${this.#seq},"prev":"${this.#hash}"}`;
+    this.#hash = hashOf(this.#hash, `${body}}`);
+    return `${body},"hash":"${this.#hash}"}`;
+  }
+}
+
+function hashOf(prev: string, body: string): string {
+  return sha256(prev + body);
+}
+
+/** A line of a chain, as it is read again. */
+export interface Link extends Head {
+  readonly prev: string;
+  /** The hash is that of the line. */
+  readonly isGenuine: boolean;
+  readonly record: Readonly<Record<string, unknown>>;
+}
+
+/** @returns undefined for what is no line of a chain. */
+export function readLink(line: string): Link | undefined {
+  const hash = hashEnd.exec(line)?.[1];
+  if (hash === undefined) return undefined;
+  const body = `${line.slice(0, -hashLength)}}`;
+  let record: Readonly<Record<string, unknown>>;
+  try {
+    record = JSON.parse(body) as Readonly<Record<string, unknown>>;
+  } catch {
+    return undefined; // Which is said of its place.
+  }
+  const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as { readonly writer?: unknown; readonly seq?: unknown; readonly prev?: unknown };
+  if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq)) return undefined;
+  return { writer, seq: seq as number, prev, hash, isGenuine: hashOf(prev, body) === hash, record };
+}

@@ -1,0 +1,16 @@
+export type { Audit, AuditEvent, Named, Outcome, Weight, Who } from './event.ts';
+export { readCheckpoint, readCheckpointKey } from './checkpoint.ts';
+export type { Checkpoint, CheckpointKey } from './checkpoint.ts';
+export { isPointer } from './redaction.ts';
+export type { RecordingRule } from './redaction.ts';
+export type { Sink } from './sink.ts';
+export { AuditTrail } from './trail.ts';
+export type { TrailObserver, TrailOptions } from './trail.ts';
+export { asOcsf } from './ocsf.ts';
+export { FileSink, filesOf, type FileSinkOptions } from './sinks/file.ts';
+export { LedgerSink } from './sinks/ledger.ts';
+export { OtlpSink } from './sinks/otlp.ts';
+export { SyslogSink } from './sinks/syslog.ts';
+export { WebhookSink } from './sinks/webhook.ts';
+export { Verifier } from './verify/verify.ts';
+export type { Finding, VerifyResult } from './verify/verify.ts';

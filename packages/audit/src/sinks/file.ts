@@ -1,0 +1,137 @@
+/**
+ * Files of JSON lines: those of one process are its own, `<writer>-000001.jsonl` and on, so that no two write to one. What is written is in
+ * the hands of the system at once, and on the disk after the sync that follows.
+ */
+import { mkdir, open, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readLink, type Head } from '../chain.ts';
+import type { Sink } from '../sink.ts';
+
+export interface FileSinkOptions {
+  readonly name: string;
+  readonly folder: string;
+  readonly writer: string;
+  /** Bytes and milliseconds after which a file is followed by the next. */
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+  /** Milliseconds since its last record, and bytes of all, after which a file is removed. */
+  readonly keepMs: number;
+  readonly keepBytes: number;
+  /** A file was removed whose last record was this. */
+  readonly retired: (head: Head, file: string) => void;
+}
+
+/** Between two looks at which files are old. */
+const lookMs = 10 * 60_000;
+const fileName = /^(.+)-(\d{6,})\.jsonl$/;
+/** A record is smaller. */
+const tailBytes = 64 * 1_024;
+
+export class FileSink implements Sink {
+  readonly name: string;
+  readonly batch = { lines: 1_000, bytes: 1024 * 1024 } as const;
+  readonly #options: FileSinkOptions;
+  #handle: FileHandle | undefined;
+  #number = 0;
+  #size = 0;
+  #openedAt = 0;
+  #lookedAt = 0;
+  #unsynced: FileHandle[] = [];
+
+  constructor(options: FileSinkOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  async write(lines: readonly string[]): Promise<void> {
+    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+    const handle = await this.#file();
+    try {
+      for (let written = 0; written < bytes.length;) written += (await handle.write(bytes, written, bytes.length - written, this.#size + written)).bytesWritten;
+    } catch (error) {
+      // Of a write that went wrong, as on a full disk, nothing is to stay.
+      await handle.truncate(this.#size);
+      throw error;
+    }
+    this.#size += bytes.length;
+    if (!this.#unsynced.includes(handle)) this.#unsynced.push(handle);
+  }
+
+  async sync(): Promise<void> {
+    const handles = this.#unsynced;
+    this.#unsynced = [];
+    try {
+      await Promise.all(handles.map((handle) => handle.datasync()));
+    } catch (error) {
+      // What is on the disk is not known: it is written once more, to the next file.
+      const current = this.#handle;
+      this.#handle = undefined;
+      await current?.close();
+      throw error;
+    }
+    for (const handle of handles) if (handle !== this.#handle && !this.#unsynced.includes(handle)) await handle.close();
+  }
+
+  async close(): Promise<void> {
+    const handles = new Set([...this.#unsynced, ...(this.#handle === undefined ? [] : [this.#handle])]);
+    this.#handle = undefined;
+    this.#unsynced = [];
+    for (const handle of handles) await handle.close();
+  }
+
+  async #file(): Promise<FileHandle> {
+    const now = Date.now();
+    const { maxBytes, maxAgeMs, folder, writer } = this.#options;
+    if (this.#handle !== undefined && this.#size < maxBytes && now - this.#openedAt < maxAgeMs) {
+      if (now - this.#lookedAt > lookMs) await this.#removeOld(now);
+      return this.#handle;
+    }
+    // What was written to the last one is synced with the next sync, which closes it.
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    this.#number += 1;
+    this.#handle = await open(join(folder, `${writer}-${String(this.#number).padStart(6, '0')}.jsonl`), 'wx', 0o600);
+    this.#size = 0;
+    this.#openedAt = now;
+    await this.#removeOld(now);
+    return this.#handle;
+  }
+
+  async #removeOld(now: number): Promise<void> {
+    this.#lookedAt = now;
+    const { folder, writer, keepMs, keepBytes, retired } = this.#options;
+    const own = `${writer}-${String(this.#number).padStart(6, '0')}.jsonl`;
+    const files: { readonly file: string; readonly bytes: number; readonly changedAt: number }[] = [];
+    for (const file of (await readdir(folder)).filter((each) => fileName.test(each) && each !== own)) {
+      const { size, mtimeMs } = await stat(join(folder, file));
+      files.push({ file, bytes: size, changedAt: mtimeMs });
+    }
+    let total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { file, bytes, changedAt } of files.toSorted((one, other) => one.changedAt - other.changedAt)) {
+      if (now - changedAt <= keepMs && total <= keepBytes) break;
+      const last = await readLast(join(folder, file));
+      await unlink(join(folder, file));
+      total -= bytes;
+      if (last !== undefined) retired(last, file);
+    }
+  }
+}
+
+/** The last record of a file. */
+async function readLast(path: string): Promise<Head | undefined> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(0, size - tailBytes);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(size, tailBytes)), 0, Math.min(size, tailBytes), from);
+    const link = buffer.subarray(0, bytesRead).toString().trimEnd().split('\n').map(readLink).findLast((each) => each !== undefined);
+    return link === undefined ? undefined : { writer: link.writer, seq: link.seq, hash: link.hash };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The files of a folder in the order they were written, one writer after the other. */
+export async function filesOf(folder: string): Promise<readonly string[]> {
+  const files = (await readdir(folder)).filter((file) => fileName.test(file));
+  return files.toSorted().map((file) => join(folder, file));
+}

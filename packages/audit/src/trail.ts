@@ -1,0 +1,236 @@
+/**
+ * The audit of one process: events are collected for a quarter of a second or until there are a hundred, become records of its chain, and wait
+ * in a ring until every sink has them. Nothing of it is on the way of a call.
+ *
+ * Invariants
+ *  Y1  No audited act is without a record, or without being counted by a gap in the chain.
+ *  Y2  What a sink must have is let go of only when it is safe there.
+ */
+import { Chain, type Head } from './chain.ts';
+import type { CheckpointKey, Checkpoint } from './checkpoint.ts';
+import type { Audit, AuditEvent, Weight } from './event.ts';
+import { Lines } from './lines.ts';
+import { RecordForm, type RecordOptions } from './record.ts';
+import { Pump, type Sink, type SinkObserver } from './sink.ts';
+
+type CallsRecorded = 'all' | 'writes' | 'refused';
+
+export interface TrailObserver extends SinkObserver {
+  recorded(): void;
+  /** Records that no sink will ever have. */
+  dropped(records: number): void;
+  checkpointFailed(error: unknown): void;
+}
+
+export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
+  /** The name of the chain: of this process, and of no other ever. */
+  readonly writer: string;
+  readonly calls: CallsRecorded;
+  readonly isStrict: boolean;
+  /** Milliseconds that a strict call waits for its record. */
+  readonly confirmMs: number;
+  /** Records that wait for sinks. */
+  readonly ring: number;
+  readonly sinks: readonly { readonly sink: Sink; readonly isOptional: boolean }[];
+  /** Undefined where nothing is signed. */
+  readonly checkpoints?: { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> } | undefined;
+  /** What the first record says of the software. */
+  readonly software: Readonly<Record<string, string | number>>;
+  readonly observer: TrailObserver;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** What is collected before it is written. */
+const batch = { records: 100, ms: 250 };
+/** Of all lines that wait: a hundred times what calls usually need, since rules may record 8 kB of each. */
+const maxBytes = 64 * 1024 * 1024;
+/** What the end of a process waits for its sinks. */
+const closeMs = 5_000;
+
+const recordedBy: Readonly<Record<CallsRecorded, ReadonlySet<Weight>>> = {
+  all: new Set<Weight>(['read', 'write', 'refusal', 'always']),
+  writes: new Set<Weight>(['write', 'refusal', 'always']),
+  refused: new Set<Weight>(['refusal', 'always']),
+};
+
+interface Waiting {
+  readonly upTo: number;
+  readonly resolve: (isSafe: boolean) => void;
+}
+
+export class AuditTrail implements Audit {
+  readonly isStrict: boolean;
+  readonly #options: TrailOptions;
+  readonly #form: RecordForm;
+  readonly #chain: Chain;
+  readonly #lines: Lines;
+  readonly #pumps: readonly Pump[];
+  readonly #now: () => number;
+  #fresh: { readonly event: AuditEvent; readonly at: number }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #checkpointing: NodeJS.Timeout | undefined;
+  /** Events that the ring had no place for, since the last record. */
+  #missed = 0;
+  #missedSince = 0;
+  #waiting: Waiting[] = [];
+  #lastCheckpoint = 0;
+  #isClosed = false;
+
+  constructor(options: TrailOptions) {
+    const { writer, isStrict, ring, sinks, checkpoints, software, observer, now = Date.now } = options;
+    this.#options = options;
+    this.isStrict = isStrict;
+    this.#now = now;
+    this.#form = new RecordForm({ ...options, instance: writer });
+    this.#chain = new Chain(writer);
+    this.#lines = new Lines(ring, maxBytes);
+    this.#pumps = sinks.map(({ sink, isOptional }) => new Pump(sink, isOptional, this.#lines, observer, () => this.#moved()));
+    this.#seal({ name: 'audit.opened', weight: 'always', more: { ...software, calls: options.calls, strict: isStrict } }, now());
+    this.#wake();
+    if (checkpoints !== undefined) this.#checkpointing = setInterval(() => void this.#checkpoint(), checkpoints.everyMs).unref();
+  }
+
+  get head(): Head {
+    return this.#chain.head;
+  }
+
+  /** Records that a sink does not have, by sink. */
+  get behind(): readonly { readonly sink: string; readonly records: number; readonly isFailing: boolean }[] {
+    return this.#pumps.map((pump) => ({ sink: pump.sink.name, records: pump.behind, isFailing: pump.isFailing }));
+  }
+
+  wants(weight: Weight): boolean {
+    return recordedBy[this.#options.calls].has(weight);
+  }
+
+  record(event: AuditEvent): void {
+    if (!this.wants(event.weight) || this.#isClosed) return;
+    this.#fresh.push({ event, at: event.at ?? this.#now() });
+    if (this.#fresh.length >= batch.records) this.#drain();
+    else this.#timer ??= setTimeout(() => this.#drain(), batch.ms).unref();
+  }
+
+  async confirm(event: AuditEvent): Promise<boolean> {
+    if (this.#isClosed) return false;
+    this.#drain();
+    if (!this.#hasRoom()) return false;
+    const at = event.at ?? this.#now();
+    this.#sayMissed(at);
+    if (!this.#hasRoom()) return false;
+    this.#seal(event, at);
+    this.#wake();
+    return this.#safe(this.#lines.next, this.#options.confirmMs);
+  }
+
+  /** Writes what is there, says that the chain is at its end, and waits a while for the sinks. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#drain();
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#checkpointing);
+    if (this.#hasRoom()) this.#seal({ name: 'audit.closed', weight: 'always', more: { missed: this.#missed === 0 ? undefined : this.#missed } }, this.#now());
+    this.#wake();
+    for (const pump of this.#pumps) pump.hurry();
+    await this.#safe(this.#lines.next, closeMs);
+    await this.#checkpoint();
+    await Promise.all(this.#pumps.map((pump) => pump.close()));
+  }
+
+  /** Makes records of what was collected. */
+  #drain(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const fresh = this.#fresh;
+    if (fresh.length === 0) return;
+    this.#fresh = [];
+    for (const { event, at } of fresh) this.#add(event, at);
+    this.#wake();
+  }
+
+  #add(event: AuditEvent, at: number): void {
+    if (this.#hasRoom()) this.#sayMissed(at);
+    // The place that was free may have been for the gap.
+    if (this.#hasRoom()) {
+      this.#seal(event, at);
+      return;
+    }
+    if (this.#missed === 0) this.#missedSince = at;
+    this.#missed += 1; // Y1
+    this.#options.observer.dropped(1);
+  }
+
+  /** What only optional sinks wait for makes room. */
+  #hasRoom(): boolean {
+    if (this.#lines.isFull) this.#lines.release(this.#safeUpTo);
+    return !this.#lines.isFull;
+  }
+
+  #sayMissed(at: number): void {
+    if (this.#missed === 0) return;
+    const more = { records: this.#missed, since: new Date(this.#missedSince).toISOString() };
+    this.#missed = 0;
+    this.#seal({ name: 'audit.gap', weight: 'always', more }, at);
+  }
+
+  #seal(event: AuditEvent, at: number): void {
+    this.#lines.push(this.#chain.seal(this.#form.membersOf(event, at)));
+    this.#options.observer.recorded();
+  }
+
+  #wake(): void {
+    for (const pump of this.#pumps) pump.wake();
+  }
+
+  /** The number of the first line that some sink which must have it does not have. */
+  get #safeUpTo(): number {
+    const needed = this.#pumps.filter(({ isOptional }) => !isOptional);
+    return needed.length === 0 ? this.#lines.next : Math.min(...needed.map(({ safe }) => safe));
+  }
+
+  #moved(): void {
+    const safe = this.#safeUpTo;
+    this.#lines.release(Math.min(...this.#pumps.map((pump) => pump.safe))); // Y2
+    if (this.#missed > 0 && !this.#isClosed && this.#hasRoom()) {
+      this.#sayMissed(this.#now());
+      this.#wake();
+    }
+    const done = this.#waiting.filter(({ upTo }) => upTo <= safe);
+    if (done.length === 0) return;
+    this.#waiting = this.#waiting.filter(({ upTo }) => upTo > safe);
+    for (const { resolve } of done) resolve(true);
+  }
+
+  #safe(upTo: number, limitMs: number): Promise<boolean> {
+    if (this.#safeUpTo >= upTo) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const waiting: Waiting = {
+        upTo,
+        resolve: (isSafe) => {
+          clearTimeout(limit);
+          resolve(isSafe);
+        },
+      };
+      const limit = setTimeout(() => {
+        this.#waiting = this.#waiting.filter((each) => each !== waiting);
+        resolve(false);
+      }, limitMs);
+      this.#waiting.push(waiting);
+    });
+  }
+
+  /** Says elsewhere where the chain stands, once that is safe here. */
+  async #checkpoint(): Promise<void> {
+    const { checkpoints, observer } = this.#options;
+    const { head } = this;
+    if (checkpoints === undefined || head.seq === this.#lastCheckpoint) return;
+    if (!(await this.#safe(this.#lines.next, checkpoints.everyMs))) return;
+    try {
+      await checkpoints.write(checkpoints.key.sign(head, new Date(this.#now()).toISOString()));
+      this.#lastCheckpoint = head.seq;
+    } catch (error) {
+      observer.checkpointFailed(error);
+    }
+  }
+}

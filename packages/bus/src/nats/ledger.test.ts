@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Bus, LedgerEntry } from '../bus.ts';
+import { MemoryBus } from '../memory/bus.ts';
+import { auditLedger } from '../subjects.ts';
+import { startNatsProgram, type NatsServer } from '../testing/nats-server.ts';
+import { openNatsBus } from './bus.ts';
+import { inboxOf, natsUsers } from './permissions.ts';
+
+let server: NatsServer;
+const definition = { ...auditLedger, maxAgeMs: 60_000, maxBytes: 64 * 1024 };
+
+beforeAll(async () => {
+  server = await startNatsProgram(`authorization { users: [\n${natsUsers((role) => role)}\n] }`);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function all(bus: Bus): Promise<LedgerEntry[]> {
+  const entries: LedgerEntry[] = [];
+  for await (const entry of (await bus.ledger(definition)).read()) entries.push(entry);
+  return entries;
+}
+
+/** With the permissions of a role, and nothing more. */
+const over = (role: 'session' | 'edge'): Promise<Bus> => openNatsBus({ servers: server.url.replace('://', `://${role}:${role}@`), clientName: role, inboxPrefix: inboxOf(role), connectTimeoutMs: 5_000 }, () => undefined);
+
+it('nobody else adds under the name of a writer, and no role can take anything away', async () => {
+  const [session, edge] = [await over('session'), await over('edge')];
+  const [one, other] = [await session.ledger(definition), await edge.ledger(definition)];
+  await one.append('mine', 'mine:1', 'a');
+  await expect(other.append('mine', 'forged', 'b')).rejects.toMatchObject({ kind: 'revision-conflict' });
+  await one.append('mine', 'mine:2', 'b');
+  const { connect } = await import('@nats-io/transport-node');
+  const { jetstreamManager } = await import('@nats-io/jetstream');
+  const connection = await connect({ servers: server.url, user: 'session', pass: 'session', inboxPrefix: inboxOf('session') });
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  await expect(manager.streams.purge(auditLedger.name)).rejects.toThrow();
+  await expect(manager.streams.deleteMessage(auditLedger.name, 1)).rejects.toThrow();
+  await connection.close();
+  await session.drain();
+  await edge.drain();
+});
+
+describe.each(['memory', 'nats'])('%s', (kind) => {
+  it('keeps what each writer adds, in order and once, and takes no more than there is room for', async () => {
+    const bus = kind === 'memory' ? new MemoryBus(() => undefined) : await over('session');
+    const ledger = await bus.ledger(definition);
+    await ledger.append('one', 'one:1', 'a');
+    await ledger.append('other', 'other:1', 'b');
+    await ledger.append('one', 'one:2', 'c');
+    await ledger.append('one', 'one:2', 'c');
+    await ledger.append('one', 'one:3', 'd');
+    expect((await all(bus)).filter(({ writer }) => writer !== 'mine')).toEqual([['one', 'a'], ['other', 'b'], ['one', 'c'], ['one', 'd']].map(([writer, text]) => ({ writer, text })));
+    await expect((async () => {
+      for (let number = 4; number < 10; number += 1) await ledger.append('one', `one:${number}`, 'x'.repeat(20_000));
+    })()).rejects.toMatchObject({ kind: 'overloaded' });
+    await bus.drain();
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is taken before its time. NATS checks that an entry
+ * follows the last one of its writer, so nobody else can write in between under that name, and that one that comes twice is kept once.
+ */
+import { DiscardPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamClient, type JetStreamManager } from '@nats-io/jetstream';
+import { nanos, type NatsConnection } from '@nats-io/transport-node';
+import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
+import { BusError } from '../errors.ts';
+import { allOf } from '../subject.ts';
+import { withReplicas } from './jetstream.ts';
+import { managerOptions, nameAt, type NatsPlace } from './place.ts';
+
+/** JetStream's "stream name already in use with a different configuration", "no message found", "wrong last sequence" and "maximum bytes exceeded". */
+const codes = { nameInUse: 10_058, notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
+/** Within which an entry that comes again is known to be the same. */
+const duplicateMs = 120_000;
+const answerMs = 5_000;
+const idHeader = 'Nats-Msg-Id';
+
+export async function openLedger(connection: NatsConnection, place: NatsPlace, definition: LedgerDefinition): Promise<Ledger> {
+  const manager = await jetstreamManager(connection, managerOptions(place));
+  const { family, maxAgeMs, maxBytes } = definition;
+  const name = nameAt(place, definition.name);
+  const subject = nameAt(place, allOf(family, 1));
+  await withReplicas(connection, place, name, async (replicas) => {
+    try {
+      await manager.streams.add({
+        name, subjects: [subject], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.New, num_replicas: replicas,
+        max_age: nanos(maxAgeMs), max_bytes: maxBytes, duplicate_window: nanos(Math.min(maxAgeMs, duplicateMs)), deny_delete: true, deny_purge: true,
+      });
+    } catch (error) {
+      // Whoever made it has decided how much it keeps.
+      if (!(error instanceof JetStreamApiError) || error.code !== codes.nameInUse) throw error;
+    }
+  });
+  return new NatsLedger(name, subject, manager, jetstream(connection, managerOptions(place)));
+}
+
+class NatsLedger implements Ledger {
+  readonly #stream: string;
+  readonly #subject: string;
+  readonly #manager: JetStreamManager;
+  readonly #client: JetStreamClient;
+  /** Of the last entry of each writer of this process. */
+  readonly #last = new Map<string, number>();
+
+  constructor(stream: string, subject: string, manager: JetStreamManager, client: JetStreamClient) {
+    this.#stream = stream;
+    this.#subject = subject;
+    this.#manager = manager;
+    this.#client = client;
+  }
+
+  async append(writer: string, id: string, text: string): Promise<void> {
+    const subject = this.#subjectOf(writer);
+    try {
+      const { seq } = await this.#client.publish(subject, text, { msgID: id, timeout: answerMs, expect: { lastSubjectSequence: this.#last.get(writer) ?? 0 } });
+      this.#last.set(writer, seq);
+    } catch (error) {
+      const code = error instanceof JetStreamApiError ? error.code : 0;
+      if ((codes.full as readonly number[]).includes(code)) throw new BusError('overloaded', `the stream ${this.#stream} is full`, error);
+      if (!(codes.wrongLast as readonly number[]).includes(code)) throw new BusError('timeout', `the stream ${this.#stream} has not taken an entry: ${String(error)}`, error);
+      await this.#findOwn(writer, subject, id);
+    }
+  }
+
+  /** It may be there already, when only the answer was lost. */
+  async #findOwn(writer: string, subject: string, id: string): Promise<void> {
+    const last = await this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject });
+    if (last === null) {
+      // All that it has written was old, and is gone.
+      this.#last.delete(writer);
+      throw new BusError('timeout', `the stream ${this.#stream} has nothing of ${writer} any more`);
+    }
+    if (last.header.get(idHeader) !== id) throw new BusError('revision-conflict', `somebody else has written to the stream ${this.#stream} as ${writer}`);
+    this.#last.set(writer, last.seq);
+  }
+
+  async *read(): AsyncGenerator<LedgerEntry> {
+    const prefix = this.#subject.slice(0, -1);
+    for (let next = 1; ;) {
+      const message = await this.#next(next);
+      if (message === undefined) return;
+      yield { writer: message.subject.slice(prefix.length), text: message.string() };
+      next = message.seq + 1;
+    }
+  }
+
+  async #next(from: number): Promise<{ readonly seq: number; readonly subject: string; string(): string } | undefined> {
+    // Asked of the stream's leader, which knows the latest entry; the client's types know this form for replicas only.
+    const next = { seq: from, next_by_subj: this.#subject };
+    try {
+      return (await this.#manager.streams.getMessage(this.#stream, next)) ?? undefined;
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === codes.notFound) return undefined;
+      throw error;
+    }
+  }
+
+  #subjectOf(writer: string): string {
+    return this.#subject.slice(0, -1) + writer;
+  }
+}

@@ -1,0 +1,40 @@
+/** Metrics of the audit. Sinks are called by their kind and number in the configuration. */
+import { Instruments } from './instruments.ts';
+
+export class AuditMetrics extends Instruments {
+  readonly records = this.counter('omnibus_audit_records_total', 'Records that this process has added to its chain.', []);
+  readonly #written = this.counter('omnibus_audit_written_total', 'Records that a sink has taken.', ['sink']);
+  readonly #dropped = this.counter('omnibus_audit_dropped_total', 'Records that a sink will never have, since the ring was full: of all sinks, which the chain counts as a gap, or of an optional one that was behind.', ['sink']);
+  readonly #failures = this.counter('omnibus_audit_failures_total', 'Times that a sink began to fail, or that a checkpoint could not be written.', ['sink']);
+  readonly #behind = this.gauge('omnibus_audit_behind', 'Records that wait for a sink (audit.ring).', ['sink']);
+  readonly #failing = this.gauge('omnibus_audit_failing', '1 while a sink takes nothing, else 0.', ['sink']);
+  readonly refusals = this.counter('omnibus_audit_refusals_total', 'Calls that were not sent because no record of them could be made safe (audit.strict).', []);
+
+  /** @param sinks of the configuration, by kind and number. */
+  describe(sinks: readonly string[]): void {
+    for (const sink of sinks) {
+      this.#written.inc({ sink }, 0);
+      this.#failures.inc({ sink }, 0);
+      this.#dropped.inc({ sink }, 0);
+    }
+    this.#dropped.inc({ sink: 'all' }, 0);
+  }
+
+  written(sink: string, records: number): void {
+    this.#written.inc({ sink }, records);
+  }
+
+  /** @param sink "all" for what the chain counts as a gap. */
+  dropped(sink: string, records: number): void {
+    this.#dropped.inc({ sink }, records);
+  }
+
+  failed(sink: string): void {
+    this.#failures.inc({ sink });
+  }
+
+  behind(sink: string, records: number, isFailing: boolean): void {
+    this.#behind.set({ sink }, records);
+    this.#failing.set({ sink }, isFailing ? 1 : 0);
+  }
+}

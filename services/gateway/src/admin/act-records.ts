@@ -1,0 +1,21 @@
+/** What administrators do, and may not, on record. */
+import type { IncomingMessage } from 'node:http';
+import type { Audit, Outcome } from '@omnibus/audit';
+import type { Administrator } from './access.ts';
+
+/** Of one act, for people: no secret. */
+export type ActDetails = Readonly<Record<string, string | number | boolean>>;
+
+interface ActRecord {
+  readonly outcome: Outcome;
+  readonly details?: ActDetails;
+}
+
+/** @param by undefined for somebody who is not known. */
+export function recordAct(audit: Audit | undefined, by: Pick<Administrator, 'name' | 'facts'> | undefined, { socket }: IncomingMessage, act: string, { outcome, details = {} }: ActRecord): void {
+  const { principal, issuer, subject, tenant, actors, client, key } = by?.facts ?? {};
+  audit?.record({
+    name: `admin.${act}`, weight: 'always', outcome, who: { principal, issuer, subject, tenant, actors, client, key, address: socket.remoteAddress },
+    more: { ...(by === undefined || by.facts !== undefined ? {} : { by: by.name }), ...details },
+  });
+}

@@ -1,0 +1,147 @@
+/** What is on record, counted at the files against what clients saw, also when a process is killed; and what is found out when somebody changes it. */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { legacyRevisions } from '@omnibus/protocol';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { end, root, startProcess } from '../support/processes.ts';
+import { RawClient, type Answer } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+const main = join(root, 'services/gateway/bin/omnibus.js');
+let folder: string;
+let upstream: Upstream;
+
+/** What a command says, and its exit status. */
+async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly said: string }> {
+  const running = startProcess('node', [main, ...args]);
+  let said = '';
+  running.child.stdout?.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const status = await new Promise<number>((resolve) => {
+    running.child.once('close', (code) => resolve(code ?? -1));
+  });
+  return { status, said };
+}
+
+async function recordsIn(records: string): Promise<readonly Entry[]> {
+  const texts = await Promise.all((await readdir(records)).map((file) => readFile(join(records, file), 'utf8')));
+  return texts.join('').split('\n').filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as Entry);
+}
+
+const callsIn = (entries: readonly Entry[], target: string): readonly Entry[] => entries.filter((entry) => entry['event.name'] === 'mcp.call' && (entry['omnibus.tool'] ?? entry['gen_ai.tool.name']) === target);
+const outcomes = (entries: readonly Entry[]): unknown[] => entries.map((entry) => entry['omnibus.outcome']);
+const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-audit-'));
+  upstream = await Upstream.start({
+    tools: [tool('write'), { ...tool('look'), annotations: { readOnlyHint: true } }, tool('slow'), tool('bad')], resources: [{ uri: 'up://one', name: 'one' }],
+    onCall: (call) => (call.name === 'slow' ? upstream.looked.add(call) : call.answer(call.name === 'bad' ? { ...text('no'), isError: true } : text(call.name))),
+  });
+});
+
+afterAll(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+describe('in one process', () => {
+  it('what clients of every revision asked for and got is on record once, verified, searched, and found out when it is changed', async () => {
+    const records = join(folder, 'one');
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    await writeFile(join(folder, 'key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    await writeFile(join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+    const elsewhere = join(folder, 'checkpoints.jsonl');
+    {
+      await using gateway = await startGateway('embedded', {
+        mcpServers: { up: { url: upstream.url } },
+        audit: {
+          sinks: [{ kind: 'file', folder: records }], checkpoints: { keyFile: join(folder, 'key.pem'), file: elsewhere },
+          record: [{ tool: 'up/write', arguments: { keep: ['/to'], redact: ['/secret'] } }],
+        },
+      });
+      for (const revision of [undefined, ...legacyRevisions]) {
+        const client = revision === undefined ? new ModernClient(gateway.url) : await RawClient.open(gateway.url, revision);
+        using _closing = client;
+        const call = (name: string): Promise<Answer> => client.request('tools/call', { name, arguments: { to: 'ann', secret: 'hunter2' } });
+        await client.request('tools/list', {});
+        expect((await call('write')).last.result).toMatchObject(text('write'));
+        expect((await call('look')).last.result).toMatchObject(text('look'));
+        expect((await call('bad')).last.result).toMatchObject({ isError: true });
+        expect(reasonOf(await call('missing'))).toBe('tool.unknown');
+        await client.request('resources/read', { uri: 'up://one' });
+      }
+      expect((await fetch(`http://${await gateway.admin(gateway.edge)}/reload`, { method: 'POST' })).status).toBe(200);
+      await end(gateway.edge, 'SIGTERM');
+    }
+    const entries = await recordsIn(records);
+    const revisions = 1 + legacyRevisions.length;
+    expect(outcomes(callsIn(entries, 'write'))).toEqual(Array.from({ length: revisions }, () => 'ok'));
+    expect(outcomes(callsIn(entries, 'look'))).toEqual(Array.from({ length: revisions }, () => 'ok'));
+    expect(outcomes(callsIn(entries, 'bad'))).toEqual(Array.from({ length: revisions }, () => 'tool_error'));
+    expect(new Set(entries.map((entry) => entry['mcp.protocol.version'])).size).toBe(revisions + 1);
+    for (const [name, count] of [['mcp.refused', revisions], ['mcp.list', revisions], ['mcp.read', revisions], ['admin.reload', 1]] as const) expect([name, entries.filter((entry) => entry['event.name'] === name).length]).toEqual([name, count]);
+    expect(callsIn(entries, 'write')[0]).toMatchObject({ 'omnibus.arguments': { to: 'ann' }, 'omnibus.server': 'up', 'omnibus.principal': 'anonymous' });
+    const files = (await readdir(records)).map((file) => join(records, file));
+    expect(await readFile(files[0] as string, 'utf8')).not.toContain('hunter2');
+
+    const verify = (): ReturnType<typeof omnibus> => omnibus('audit', 'verify', records, '--checkpoints', elsewhere, '--key', join(folder, 'public.pem'));
+    expect(await verify()).toEqual({ status: 0, said: expect.stringMatching(/of 1 writers, 1 checkpoints: all as they were written/) as string });
+    const found = await omnibus('audit', 'search', records, '--tool', 'bad', '--outcome', 'tool_error', '--since', '1h', '--json');
+    expect(found.said.trim().split('\n').length).toBe(revisions);
+    const written = await readFile(files[0] as string, 'utf8');
+    await writeFile(files[0] as string, written.replace('"omnibus.outcome":"tool_error"', '"omnibus.outcome":"ok"'));
+    expect(await verify()).toMatchObject({ status: 1, said: expect.stringContaining('is not as it was written') as string });
+    await writeFile(files[0] as string, `${written.trimEnd().split('\n').slice(0, -2).join('\n')}\n`);
+    expect(await verify()).toMatchObject({ status: 1, said: expect.stringMatching(/ends with record \d+, and it had \d+/) as string });
+  });
+});
+
+describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
+  let gateway: GatewayUnderTest;
+  const records = (): string => join(folder, `nats-${String(isStrict)}`);
+
+  beforeAll(async () => {
+    gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } }, audit: { strict: isStrict, sinks: [{ kind: 'file', folder: records() }] } });
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  it('a session worker that is killed loses at most one batch, which is named, and no call of a strict gateway', async () => {
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('write'));
+    let answered = 0;
+    const first = upstream.looked.values.length;
+    const slow = client.callTool('slow');
+    await upstream.looked.until(first + 1);
+    // What is answered before the worker is killed is counted; so are those whose answer says that nobody knows.
+    const burst = Array.from({ length: 150 }, () => client.callTool('write').then((answer) => {
+      if (answer.last.result !== undefined) answered += 1;
+    }, () => undefined));
+    await Promise.all(burst);
+    const session = gateway.processes[1] ?? expect.fail('there is no session worker');
+    await end(session, 'SIGKILL');
+    const other = await gateway.startPart('session');
+    expect(reasonOf(await slow)).toBe('gateway.interrupted');
+    const { status } = await client.callTool('write');
+    if (status === 200) answered += 1;
+    for (const process of [gateway.edge, other, gateway.backend]) await end(process, 'SIGTERM');
+    const entries = await recordsIn(records());
+    const done = callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'ok').length;
+    expect(answered - done).toBeGreaterThanOrEqual(0);
+    expect(answered - done).toBeLessThanOrEqual(100);
+    expect(outcomes(callsIn(entries, 'slow'))).toEqual(isStrict ? expect.arrayContaining(['started', 'unknown']) as unknown[] : ['unknown']);
+    if (isStrict) expect(callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'started').length).toBe(answered);
+    const { status: verified, said } = await omnibus('audit', 'verify', records());
+    expect(verified).toBe(3);
+    expect(said).toMatch(/OPEN {2}.*session-.* never said that it ends/);
+    expect(said.match(/OPEN/g)).toHaveLength(1);
+  });
+});
