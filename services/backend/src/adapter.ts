@@ -253,7 +253,7 @@ export class Adapter {
         return;
       case 'wanted':
         this.#catalog.wanted();
-        if (command.caller !== undefined) this.#catalog.offers.want(command.caller);
+        if (command.caller !== undefined && this.#catalog.offers.want(command.caller)) this.#slumber.used();
     }
   }
 

@@ -70,15 +70,17 @@ export class CallerOffers {
     for (const offer of offers) this.#known.set(offer.key, { offer, text: JSON.stringify(offer), connection: undefined, caller: undefined, isStale: true });
   }
 
-  /** A client has come of which nobody knows what it is offered. */
-  want(caller: OfferCaller): void {
+  /** A client has come of which nobody knows what it is offered. @returns whether the server is asked for it. */
+  want(caller: OfferCaller): boolean {
     const key = offerKey(declaredBy(caller.capabilities, !caller.standsAlone), this.#options.base().dialect.declaresPerRequest);
     const known = this.#known.get(key);
     if (known !== undefined) {
       this.#known.delete(key);
       this.#known.set(key, known);
     }
-    if (key !== '' && known?.isStale !== false) this.#enqueue(key, { caller });
+    const isAsked = key !== '' && known?.isStale !== false;
+    if (isAsked) this.#enqueue(key, { caller });
+    return isAsked;
   }
 
   /** A connection is made for callers of a set. @param key '' where they are offered what everybody is. */

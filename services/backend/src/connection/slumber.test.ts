@@ -1,6 +1,6 @@
 /** A server that nobody calls is left alone, and is there for whoever calls it. */
 import { expect, it } from 'vitest';
-import type { JsonObject, SessionKey } from '@omnibus/protocol';
+import { anonymous, type JsonObject, type SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest, toolNamed, type HeardByServer } from '../adapter-under-test.ts';
 
 const says = ({ method, params }: HeardByServer) => {
@@ -52,4 +52,11 @@ it('is never left alone unless that is asked for', async () => {
   await one.records.untilSome(({ status }) => status === 'up');
   for (let ticks = 0; ticks < 4; ticks += 1) await new Promise<void>((resolve) => one.wheel.schedule(60, resolve));
   expect(one.slept.values).toEqual([]);
+});
+
+it('is said to be awake when what some clients are offered is read, not only when it is called', async () => {
+  await using one = await AdapterUnderTest.start({ says, capabilities }, { sleepAfter: '60ms' });
+  await one.slept.until(1);
+  one.control({ kind: 'wanted', caller: { principal: anonymous, session: 'someone' as SessionKey, capabilities: { sampling: {} }, standsAlone: false } });
+  expect((await one.slept.until(2)).slice(0, 2)).toEqual([true, false]);
 });

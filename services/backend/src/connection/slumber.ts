@@ -19,6 +19,8 @@ export class Slumber {
   readonly #options: SlumberOptions;
   #usedAt = performance.now();
   #look: Deadline | undefined;
+  /** Others believe that it sleeps. */
+  #isSaid = false;
 
   constructor(options: SlumberOptions) {
     this.#options = options;
@@ -30,17 +32,24 @@ export class Slumber {
     if (afterMs === 0) return;
     this.#usedAt = performance.now();
     this.#look?.cancel();
+    // Something besides a call has woken it.
+    this.#sayAwake();
     this.#look = wheel.schedule(afterMs, () => this.#consider());
   }
 
   /** Somebody calls the server. */
   used(): void {
-    const { afterMs, base, changed } = this.#options;
+    const { afterMs, base } = this.#options;
     if (afterMs === 0) return;
     this.#usedAt = performance.now();
-    if (!base.isAsleep) return;
-    changed(false);
-    base.wake();
+    this.#sayAwake();
+    if (base.isAsleep) base.wake();
+  }
+
+  #sayAwake(): void {
+    if (!this.#isSaid) return;
+    this.#isSaid = false;
+    this.#options.changed(false);
   }
 
   stop(): void {
@@ -51,7 +60,9 @@ export class Slumber {
     const { afterMs, wheel, base, isBusy, changed } = this.#options;
     const leftMs = this.#usedAt + afterMs - performance.now();
     if (leftMs <= 0 && !isBusy()) base.doze();
-    if (base.isAsleep) changed(true);
-    else this.#look = wheel.schedule(leftMs > 0 ? leftMs : afterMs, () => this.#consider());
+    if (base.isAsleep) {
+      this.#isSaid = true;
+      changed(true);
+    } else this.#look = wheel.schedule(leftMs > 0 ? leftMs : afterMs, () => this.#consider());
   }
 }
