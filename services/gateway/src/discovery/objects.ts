@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { forbiddenHost } from '@omnibus/backend/transport';
-import { formatProblem, loadConfig, type ServerConfig } from '@omnibus/config';
+import { loadConfig, type ServerConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { exposedPort, type Pod, type PodSettings } from './pod-objects.ts';
 import type { ObjectStatus } from './status.ts';
@@ -95,12 +95,14 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   if (typeof given === 'string') return { server, problem: given };
   const values = secretValues(object, secret);
   if (typeof values === 'string') return { server, problem: values };
-  const pod = wantsPod && pods !== undefined ? podOf(object, pods, values) : undefined;
+  const pod = wantsPod && pods !== undefined ? podOf(object, pods, values.slice(valuesFrom(object, 'headersFrom').length)) : undefined;
   if (typeof pod === 'string') return { server, problem: pod };
   const complete = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
   if (!('url' in complete)) return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
   const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: complete } }), env: {}, readFile: () => '' });
-  if ('problems' in result) return { server, problem: result.problems.map((problem) => formatProblem(problem).replace(`mcpServers.${server}`, 'spec')).join('; ') };
+  // What keeps a server of a file from being connected to, such as a variable that is not set, is a mistake of its object.
+  const problems = 'problems' in result ? result.problems : result.faults;
+  if ('problems' in result || problems.length > 0) return { server, problem: problems.map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`).join('; ') };
   const config = result.config.mcpServers[server] as ServerConfig;
   const addresses = { allowedHosts };
   const problem = forbiddenHost(new URL(String(config.url)).hostname, addresses);
@@ -123,7 +125,7 @@ function secretValues(object: ServerObject, secret: ReadOptions['secret']): stri
   return values;
 }
 
-/** @returns what is wrong with it, in words. */
+/** @param secrets that it is given. What the gateway alone sends is none of them. @returns what is wrong with it, in words. */
 function podOf(object: ServerObject, settings: PodSettings, secrets: readonly string[]): Omit<Pod, 'sleepMs'> | string {
   const { spec } = object;
   const { command, args = [], image = settings.commandImage, port, env = {}, resources = settings.resources, imagePullSecrets = [] } = spec as {

@@ -2,7 +2,7 @@
  * Profiles as objects of Kubernetes: an `McpProfile` of a team's own namespace is an endpoint `/mcp/NAMESPACE_NAME`. It selects among the servers of its
  * own namespace and no others: whoever may use an endpoint may use what is behind it, and that is for each team to give away.
  */
-import { formatProblem, loadConfig, type ProfileConfig } from '@omnibus/config';
+import { loadConfig, type ProfileConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { serverNameOf, type ServerObject } from './objects.ts';
 
@@ -30,7 +30,7 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
   };
   const mcpServers = Object.fromEntries(servers.map((server) => [server, { url: 'http://server' }]));
   const result = loadConfig({ file: profile, text: JSON.stringify({ mcpServers, profiles: { [profile]: given } }), env: {}, readFile: () => '' });
-  if ('problems' in result) return { profile, problem: result.problems.map((problem) => formatProblem(problem).replace(`profiles.${profile}`, 'spec')).join('; ') };
+  if ('problems' in result) return { profile, problem: result.problems.map(({ path, message }) => `${path.replace(`profiles.${profile}`, 'spec')}: ${message}`).join('; ') };
   return { profile, config: result.config.profiles[profile] as ProfileConfig, missing };
 }
 
