@@ -154,3 +154,13 @@ it('what would be another server than the client has is refused, with the one co
 it('what clients keep for themselves is said to mean nothing in a file of Omnibus too', () => {
   expect(load('omnibus.yaml', 'mcpServers:\n  a: { command: x, autoApprove: [y] }\n').lines).toEqual(['omnibus.yaml:2:20: mcpServers.a.autoApprove: it is a client\'s own, and means nothing here']);
 });
+
+it('a number that nobody means in seconds is milliseconds, whatever else a file looks like', () => {
+  expect(load('config.json', JSON.stringify({ mcpServers: { a: { command: 'node', alwaysAllow: ['t'], timeout: 60_000 } } })).config?.mcpServers).toMatchObject({ a: { timeout: 60_000 } });
+});
+
+it('a gateway behind this one is a server like another', () => {
+  const behind = { command: 'omnibus', args: ['stdio', '--config', 'other.yaml'] };
+  expect(load('config.json', JSON.stringify({ mcpServers: { behind, image: { command: 'docker', args: ['run', '-i', 'example.com/x/omnibus'] } } })).config?.mcpServers).toMatchObject({ behind, image: { command: 'docker' } });
+  expect(Object.keys(load('config.json', JSON.stringify({ mcpServers: { omnibus: behind, a: { command: 'node' } } })).config?.mcpServers ?? {})).toEqual(['a']);
+});

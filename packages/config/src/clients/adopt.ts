@@ -97,7 +97,8 @@ function allowedOf(value: Values): (name: string) => boolean {
 function isThisGateway(name: string, { url, command, args }: Values): boolean {
   if (typeof url === 'string') return name === 'omnibus' && /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/mcp(\/|$)/.test(url);
   if (Array.isArray(args) && args.includes('stdio') && args.includes('--connect')) return true;
-  return typeof command === 'string' && (/(^|[/\\])omnibus(\.js)?$/.test(command) || (Array.isArray(args) && args.some((arg) => typeof arg === 'string' && /(^|[/\\])omnibus(\.js)?$/.test(arg))));
+  // Under another name it is a gateway of its own, which may stand behind this one.
+  return name === 'omnibus' && typeof command === 'string' && /(^|[/\\])omnibus(\.js)?$/.test(command);
 }
 
 function freeName(given: string, taken: Readonly<Record<string, unknown>>): string {

@@ -14,7 +14,8 @@ const anyClient: Client = { id: 'client', name: 'a client', keys: [['mcpServers'
  */
 export function recognize(file: string, format: 'yaml' | 'json' | 'toml', value: unknown, isOwn: (option: string) => boolean): Client | undefined {
   const path = file.replaceAll('\\', '/');
-  if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path)) return undefined;
+  // What has no such ending is no file: an object of Kubernetes, or what a program puts together.
+  if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;
   const named = clients.find(({ known }) => known.test(path));
   if (!isMap(value) || Object.keys(value).some((option) => option !== 'mcpServers' && option !== '$schema' && isOwn(option))) return undefined;
   if (named !== undefined) return named;

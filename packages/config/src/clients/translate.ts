@@ -77,7 +77,8 @@ const merged = (server: Record<string, unknown>, option: string, more: object): 
 
 /** Options whose value is said otherwise. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
-  'timeout': ({ client, value, set }) => set('timeout', typeof value !== 'number' || client.timeoutUnit === undefined ? value : client.timeoutUnit === 's' ? `${value}s` : `${value}ms`),
+  // Nobody means a quarter of an hour and more in seconds: such a number was written for a client that counts milliseconds, or for Omnibus.
+  'timeout': ({ client, value, set }) => set('timeout', typeof value !== 'number' || client.timeoutUnit === undefined ? value : client.timeoutUnit === 's' && value < 1_000 ? `${value}s` : `${value}ms`),
   'tool_timeout_sec': (given) => seconds(given, 'timeout'),
   'startup_timeout_sec': (given) => seconds(given, 'connectTimeout'),
   'startup_timeout_ms': ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
