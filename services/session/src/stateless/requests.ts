@@ -23,6 +23,8 @@ import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
 const maxGone = 1_000;
+/** Milliseconds for what came to the last, when clients that were asked something have used up the time to drain. */
+const graceMs = 500;
 /** What a request was offered before: nothing, since it stands alone. */
 const nothing: ReadonlySet<string> = new Set();
 
@@ -83,7 +85,8 @@ export class StatelessRequests {
     // Where edges are other processes, they serve on and lead clients back to calls that are parked here.
     await this.#drain.until(() => this.#running.size === 0 && (!isShared || this.parked === 0), limitMs);
     await ours?.drain();
-    await this.#drain.until(() => this.#running.size === 0, endsAt - performance.now());
+    // What came to the last has a moment to be answered, however long clients took before.
+    await this.#drain.until(() => this.#running.size === 0, Math.max(graceMs, endsAt - performance.now()));
     this.#calls.abandonAll('the gateway stops');
     this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();
