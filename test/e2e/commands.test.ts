@@ -87,7 +87,7 @@ describe('what a gateway offers', () => {
 
   it('is cut to a terminal and coloured there, unless NO_COLOR is set; what runs too long ends, and says so as JSON', async () => {
     const [coloured, plain, slow, nobody] = await Promise.all([
-      terminal(['tools']), onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }), pipe('call', 'hang', '--timeout', '1', '--json'), pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
+      terminal(['tools']), onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }), pipe('call', 'hang', '--timeout', '5', '--json'), pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
     ]);
     expect(coloured.shown).toContain('\u001B[1madd\u001B[22m(a, b, [note])  Adds two numbers.');
     expect(plain.shown).toContain('add(a, b, [note])  Adds two numbers.');
