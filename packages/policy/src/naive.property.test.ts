@@ -13,7 +13,8 @@ const and = (truths: readonly Truth[]): Truth => (truths.includes(false) ? false
 const listOf = <Item>(value: Item | readonly Item[] | undefined): readonly Item[] => (value === undefined ? [] : Array.isArray(value) ? value as readonly Item[] : [value as Item]);
 const glob = (text: string): RegExp => new RegExp(`^${text.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll(/\*+/g, '[^]*').replaceAll('?', '[^]')}$`, 'u');
 
-function isOne(who: Who, { facts }: Question): boolean {
+/** @param isAgainst what the rule does with whoever is meant counts against him: one agent of a chain is enough. */
+function isOne(who: Who, { facts }: Question, isAgainst: boolean): boolean {
   return listOf(who as string | WhoParts).some((each) => {
     if (each === 'everyone') return true;
     if (facts === undefined) return false;
@@ -24,7 +25,8 @@ function isOne(who: Who, { facts }: Question): boolean {
         case 'group': return facts.groups.includes(value) && (facts.tenant === undefined || parts.tenant !== undefined);
         case 'tenant': return facts.tenant === value;
         case 'client': return facts.client === value;
-        case 'via': return facts.actors.length > 0 ? facts.actors.every(({ issuer, subject }) => value === 'any' || value === `${issuer}|${subject}`) : value === `client:${facts.client ?? ''}`;
+        case 'via': if (isAgainst) return value === `client:${facts.client ?? ''}` || facts.actors.some(({ issuer, subject }) => value === 'any' || value === `${issuer}|${subject}`);
+          return facts.actors.length > 0 ? facts.actors.every(({ issuer, subject }) => value === 'any' || value === `${issuer}|${subject}`) : value === `client:${facts.client ?? ''}`;
         default: throw new Error(key);
       }
     });
@@ -54,7 +56,7 @@ function fits({ args, deny }: RuleSettings, question: Question): Truth {
 
 /** For the rules about users, or about agents. */
 function half(rules: readonly RuleSettings[], fallback: string, question: Question): 'allow' | 'deny' | 'hidden' {
-  const mine = rules.filter(({ who, except }) => isOne(who, question) && (except === undefined || !isOne(except, question)));
+  const mine = rules.filter(({ who, except, deny }) => isOne(who, question, deny !== undefined) && (except === undefined || !isOne(except, question, deny === undefined)));
   const denies = mine.filter((rule) => rule.deny !== undefined && isAbout(rule, question) !== false);
   const allows = mine.filter((rule) => rule.allow !== undefined && isAbout(rule, question) === true);
   if (denies.some(({ args }) => args === undefined) || (allows.length === 0 && fallback === 'deny')) return 'hidden';

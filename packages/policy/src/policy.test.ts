@@ -165,6 +165,23 @@ describe('agents', () => {
     expect(all.map((what) => decide(policy, what, { facts: agent }).split(' ')[0])).toEqual(['allow', 'hidden', 'hidden', 'hidden', 'hidden']);
   });
 
+  it('one that is denied, or excepted of what is allowed, is so in a chain of others too', async () => {
+    const policy = await policyOf([
+      { who: 'group:eng', allow: '*' },
+      { who: { via: 'any' }, except: { via: 'https://login.example|bad' }, allow: '*' },
+      { id: 'secrets', who: { via: ['https://login.example|agent', 'client:bot'] }, except: { via: 'https://login.example|helper' }, deny: 'github/get_secret' },
+    ]);
+    const chain = (...subjects: readonly string[]): Facts => ({ ...ann, actors: subjects.map((subject) => ({ issuer: 'https://login.example', subject })) });
+    const of = (facts: Facts): string[] => ['github/push', 'github/get_secret'].map((what) => decide(policy, what, { facts }).split(' ')[0] as string);
+    expect(of(chain('bad'))).toEqual(['hidden', 'hidden']);
+    expect(of(chain('helper', 'bad'))).toEqual(['hidden', 'hidden']);
+    expect(of(chain('other', 'agent'))).toEqual(['allow', 'hidden']);
+    expect(of({ ...chain('other'), client: 'bot' })).toEqual(['allow', 'hidden']);
+    expect(of(chain('helper'))).toEqual(['allow', 'allow']);
+    // What excepts from a refusal is in the caller's favour: the whole chain has to be named.
+    expect(of(chain('helper', 'agent'))).toEqual(['allow', 'hidden']);
+  });
+
   it('a client that a rule names as an agent is one, and other clients are not', async () => {
     const policy = await policyOf([{ who: 'group:eng', allow: '*' }, { who: { via: 'client:bot' }, allow: 'github/*' }]);
     expect([decide(policy, 'jira/get'), decide(policy, 'jira/get', { facts: { ...ann, client: 'bot' } }), decide(policy, 'github/get', { facts: { ...ann, client: 'bot' } })]).toEqual(['allow #1', 'hidden', 'allow #1']);

@@ -62,8 +62,9 @@ export function compileRule(settings: RuleSettings, index: number, compileWhen: 
     const problem = selectorProblem(text);
     if (problem !== undefined) problems.push({ path: [...path, effect, ...([allow ?? deny].flat().length > 1 || Array.isArray(allow ?? deny) ? [at] : [])], message: problem });
   }
-  const isFor = attempt('who', () => matchesWho(who));
-  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except));
+  const isFor = attempt('who', () => matchesWho(who, effect === 'deny'));
+  // To be excepted from what is allowed counts against somebody, and from what is denied for him.
+  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, effect === 'allow'));
   if (except !== undefined && namesAgents(except) && !namesAgents(who)) problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
   if (namesAgents(who) && !everyNamesAgents(who)) problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
   const wanted: readonly Hint[] = only === undefined ? [] : [only].flat() as readonly Hint[];

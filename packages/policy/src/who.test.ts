@@ -32,19 +32,26 @@ describe.each<[Who, readonly string[]]>([
 ])('%j', (who, expected) => {
   it(`is ${expected.join(', ') || 'nobody'}`, () => {
     const all = { ann, key, acme, agent: { ...ann, actors: [agent] }, nobody: undefined };
-    expect(Object.entries(all).filter(([, facts]) => matchesWho(who)(facts)).map(([name]) => name)).toEqual(expected);
+    expect(Object.entries(all).filter(([, facts]) => matchesWho(who, false)(facts)).map(([name]) => name)).toEqual(expected);
   });
 });
 
-it('each of those that act for somebody has to be named', () => {
+it('each of those that act for somebody has to be named where that is in his favour', () => {
   const chain = { ...ann, actors: [agent, { ...agent, subject: 'helper' }] };
-  expect(matchesWho({ via: 'https://login.example|agent' })(chain)).toBe(false);
-  expect(matchesWho({ via: ['https://login.example|agent', 'https://login.example|helper'] })(chain)).toBe(true);
+  expect(matchesWho({ via: 'https://login.example|agent' }, false)(chain)).toBe(false);
+  expect(matchesWho({ via: ['https://login.example|agent', 'https://login.example|helper'] }, false)(chain)).toBe(true);
+});
+
+it('one of those that act for somebody, or his client, is enough where that counts against him', () => {
+  const chain = { ...ann, actors: [{ ...agent, subject: 'helper' }, agent] };
+  const isOne = (via: string | readonly string[], facts: Facts = chain): boolean => matchesWho({ via }, true)(facts);
+  expect([isOne('https://login.example|agent'), isOne('https://login.example|helper'), isOne('client:cli'), isOne('any'), isOne(['client:none', 'https://login.example|agent'])]).toEqual([true, true, true, true, true]);
+  expect([isOne('https://login.example|other'), isOne('client:other'), isOne('any', ann), isOne('client:cli', ann)]).toEqual([false, false, false, true]);
 });
 
 it('a text that names nobody is said to be none', () => {
   for (const text of ['eng', 'groups:eng', 'group:', 'user:ann', '', 'Everyone', 'user:']) expect(whoProblem(text), text).toMatch(/^expected/);
-  expect(() => matchesWho('eng')).toThrow('expected');
+  expect(() => matchesWho('eng', false)).toThrow('expected');
 });
 
 it('rules tell whether they are about agents, and which clients they take for agents', () => {

@@ -43,9 +43,12 @@ export function whoProblem(text: string): string | undefined {
   return kind === 'user' && !value.includes('|') ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"' : undefined;
 }
 
-/** @throws {Error} in words when a text is none of those that are known. */
-export function matchesWho(who: Who): WhoTest {
-  const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) => (typeof each === 'string' ? textTest(each) : partsTest(each)));
+/**
+ * @param isAgainst that somebody is one of them counts against him, as where he is denied something: of a chain of agents one is enough then.
+ * @throws {Error} in words when a text is none of those that are known.
+ */
+export function matchesWho(who: Who, isAgainst: boolean): WhoTest {
+  const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) => (typeof each === 'string' ? textTest(each) : partsTest(each, isAgainst)));
   return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
 }
 
@@ -66,10 +69,10 @@ function textTest(text: string): WhoTest {
   if (problem !== undefined) throw new Error(problem);
   if (text === 'everyone') return () => true;
   const at = text.indexOf(':');
-  return partsTest({ [text.slice(0, at)]: text.slice(at + 1) });
+  return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, false); // No text names agents.
 }
 
-function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts): WhoTest {
+function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts, isAgainst: boolean): WhoTest {
   const tests: ((facts: Facts) => boolean)[] = [];
   const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
     if (texts === undefined) return;
@@ -82,15 +85,22 @@ function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts): 
   wanted(group, (values, facts) => (facts.tenant === undefined || tenant !== undefined) && values.some((value) => facts.groups.includes(value)));
   wanted(client, (values, facts) => facts.client !== undefined && values.includes(facts.client));
   wanted(scope, (values, { scopes }) => values.some((value) => scopes.includes(value)));
-  wanted(via, actsVia);
+  wanted(via, isAgainst ? actsAlsoVia : actsVia);
   return (facts) => facts !== undefined && tests.every((test) => test(facts));
 }
 
 /** Each of those that act for the subject has to be named; a client is named where nobody else acts. */
-function actsVia(values: readonly string[], { actors, client }: Facts): boolean {
-  if (actors.length > 0) return actors.every((actor) => values.includes('any') || values.includes(nameOf(actor)));
-  return client !== undefined && values.includes(`${clientMark}${client}`);
+function actsVia(values: readonly string[], facts: Facts): boolean {
+  return facts.actors.length > 0 ? facts.actors.every((actor) => isNamed(values, actor)) : isClientNamed(values, facts);
 }
+
+/** One of those that act for the subject, or the client, is enough: nobody sheds what counts against him by sending another ahead. */
+function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
+  return facts.actors.some((actor) => isNamed(values, actor)) || isClientNamed(values, facts);
+}
+
+const isNamed = (values: readonly string[], actor: Subject): boolean => values.includes('any') || values.includes(nameOf(actor));
+const isClientNamed = (values: readonly string[], { client }: Facts): boolean => client !== undefined && values.includes(`${clientMark}${client}`);
 
 const nameOf = ({ issuer, subject }: Subject): string => `${issuer}|${subject}`;
 const textsOf = (texts: Texts | undefined): readonly string[] => (texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts);

@@ -28,7 +28,8 @@ const conditions: fc.Arbitrary<Pick<RuleSettings, 'args' | 'only'>> = fc.record(
 
 const rules: fc.Arbitrary<RuleSettings> = fc.tuple(whos, fc.option(fc.constantFrom<Who>('group:h', 'user:i|ann'), { nil: undefined, freq: 4 }), fc.constantFrom('allow', 'deny'), fc.array(selectors, { minLength: 1, maxLength: 3 }), fc.oneof(fc.constant<Pick<RuleSettings, 'args' | 'only'>>({}), conditions, conditions))
   .map(([who, except, effect, what, { args, only }]) => ({
-    who, ...(except === undefined ? {} : { except }), [effect]: what, ...(args === undefined ? {} : { args }),
+    // Agents are excepted where the rule is about agents.
+    who, ...(except === undefined ? {} : { except: typeof who === 'object' && 'via' in who && except === 'group:h' ? { via: 'i|bot' } : except }), [effect]: what, ...(args === undefined ? {} : { args }),
     ...(only === undefined || what.some((each) => each.includes(':')) ? {} : { only }),
   }));
 

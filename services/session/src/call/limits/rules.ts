@@ -40,7 +40,7 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
     const quotaOf = (given: RuleSettings['quota']): Quota | undefined => (given === undefined ? undefined : { ...given, onUnknown });
     return {
       id, concurrency,
-      who: matchesWho(rule.who),
+      who: matchesWho(rule.who, true),
       covers: coveredBy(rule.what),
       keyOf: keyBy(id, rule.per),
       rate: rate === undefined ? undefined : { everyMs: everyMs[rate.per] / rate.count, burst: burst ?? Math.max(1, rate.count) },
