@@ -1,5 +1,5 @@
 /** Views with less in them than everybody's, one for all callers who may see the same: kept while there is room, since each is a list's text. */
-import type { Sight, View } from '@omnibus/catalog';
+import type { View } from '@omnibus/catalog';
 
 /** Views that are kept, whatever their lists take: as many as there are sets of rights. */
 const maxViews = 1_000;
@@ -21,11 +21,11 @@ export class CallerViews {
     return sum;
   }
 
-  /** @param key of what is looked at, and by whom. */
-  get(key: string, base: View, sight: Sight): View {
+  /** @param key of what is looked at, and by whom. @param make gives the view where none of this base is kept. */
+  get(key: string, base: View, make: () => View): View {
     const kept = this.#kept.get(key);
     if (kept !== undefined) this.#kept.delete(key);
-    const entry = kept?.base === base ? kept : { base, view: base.seenBy(sight) };
+    const entry = kept?.base === base ? kept : { base, view: make() };
     this.#kept.set(key, entry);
     if (entry !== kept) this.#makeRoom();
     return entry.view;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EndpointDefinition } from '@omnibus/catalog';
+import type { EndpointDefinition, Sight, View } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type WorkerId } from '@omnibus/protocol';
 import { Views } from './views.ts';
@@ -15,20 +15,25 @@ function record(status: 'up' | 'down'): CatalogRecord {
   return { server, status, capabilities: { tools: {} }, lists: { ...noLists, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, announcements: noAnnouncements };
 }
 
-function setUp() {
+function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   let now = 0;
   const wheel = new DeadlineWheel({ tickMs: 1, now: () => now, onFault: (error) => expect.fail(String(error)) });
   const told: (readonly ChangeKind[])[] = [];
+  const toldSeeing: ((sight: Sight) => readonly ChangeKind[])[] = [];
   const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
   const removed: string[] = [];
   const views = new Views(new Map([[rootEndpoint, definition]]), {
-    wheel, ...nobodyIsKnown, announce: (_endpoint, changesFor) => told.push(changesFor()), isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
+    wheel, ...nobodyIsKnown, sightsInUse: () => sightsInUse, isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
+    announce: (_endpoint, changesFor) => {
+      told.push(changesFor());
+      toldSeeing.push((sight) => changesFor(undefined, sight));
+    },
     tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)),
   });
   const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
   return {
-    told, leftOut, views, lost, removed, put,
+    told, toldSeeing, leftOut, views, lost, removed, put,
     toolsOf: () => JSON.parse(views.get(rootEndpoint)?.list('tools', undefined) as string).tools.length as number,
     settle: () => {
       now += 1_000;
@@ -82,6 +87,25 @@ it('what cannot be shown is told once, and stands there as long as it is so', ()
   put('up');
   expect(toolsOf()).toBe(1);
   expect(views.leftOut).toEqual([]);
+});
+
+it('callers of more sets of rights than are kept have one view each until something changes, however often they ask, and are told of the change', () => {
+  const sights = Array.from({ length: 5 }, (_each, index): Sight => ({ name: `s${index}`, sees: (_kind, _server, name) => name === 'echo', seesServer: () => true, mayEverythingOf: () => true }));
+  // Of lists that were read, none is kept (`maxPreparedLength`).
+  const { put, settle, toldSeeing, views } = setUp(new Set(['s0']));
+  const read = (sight: Sight): View => {
+    const view = views.get(rootEndpoint, undefined, sight) as View;
+    expect(view.list('tools', undefined)).not.toContain('hidden');
+    return view;
+  };
+  put('up', worker, { lists: { ...noLists, tools: ['echo', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  settle();
+  const seen = new Set(Array.from({ length: 4 }, () => sights.map(read)).flat());
+  expect(seen.size).toBe(sights.length);
+  put('down');
+  settle();
+  expect(sights.slice(0, 2).map((sight) => toldSeeing.at(-1)?.(sight))).toEqual([['tools'], []]);
+  expect(seen.has(read(sights[0] as Sight))).toBe(false);
 });
 
 describe('a server of which several workers have adapters', () => {

@@ -61,7 +61,8 @@ interface PlaceViews {
 interface Seen {
   readonly declared: Declared | undefined;
   readonly sight: Sight | undefined;
-  readonly views: Set<View>;
+  /** By everybody's view of which each is a part, so that there is one of each, also where it is made again. */
+  readonly views: Map<View, View>;
 }
 
 export class Views {
@@ -118,14 +119,14 @@ export class Views {
     const views = this.#viewsAt(place);
     if (views === undefined) return undefined;
     const whole = this.#whole(views, declared);
-    const view = sight === undefined ? whole : this.#callerViews.get(`${place}\n${key}`, whole, sight);
-    if (sight === undefined) views.shown.set(key, view);
     const seen = this.#seen.get(place) ?? new Map<string, Seen>();
+    const before = seen.get(key);
+    const view = sight === undefined ? whole : this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight));
+    if (sight === undefined) views.shown.set(key, view);
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
-    const before = seen.get(key);
-    if (before === undefined) seen.set(key, { declared, sight, views: new Set([view]) });
-    else before.views.add(view);
+    if (before === undefined) seen.set(key, { declared, sight, views: new Map([[whole, view]]) });
+    else before.views.set(whole, view);
     return view;
   }
 
@@ -245,9 +246,8 @@ export class Views {
             this.#seen.delete(place);
             break;
           }
-          seen.set(key, { declared, sight, views: new Set([view]) });
-          views.delete(view);
-          const kinds = new Set([...views].flatMap((before) => view.changesSince(before)));
+          seen.set(key, { declared, sight, views: new Map([...views].filter(([, each]) => each === view)) });
+          const kinds = new Set([...views.values()].filter((before) => before !== view).flatMap((before) => view.changesSince(before)));
           if (kinds.size > 0) changes.set(key, [...kinds]);
         }
         if (changes.size > 0) this.#options.announce(place, (declared, sight) => changes.get(seenKey(declared, sight)) ?? []);
