@@ -196,3 +196,22 @@ it('a call that waits for its client goes on by the rules as they are then, and 
   await worker.controls.untilSome(({ kind }) => kind === 'cancel');
   expect(worker.controls.values.some(({ kind }) => kind === 'answer')).toBe(false);
 });
+
+it('a request that is held back until offers are known is served with the rights it came with, whoever asked since', async () => {
+  const older = (server: string, more: Partial<CatalogRecord> = {}): Promise<void> => worker.put(server, recordOf(server, { revision: '2025-11-25', ...more }));
+  for (const server of servers) await older(server);
+  const [less, more] = [callerOf('bob', 'eng'), callerOf('bob', 'ops')];
+  const client = await worker.open('2025-11-25', { sampling: {} }, less);
+  const held = [entries(client, 'tools', 'name'), client.ask('tools/call', { name: 'shut__new', arguments: {} })] as const;
+  client.become(more);
+  const later = [entries(client, 'tools', 'name'), client.ask('tools/call', { name: 'shut__new', arguments: {} })] as const;
+  client.become(less);
+  await client.ask('ping');
+  const offer = { key: 'sampling', lists: { tools: { entries: [{ name: 'new', inputSchema: schema }], without: ['get', 'delete', 'refund'] } } };
+  for (const server of servers) await older(server, { offers: [offer] });
+  expect(await held[0]).toEqual(['open__new']);
+  expect(await held[1]).toMatchObject({ error: { data: { reason: 'tool.unknown' } } });
+  expect(await later[0]).toEqual(['open__new', 'shut__new']);
+  expect(await later[1]).toHaveProperty('result');
+  expect(await entries(client, 'tools', 'name')).toEqual(['open__new']);
+});

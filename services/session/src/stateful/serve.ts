@@ -83,7 +83,9 @@ export class Serving {
   }
 
   #isHeld(request: JsonRpcRequest, stream: PostStream): boolean {
-    return this.#parts.offerWait.holds(request.id, () => this.serve(request, stream), () => stream.leaveUnanswered()); // S2
+    const { offerWait, sight } = this.#parts;
+    const { asking } = sight;
+    return offerWait.holds(request.id, () => sight.as(asking, () => this.serve(request, stream)), () => stream.leaveUnanswered()); // S2
   }
 
   #hasRoomFor(uri: unknown): boolean {

@@ -24,6 +24,17 @@ export class SessionSight {
     return this.#client.asking;
   }
 
+  /** Serves, before it returns, a request that had to wait: with what an edge said of the caller when it came, whatever was said since. */
+  as(caller: Caller, serve: () => void): void {
+    const latest = this.#client.asking;
+    this.#client.asking = caller;
+    try {
+      serve();
+    } finally {
+      this.#client.asking = latest;
+    }
+  }
+
   /** Who asks may be known by a fresh token, which may say something else of him. @returns the lists that read differently for him now. */
   asks(caller: Caller): readonly ChangeKind[] {
     const before = this.#client.access();
