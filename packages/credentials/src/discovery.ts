@@ -91,9 +91,10 @@ async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
   if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
   for (const place of [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]) {
     const document = await read(fetch, place);
-    // Its issuer may be below it (2025-03-26): nobody else can have put the document there.
     if (document === undefined) continue;
+    // Its issuer may be below it (2025-03-26), and nowhere else: it would be given what is for another (RFC 8414, 3.3).
     const issuer = typeof document['issuer'] === 'string' ? document['issuer'] : origin;
+    if (!URL.canParse(issuer) || new URL(issuer).origin !== origin) throw new CredentialProblem(`${place} names the issuer ${shown(issuer)}, which is not at ${origin}: a server that says nothing of its issuer is its own`);
     return { issuer, server: metadataOf({ ...document, issuer }, place), resource: undefined, scopes: undefined };
   }
   const server = { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] };
