@@ -22,3 +22,17 @@ it.each(['https://issuer.example', 'https://server.example.evil.example', 'http:
 it.each(['https://server.example', 'https://server.example/', 'https://server.example/tenant'])('a server that says nothing of its issuer may be %s', async (issuer) => {
   expect(await discover({ fetch: answering({ [`${wellKnown}/oauth-authorization-server`]: { issuer, ...endpoints } }), url })).toMatchObject({ issuer, server: endpoints });
 });
+
+it.each([403, 429, 500, 502, 503])('a metadata address that answers HTTP %i says nothing for good: neither that there is no document nor that the server is its own issuer', async (status) => {
+  const told = await discover({ fetch: answering({ [`${wellKnown}/oauth-protected-resource/mcp`]: status, [`${wellKnown}/oauth-authorization-server`]: { issuer: 'https://server.example', ...endpoints } }), url }).catch((error: unknown) => error);
+  expect(told).toMatchObject({ name: 'CredentialProblem', isPassing: true });
+});
+
+it.each([403, 502])('an address where something in front of a server answers HTTP %i is passed over for one that has a document', async (status) => {
+  const issuer = 'https://issuer.example/tenant';
+  const fetch = answering({
+    [`${wellKnown}/oauth-protected-resource/mcp`]: status, [`${wellKnown}/oauth-protected-resource`]: { resource: 'https://server.example', authorization_servers: [issuer] },
+    'https://issuer.example/.well-known/oauth-authorization-server/tenant': status, [`${issuer}/.well-known/openid-configuration`]: { issuer, ...endpoints },
+  });
+  expect(await discover({ fetch, url })).toMatchObject({ issuer });
+});

@@ -40,6 +40,17 @@ export async function discover({ fetch, url, resourceMetadata, issuer: pinned }:
   return { issuer: named, server: await ofIssuer(fetch, named), resource, scopes };
 }
 
+/**
+ * What a document of the server says now, without a look at whom it names.
+ * @returns undefined where there is none that names any.
+ * @throws {CredentialProblem} where that cannot be known.
+ */
+export async function issuersNamed({ fetch, url, resourceMetadata }: DiscoveryOptions): Promise<readonly string[] | undefined> {
+  const said = await ofServer(fetch, url, resourceMetadata);
+  const issuers = said === undefined ? [(await documentOfOlder(fetch, url))?.issuer ?? []].flat() : said.issuers;
+  return issuers.length === 0 ? undefined : issuers;
+}
+
 interface SaidByServer {
   readonly resource: string;
   readonly issuers: readonly string[];
@@ -52,14 +63,11 @@ async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | un
   const path = pathname.replace(/\/$/, '');
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
   const places = resourceMetadata === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [resourceMetadata];
-  for (const place of places) {
-    const document = await read(fetch, place);
-    if (document === undefined) continue;
-    const { resource } = document;
-    if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${place} is about another server, so nothing is asked for there`);
-    return { resource, issuers: texts(document['authorization_servers']), scopes: joined(texts(document['scopes_supported'])) };
-  }
-  return undefined;
+  const found = await firstOf(fetch, places);
+  if (found === undefined) return undefined;
+  const { resource, authorization_servers: issuers, scopes_supported: scopes } = found.document;
+  if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${found.place} is about another server, so nothing is asked for there`);
+  return { resource, issuers: texts(issuers), scopes: joined(texts(scopes)) };
 }
 
 /** The address of a server, or of something that it is part of: the same origin, and a beginning of its path. */
@@ -76,29 +84,33 @@ async function ofIssuer(fetch: Fetch, issuer: string): Promise<AuthorizationServ
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const places = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}/.well-known/openid-configuration${path}`, `${origin}${path}/.well-known/openid-configuration`];
-  for (const place of new Set(places)) {
-    const document = await read(fetch, place);
-    if (document === undefined) continue;
-    if (document['issuer'] !== issuer && document['issuer'] !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`${place} is the metadata of another issuer than ${issuer}`);
-    return metadataOf(document, place);
-  }
-  throw new CredentialProblem(`the issuer ${issuer} has no metadata`);
+  const found = await firstOf(fetch, [...new Set(places)]);
+  if (found === undefined) throw new CredentialProblem(`the issuer ${issuer} has no metadata`);
+  const { document, place } = found;
+  if (document['issuer'] !== issuer && document['issuer'] !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`${place} is the metadata of another issuer than ${issuer}`);
+  return metadataOf(document, place);
 }
 
 /** Of a server that is its own issuer, and says nothing of what it is as a resource. */
 async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
   const { origin } = new URL(url);
   if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
-  for (const place of [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]) {
-    const document = await read(fetch, place);
-    if (document === undefined) continue;
-    // Its issuer may be below it (2025-03-26), and nowhere else: it would be given what is for another (RFC 8414, 3.3).
-    const issuer = typeof document['issuer'] === 'string' ? document['issuer'] : origin;
-    if (!URL.canParse(issuer) || new URL(issuer).origin !== origin) throw new CredentialProblem(`${place} names the issuer ${shown(issuer)}, which is not at ${origin}: a server that says nothing of its issuer is its own`);
-    return { issuer, server: metadataOf({ ...document, issuer }, place), resource: undefined, scopes: undefined };
-  }
+  const found = await documentOfOlder(fetch, url);
+  if (found !== undefined) return { issuer: found.issuer, server: metadataOf({ ...found.document, issuer: found.issuer }, found.place), resource: undefined, scopes: undefined };
   const server = { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] };
   return { issuer: origin, server, resource: undefined, scopes: undefined };
+}
+
+async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { readonly issuer: string } | undefined> {
+  const { origin } = new URL(url);
+  const found = await firstOf(fetch, [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]);
+  if (found === undefined) return undefined;
+  const { issuer = origin } = found.document;
+  // It may be below the server (2025-03-26), and nowhere else: it would be given what is for another (RFC 8414, 3.3).
+  if (typeof issuer !== 'string' || !URL.canParse(issuer) || new URL(issuer).origin !== origin) {
+    throw new CredentialProblem(`${found.place} names the issuer ${shown(String(issuer))}, which is not at ${origin}: a server that says nothing of its issuer is its own`);
+  }
+  return { ...found, issuer };
 }
 
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
@@ -112,12 +124,41 @@ function metadataOf(document: JsonObject, place: string): AuthorizationServer {
   return document as unknown as AuthorizationServer;
 }
 
-/** @returns undefined where there is none: older servers answer anything there. */
-async function read(fetch: Fetch, place: string): Promise<JsonObject | undefined> {
+interface Found {
+  readonly document: JsonObject;
+  readonly place: string;
+}
+
+/**
+ * @returns undefined where no place has one.
+ * @throws {CredentialProblem} that is passing where one of them does not say whether it has.
+ */
+async function firstOf(fetch: Fetch, places: readonly string[]): Promise<Found | undefined> {
+  let unclear: CredentialProblem | undefined;
+  for (const place of places) {
+    const document = await read(fetch, place);
+    if (document instanceof CredentialProblem) unclear ??= document;
+    else if (document !== undefined) return { document, place };
+  }
+  if (unclear !== undefined) throw unclear;
+  return undefined;
+}
+
+/**
+ * @returns undefined where there is none, since older servers answer anything there; a problem where something in front of the place may have
+ * answered, of which some do so for what is not there (403, 502), so that the next place is looked at.
+ * @throws {CredentialProblem} where nobody can say so just now.
+ */
+async function read(fetch: Fetch, place: string): Promise<JsonObject | CredentialProblem | undefined> {
   if (!isTrustworthy(place)) throw new CredentialProblem(`${shown(place)} is not an https:// address`);
   const response = await fetch(place, { headers: { accept: 'application/json' } });
-  if (response.status >= 500 && response.status !== 502) throw new CredentialProblem(`${place} answers HTTP ${response.status}`, { isPassing: true });
-  if (response.status !== 200) return undefined;
+  const { status } = response;
+  if (status >= 500 || status === 429 || status === 403) {
+    const problem = new CredentialProblem(`${place} answers HTTP ${status}`, { isPassing: true });
+    if (status === 403 || status === 502) return problem;
+    throw problem;
+  }
+  if (status !== 200) return undefined;
   try {
     const document: unknown = JSON.parse(await response.text());
     if (isObject(document)) return document;

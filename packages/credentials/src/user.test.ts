@@ -21,11 +21,14 @@ class StrictIssuer {
   readonly asked: string[] = [];
   trusted = issuer;
   isRevoked = false;
+  /** What its documents and those of the server are answered with. */
+  status = 200;
   #good = 'refresh-0';
 
   readonly fetch: Fetch = async (address, { body } = {}) => {
     await Promise.resolve();
     const json = (status: number, value: object): Response => new Response(JSON.stringify(value), { status });
+    if (this.status !== 200 && address.includes('/.well-known/')) return json(this.status, {});
     if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp') return json(200, { resource: url, authorization_servers: [this.trusted] });
     if (address.endsWith('/.well-known/oauth-authorization-server')) return json(200, { ...metadata, issuer: new URL(address).origin });
     if (address !== metadata.token_endpoint) return json(404, {});
@@ -85,6 +88,14 @@ it('a server that trusts another issuer by now is shown nothing of the one befor
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   expect(strict.asked).toEqual([]);
   expect(await one.ask()).toEqual({});
+});
+
+it.each([403, 404, 429, 502, 503])('where the documents of a server are answered with HTTP %i, it has not moved: what its user has is refreshed', async (status) => {
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  strict.status = status;
+  const one = replica('one');
+  expect(await one.refused(await one.ask(), invalid)).toBe(true);
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
 
 it('more rights are asked for once: what was asked for before and is not enough is not asked for again', async () => {

@@ -5,7 +5,7 @@
  * before it is used. Others wait for that, in whatever process they are.
  */
 import type { Challenge } from './challenge.ts';
-import { discover } from './discovery.ts';
+import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import { scopeUnion, type Connection } from './sign-in.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
@@ -149,13 +149,18 @@ export class UserTokens implements HeaderSource {
     return headers;
   }
 
-  /** The server trusts another issuer than the one its tokens are of (MCP authorization: nothing of one is shown to the other). */
+  /**
+   * The server trusts another issuer than the one its tokens are of (MCP authorization: nothing of one is shown to the other). Only a document
+   * that was read says so: where none can be had, what the user has is kept.
+   */
   async #hasMoved({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
     const { fetch, url, issuer: pinned } = this.#options;
+    if (pinned !== undefined && !isSame(pinned, issuer)) return true;
     try {
-      return (await discover({ fetch, url, issuer: pinned, resourceMetadata })).server.issuer !== issuer;
+      const named = await issuersNamed({ fetch, url, resourceMetadata });
+      return named !== undefined && !named.some((each) => isSame(each, issuer));
     } catch (error) {
-      if (error instanceof CredentialProblem) return !error.isPassing;
+      if (error instanceof CredentialProblem) return false;
       throw error;
     }
   }
@@ -207,6 +212,8 @@ export class UserTokens implements HeaderSource {
   }
 }
 
+/** An issuer may be named with a slash at its end that its metadata leave out. */
+const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '');
 const bearer = (token: string): string => `Bearer ${token}`;
 
 function isGood({ tokens }: Connection): boolean {
