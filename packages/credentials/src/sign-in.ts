@@ -37,7 +37,7 @@ export interface Connection {
   readonly tokens: Tokens | undefined;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Who asks for others just now, and until when nobody else does. */
+  /** Which attempt asks for others just now, and until when nobody else does. */
   readonly refreshing?: { readonly by: string; readonly until: number } | undefined;
 }
 

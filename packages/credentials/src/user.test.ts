@@ -43,7 +43,7 @@ class StrictIssuer {
   };
 }
 
-async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly replica: (worker: string) => UserTokens }> {
+async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly replica: () => UserTokens }> {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
@@ -51,12 +51,12 @@ async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssue
   await vault.put(place, issuer, {
     issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
   } satisfies Connection);
-  return { strict, vault, replica: (worker) => new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, worker, asked: () => undefined }) };
+  return { strict, vault, replica: () => new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, asked: () => undefined }) };
 }
 
 it('a token that is over is refreshed once, whichever of three replicas is asked first, and all use what was got', async () => {
   const { strict, replica } = await ground(Date.now());
-  const replicas = ['one', 'two', 'three'].map(replica);
+  const replicas = [1, 2, 3].map(replica);
   const shown = await Promise.all(replicas.flatMap((each) => [each.ask(), each.ask()]));
   expect(strict.asked).toEqual(['refresh-0']);
   expect(new Set(shown.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer access-1']));
@@ -64,27 +64,36 @@ it('a token that is over is refreshed once, whichever of three replicas is asked
 
 it('a token that is refused before its time is refreshed once by all that meet that, and their requests are worth repeating', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
-  const replicas = ['one', 'two', 'three'].map(replica);
+  const replicas = [1, 2, 3].map(replica);
   const sent = await Promise.all(replicas.map((each) => each.ask()));
   expect(await Promise.all(replicas.map((each, index) => each.refused(sent[index] ?? {}, invalid)))).toEqual([true, true, true]);
   expect(strict.asked).toEqual(['refresh-0']);
   expect(await replicas[0]?.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
 
+it('two requests of one process that are refused at the same time refresh once, and both are worth repeating', async () => {
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  const one = replica();
+  const sent = await one.ask();
+  expect(await Promise.all([one.refused(sent, invalid), one.refused(sent, invalid)])).toEqual([true, true]);
+  expect(strict.asked).toEqual(['refresh-0']);
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
 it('who has revoked what he allowed is shown as nobody, and asked to sign in again', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.isRevoked = true;
-  const one = replica('one');
+  const one = replica();
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   expect(one.wanted).toEqual(invalid);
   expect(await one.ask()).toEqual({});
-  expect(await replica('two').ask()).toEqual({});
+  expect(await replica().ask()).toEqual({});
 });
 
 it('a server that trusts another issuer by now is shown nothing of the one before, and that one\'s refresh token goes nowhere', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.trusted = 'https://other.example';
-  const one = replica('one');
+  const one = replica();
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   expect(strict.asked).toEqual([]);
   expect(await one.ask()).toEqual({});
@@ -93,14 +102,14 @@ it('a server that trusts another issuer by now is shown nothing of the one befor
 it.each([403, 404, 429, 502, 503])('where the documents of a server are answered with HTTP %i, it has not moved: what its user has is refreshed', async (status) => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.status = status;
-  const one = replica('one');
+  const one = replica();
   expect(await one.refused(await one.ask(), invalid)).toBe(true);
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
 
 it('more rights are asked for once: what was asked for before and is not enough is not asked for again', async () => {
   const { replica } = await ground(Date.now() + 3_600_000);
-  const one = replica('one');
+  const one = replica();
   const sent = await one.ask();
   expect(await one.refused(sent, { ...invalid, error: 'insufficient_scope', scope: 'read' })).toBe(false);
   expect(one.wanted).toBeUndefined();
@@ -114,7 +123,7 @@ it('what somebody has signed in for elsewhere is taken up, and is what was missi
   const { vault, replica } = await ground(Date.now() + 3_600_000);
   const kept = await vault.get<Connection>(place);
   await vault.remove(place);
-  const one = replica('one');
+  const one = replica();
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   await vault.put(place, issuer, kept?.value);
   expect(await one.changed()).toBe(true);

@@ -2,8 +2,9 @@
  * What a server is shown for one user: the tokens he has got for it, and for somebody who has none, nothing, so that the server says what it wants.
  *
  * A refresh token is presented once: whoever is to present it writes so into the record first, by compare-and-set, and what he gets is written
- * before it is used. Others wait for that, in whatever process they are.
+ * before it is used. Others wait for that, in whatever process they are, and in the same one.
  */
+import { randomUUID } from 'node:crypto';
 import type { Challenge } from './challenge.ts';
 import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
@@ -20,8 +21,6 @@ export interface UserTokensOptions {
   /** Of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
-  /** Names this process in a record that it is about to change. */
-  readonly worker: string;
   readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
 }
 
@@ -167,20 +166,21 @@ export class UserTokens implements HeaderSource {
 
   /** @returns `nobody` where the user has to sign in again. */
   async #refresh(first: Kept<Connection>): Promise<SentHeaders> {
-    const { vault, place, worker, asked, fetch } = this.#options;
+    const { vault, place, asked, fetch } = this.#options;
+    const by = randomUUID();
     const refused = first.value.tokens?.accessToken;
     for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await vault.get<Connection>(place)) {
       const { value, revision } = kept;
       const { tokens, refreshing, issuer, server, client, resource } = value;
       if (tokens?.accessToken !== refused) return this.#hold(value);
       if (tokens?.refreshToken === undefined) break;
-      if (refreshing !== undefined && refreshing.by !== worker && Date.now() < refreshing.until) {
+      if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
         await new Promise<void>((resolve) => {
           setTimeout(resolve, lookMs);
         });
         continue;
       }
-      const leased = await vault.update(place, issuer, { ...value, refreshing: { by: worker, until: Date.now() + leaseMs } } satisfies Connection, revision);
+      const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
       if (leased === undefined) continue;
       try {
         const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource } });

@@ -22,7 +22,6 @@ interface AccountsOptions {
   readonly metrics: Metrics;
   readonly baseFolder: string;
   readonly users: UserOptions;
-  readonly worker: string;
   readonly agents: Agents;
   /** Something else is kept for a user of a server. */
   readonly changed: (server: string, principal: Principal) => Promise<void> | undefined;
@@ -45,11 +44,11 @@ export class Accounts {
 
   /** Of a server, by its configuration; what was given for an earlier one is no more asked. */
   async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
-    const { users: { base }, worker, baseFolder, agents, metrics, log } = this.#options;
+    const { users: { base }, baseFolder, agents, metrics, log } = this.#options;
     if (config.credentials?.kind === 'oauth') this.#users ??= this.#start();
     const users = config.credentials?.kind === 'oauth' ? await this.#users : undefined;
     const credentials = credentialsOf({
-      server, config, worker, baseFolder, agents, metrics, log: log.child({ server }), vault: users?.vault,
+      server, config, baseFolder, agents, metrics, log: log.child({ server }), vault: users?.vault,
       clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
     });
     this.#servers.set(server, credentials);

@@ -11,8 +11,6 @@ import { issuersOf, outbound } from './outbound.ts';
 export interface CredentialsOptions {
   readonly server: ServerName;
   readonly config: ServerConfig;
-  /** Of this process, by which others know who changes what is kept. */
-  readonly worker: string;
   /** The folder relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly agents: Agents;
@@ -74,7 +72,7 @@ export class UserCredentials {
     const known = this.#users.get(principal);
     if (known !== undefined) return known;
     const { fetch, url, issuer } = this.signIn;
-    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, worker: this.#options.worker, asked: this.#asked });
+    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, asked: this.#asked });
     if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
     this.#users.set(principal, made);
     return made;
