@@ -9,7 +9,7 @@ import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
 import { CredentialProblem, isLoopback, type Fetch } from './outbound.ts';
 import { requestTokens, type ClientIdentity, type Tokens } from './token-request.ts';
-import { placeOfSecret, type Vault } from './vault/vault.ts';
+import { placeOfSecret, type Kept, type Vault } from './vault/vault.ts';
 
 export interface SignInOptions {
   readonly fetch: Fetch;
@@ -27,6 +27,8 @@ export interface SignInOptions {
 
 /** What a user has connected: kept in the vault, for him and the server. */
 export interface Connection {
+  /** Of the MCP server that it is for: another may have its name by now. */
+  readonly url: string;
   readonly issuer: string;
   readonly server: AuthorizationServer;
   readonly client: ClientIdentity;
@@ -72,7 +74,7 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
   const address = new URL(endpoint);
   const query = { response_type: 'code', client_id: client.clientId, redirect_uri: redirectUri, state, scope, resource, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' };
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, value);
-  return { address: address.href, state, begun: { issuer, server, client, resource, scope, verifier, redirectUri } };
+  return { address: address.href, state, begun: { url, issuer, server, client, resource, scope, verifier, redirectUri } };
 }
 
 /**
@@ -80,13 +82,18 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
  * @throws {CredentialProblem} without a word of the issuer's: whoever sent the user may have written it (RFC 9207).
  */
 export async function finishSignIn(fetch: Fetch, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
-  const { issuer, server, client, resource, scope } = begun;
+  const { url, issuer, server, client, resource, scope } = begun;
   const iss = query.get('iss');
   if (iss === null ? server.authorization_response_iss_parameter_supported === true : iss !== issuer) throw new CredentialProblem('the answer does not come from the issuer that was asked');
   const code = query.get('code');
   if (code === null || query.has('error')) throw new CredentialProblem('the sign-in did not go through at the issuer');
   const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource } });
-  return { issuer, server, client, resource, scope, tokens, since: Date.now() };
+  return { url, issuer, server, client, resource, scope, tokens, since: Date.now() };
+}
+
+/** @returns undefined for what was connected to a server at another address, which is as good as nothing. */
+export function connectionAt(kept: Kept<Connection> | undefined, url: string): Kept<Connection> | undefined {
+  return kept?.value.url === url ? kept : undefined;
 }
 
 /** Scopes of both, each once. */

@@ -43,15 +43,16 @@ class StrictIssuer {
   };
 }
 
-async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly replica: () => UserTokens }> {
+async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly at: (address: string) => UserTokens; readonly replica: () => UserTokens }> {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
   const strict = new StrictIssuer();
   await vault.put(place, issuer, {
-    issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
+    url, issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
   } satisfies Connection);
-  return { strict, vault, replica: () => new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, asked: () => undefined }) };
+  const at = (address: string): UserTokens => new UserTokens({ fetch: strict.fetch, vault, place, url: address, issuer: undefined, asked: () => undefined });
+  return { strict, vault, at, replica: () => at(url) };
 }
 
 it('a token that is over is refreshed once, whichever of three replicas is asked first, and all use what was got', async () => {
@@ -105,6 +106,15 @@ it.each([403, 404, 429, 502, 503])('where the documents of a server are answered
   const one = replica();
   expect(await one.refused(await one.ask(), invalid)).toBe(true);
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it.each([['good', 3_600_000], ['to be refreshed', 0]])('what was connected to one server, and is %s, is nothing for another that has its name by now', async (_state, lifeMs) => {
+  const { strict, at } = await ground(Date.now() + lifeMs);
+  const other = at('https://other.example/mcp');
+  expect(await other.ask()).toEqual({});
+  expect(await other.refused({}, invalid)).toBe(false);
+  expect(await other.changed()).toBe(false);
+  expect([await other.ask(), strict.asked]).toEqual([{}, []]);
 });
 
 it('more rights are asked for once: what was asked for before and is not enough is not asked for again', async () => {

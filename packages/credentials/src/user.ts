@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import type { Challenge } from './challenge.ts';
 import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
-import { scopeUnion, type Connection } from './sign-in.ts';
+import { connectionAt, scopeUnion, type Connection } from './sign-in.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 import { requestTokens, TokenRefused } from './token-request.ts';
 import type { Place } from './vault/envelope.ts';
@@ -64,8 +64,7 @@ export class UserTokens implements HeaderSource {
 
   /** Something else is kept for him. @returns whether he has something to show that was missing before. */
   async changed(): Promise<boolean> {
-    const { vault, place } = this.#options;
-    const kept = await vault.get<Connection>(place);
+    const kept = await this.#kept();
     const token = kept?.value.tokens?.accessToken;
     const shown = this.#held?.headers['authorization'];
     if (kept === undefined || token === undefined) {
@@ -89,10 +88,9 @@ export class UserTokens implements HeaderSource {
   }
 
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
-    const { vault, place } = this.#options;
     const { current } = this;
     if (current !== undefined && current['authorization'] !== sent['authorization']) return true;
-    const kept = await vault.get<Connection>(place);
+    const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) return this.#want(challenge);
     if (sent['authorization'] !== bearer(tokens.accessToken)) {
@@ -114,8 +112,7 @@ export class UserTokens implements HeaderSource {
   }
 
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
-    const { vault, place } = this.#options;
-    const kept = await vault.get<Connection>(place);
+    const kept = await this.#kept();
     if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== bearer(kept.value.tokens.accessToken)) return;
     await this.#forget(kept);
     this.#want(challenge);
@@ -127,9 +124,13 @@ export class UserTokens implements HeaderSource {
     return false;
   }
 
+  async #kept(): Promise<Kept<Connection> | undefined> {
+    const { vault, place, url } = this.#options;
+    return connectionAt(await vault.get<Connection>(place), url);
+  }
+
   async #find(): Promise<SentHeaders> {
-    const { vault, place } = this.#options;
-    const kept = await vault.get<Connection>(place);
+    const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) {
       this.#held = { headers: nobody, until: Infinity };
@@ -169,7 +170,7 @@ export class UserTokens implements HeaderSource {
     const { vault, place, asked, fetch } = this.#options;
     const by = randomUUID();
     const refused = first.value.tokens?.accessToken;
-    for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await vault.get<Connection>(place)) {
+    for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await this.#kept()) {
       const { value, revision } = kept;
       const { tokens, refreshing, issuer, server, client, resource } = value;
       if (tokens?.accessToken !== refused) return this.#hold(value);
@@ -197,7 +198,7 @@ export class UserTokens implements HeaderSource {
           throw problem;
         }
         // Whoever else presented it first has written what he got.
-        const now = await vault.get<Connection>(place);
+        const now = await this.#kept();
         if (now?.revision === leased) await this.#forget(now);
       }
     }

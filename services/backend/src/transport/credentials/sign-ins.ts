@@ -4,7 +4,7 @@
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
-import { beginSignIn, CredentialProblem, finishSignIn, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
+import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
 import { fault, isObject, urlElicitationRequired, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UserCredentials } from './server-credentials.ts';
@@ -108,7 +108,7 @@ export class SignIns {
     const ticket = await passing.take<Ticket>(placeOfSecret('ticket', text));
     const users = ticket === undefined ? undefined : usersOf(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
-    const before = (await vault.get<Connection>(users.placeOf(principal)))?.value;
+    const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
     const { address, state, begun } = await beginSignIn(users.signIn, `${this.#options.base()}/connect/callback`, ticket.wanted, before?.scope);
     const { server, session, elicitation } = ticket;
     await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
@@ -124,7 +124,8 @@ export class SignIns {
     if (known === undefined || Date.now() >= known.until || !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))) return gone;
     const leaving = await passing.take<Leaving>(place);
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
-    if (leaving === undefined || users === undefined) return gone;
+    // Another server has its name by now: what was begun is for the one before.
+    if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, session, elicitation, begun } = leaving;
     const connection = await finishSignIn(users.signIn.fetch, begun, query);
     await vault.put(users.placeOf(principal), connection.issuer, connection);
