@@ -5,7 +5,7 @@ const trusted = (text: string): boolean => URL.canParse(text) && (new URL(text).
 const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'expected an https:// address, or one of this machine' });
 const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
 
-const issuer = trustedUrl.max(512).optional().describe('The only issuer that is asked, exactly as its metadata says it. Default: the one that the server names (RFC 9728).');
+const issuer = trustedUrl.max(512).optional().describe('The only issuer that is asked, exactly as its metadata says it. Default: the one that the server names (RFC 9728); with `clientSecret`, `privateKey` or `assertionFile` there is none, since these are for one issuer alone.');
 const scopes = z.array(scope).max(50).optional().describe('What is asked for. Default: what the server names.');
 const allowedHosts = z.array(z.string().min(1)).max(100).default([])
   .describe('Hosts that issuers may be at although they are, or resolve to, an address of this machine, of its link, or where clouds keep credentials. The host of the server, and that of `issuer`, always may.');

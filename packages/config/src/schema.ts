@@ -315,9 +315,10 @@ function credentialsProblem({ url, credentials, headers }: z.output<typeof serve
   if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';
   if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
   if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`headers` say already on whose behalf the server is called';
-  if (credentials.kind === 'oauth') return undefined;
-  const { clientSecret, privateKey, assertionFile } = credentials;
-  return [clientSecret, privateKey, assertionFile].filter((each) => each !== undefined).length === 1 ? undefined : 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+  const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
+  const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
+  if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+  return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
 }
 
 /** Whoever opens the address of a sign-in has to show who he is. */

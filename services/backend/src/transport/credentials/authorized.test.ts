@@ -18,6 +18,8 @@ class Issuer implements AsyncDisposable {
   /** What it answers instead of a token. */
   says: ((asked: Asked) => { readonly status: number; readonly body: object } | undefined) | undefined;
   lifeSeconds = 3_600;
+  /** Where its metadata say that tokens are given; undefined: here. */
+  tokenEndpoint: string | undefined;
   #count = 0;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
 
@@ -41,7 +43,7 @@ class Issuer implements AsyncDisposable {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const answer = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url === '/.well-known/oauth-authorization-server') {
-      answer(200, { issuer: this.url, token_endpoint: `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'] });
+      answer(200, { issuer: this.url, token_endpoint: this.tokenEndpoint ?? `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'] });
       return;
     }
     if (request.url !== '/token') {
@@ -165,18 +167,25 @@ describe('a server that is called in the name of the gateway', () => {
   });
 
   it.each([
-    ['where clouds keep credentials', 'http://169.254.169.254', /is not at an https:\/\/ address/],
-    ['where clouds keep credentials, over TLS', 'https://169.254.169.254', /cannot be asked: the address is not allowed/],
-    ['at a number that is such an address', 'https://2852039166', /cannot be asked: the address is not allowed/],
-    ['without TLS', 'http://issuer.example', /is not at an https:\/\/ address/],
-  ])('does not lead the gateway to an issuer %s', async (_where, named, problem) => {
-    await using under = await AdapterUnderTest.start({
-      get: (response, request) => {
-        if (request.url?.startsWith('/.well-known/oauth-protected-resource') !== true) return void response.writeHead(404).end();
-        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: `http://${request.headers.host}/mcp`, authorization_servers: [named] }));
-      },
-    }, { credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret } });
+    ['where clouds keep credentials', 'http://169.254.169.254/token', /token_endpoint is not an https:\/\/ address/],
+    ['where clouds keep credentials, over TLS', 'https://169.254.169.254/token', /the address is not allowed/],
+    ['at a number that is such an address', 'https://2852039166/token', /the address is not allowed/],
+    ['without TLS', 'http://issuer.example/token', /token_endpoint is not an https:\/\/ address/],
+  ])('does not lead the gateway to an address of its issuer %s', async (_where, named, problem) => {
+    await using issuer = await Issuer.start();
+    issuer.tokenEndpoint = named;
+    await using under = await AdapterUnderTest.start({}, client(issuer));
     await expect.poll(() => under.record.problem).toMatch(problem);
+  });
+
+  it('that names another issuer than the configuration does is given no token, and neither is that issuer', async () => {
+    await using issuer = await Issuer.start();
+    await using other = await Issuer.start();
+    await using under = await AdapterUnderTest.start({
+      get: (response, request) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: `http://${request.headers.host}/mcp`, authorization_servers: [other.url] })),
+    }, client(issuer));
+    await expect.poll(() => under.record.problem).toMatch(/trusts other issuers/);
+    expect([...issuer.asked, ...other.asked]).toEqual([]);
   });
 
   it('that says it is another one is given no token', async () => {

@@ -1,0 +1,27 @@
+/** On whose behalf a server may be called, as a configuration says it. */
+import { expect, it } from 'vitest';
+import { loadConfig } from './load.ts';
+
+const issuer = 'https://issuer.example';
+
+/** What is wrong with the configuration or its one server. */
+function problemsOf(credentials: object, more: object = {}): string {
+  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', credentials } } });
+  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
+  return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
+}
+
+it.each([
+  ['clientSecret', { kind: 'client', clientId: 'gateway', clientSecret: 's' }],
+  ['clientSecret', { kind: 'oauth', clientId: 'gateway', clientSecret: 's' }],
+  ['privateKey', { kind: 'client', clientId: 'gateway', privateKey: 'k' }],
+  ['assertionFile', { kind: 'client', clientId: 'gateway', assertionFile: 'f' }],
+])('a %s needs the issuer that it is for', (option, credentials) => {
+  expect(problemsOf(credentials)).toContain(`\`${option}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`);
+  expect(problemsOf({ ...credentials, issuer })).toBe('');
+});
+
+it('whoever has no secret needs no issuer', () => {
+  expect(problemsOf({ kind: 'oauth' })).toBe('');
+  expect(problemsOf({ kind: 'oauth', clientId: 'gateway' })).toBe('');
+});
