@@ -3,6 +3,7 @@
  * replaced without anybody's signing in again. A text opens in its place alone: for whom, for which server, of which issuer.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { isObject } from '@omnibus/protocol';
 
 const cipher = 'aes-256-gcm';
 const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16];
@@ -58,7 +59,7 @@ export class Envelopes {
     return this.#written(place, issuer, own, seal(own, about(place, issuer), Buffer.from(text)));
   }
 
-  /** @returns undefined for what was not sealed for this place, or under a key that is gone. */
+  /** @returns undefined for what is no envelope, was not sealed for this place, or under a key that is gone. */
   open(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
     return opened === undefined ? undefined : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
@@ -76,11 +77,23 @@ export class Envelopes {
   }
 
   #open(place: Place, text: string): { readonly own: Buffer; readonly issuer: string; readonly sealed: string; readonly key: string } | undefined {
-    const { version: written, key: id, issuer, wrapped, sealed } = JSON.parse(text) as Envelope;
+    const envelope = read(text);
+    if (envelope === undefined) return undefined;
+    const { version: written, key: id, issuer, wrapped, sealed } = envelope;
     const known = this.#keys.find((each) => each.id === id);
     if (written !== version || known === undefined) return undefined;
     const own = openSealed(known.key, `${id} ${about(place, issuer)}`, wrapped);
     return own === undefined ? undefined : { own, issuer, sealed, key: id };
+  }
+}
+
+/** @returns undefined for what is no envelope: whoever can write to the store may have written anything. */
+function read(text: string): Envelope | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) && ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value[part] === 'string') ? value as unknown as Envelope : undefined;
+  } catch {
+    return undefined; // No JSON.
   }
 }
 

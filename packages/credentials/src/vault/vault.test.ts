@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -64,6 +64,17 @@ it('what is under a lost key is as good as nothing, is said, and can be written 
   expect(unreadable).toEqual(['connection.github.p_una']);
   await vault.put(place, '', { token: 2 });
   expect((await vault.get(place))?.value).toEqual({ token: 2 });
+});
+
+it.each(['', 'no JSON', 'null', '[]', '{}', '{"version":1,"key":"a","issuer":"","wrapped":1,"sealed":{}}'])('an entry that is no envelope, %j, is as good as nothing, and harms no other', async (text) => {
+  const [file, old, unreadable] = [fileOfVault(), keyLine('a'), [] as string[]];
+  await vaultOf(file, [old]).put(place, '', { token: 1 });
+  writeFileSync(file, JSON.stringify({ 'connection.gitlab.p_una': text, ...JSON.parse(readFileSync(file, 'utf8')) as object }));
+  const vault = vaultOf(file, [keyLine('b'), old], unreadable);
+  expect(await vault.rotate()).toEqual({ renewed: 1, lost: 1 });
+  expect(await vault.get({ ...place, server: 'gitlab' })).toBeUndefined();
+  expect((await vault.get(place))?.value).toEqual({ token: 1 });
+  expect(unreadable).toEqual(['connection.gitlab.p_una']);
 });
 
 it('what is good once is had by one of those who take it at the same time', async () => {
