@@ -25,3 +25,13 @@ it('whoever has no secret needs no issuer', () => {
   expect(problemsOf({ kind: 'oauth' })).toBe('');
   expect(problemsOf({ kind: 'oauth', clientId: 'gateway' })).toBe('');
 });
+
+it.each([
+  [{ listen: '0.0.0.0:7300' }], [{ publicUrl: 'https://mcp.example.com' }], [{ publicUrl: 'http://10.0.0.1:7300' }],
+])('users are not told apart by a gateway that others reach: %j', (more) => {
+  expect(problemsOf({ kind: 'oauth' }, { auth: 'none', ...more })).toContain('that only programs of this machine reach');
+});
+
+it.each([[{}], [{ listen: '[::1]:7300' }], [{ publicUrl: 'http://localhost:7300' }]])('a gateway of one machine is for its one user: %j', (more) => {
+  expect(problemsOf({ kind: 'oauth' }, more)).toBe('');
+});

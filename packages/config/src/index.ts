@@ -1,5 +1,5 @@
 export { parseDurationMs as parseDuration } from './duration.ts';
-export { configJsonSchema } from './schema.ts';
+export { configJsonSchema, isForOneUser } from './schema.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { loadConfig } from './load.ts';
 export { formatProblem } from './problem.ts';

@@ -322,10 +322,15 @@ function credentialsProblem({ url, credentials, headers }: z.output<typeof serve
 }
 
 /** Whoever opens the address of a sign-in has to show who he is. */
-function usersProblem({ credentials }: z.output<typeof server>, { auth, listen }: z.output<typeof shape>): string | undefined {
-  if (credentials?.kind !== 'oauth') return undefined;
-  const isForOne = (auth === undefined || auth === 'none') && /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/.test(listen);
-  return isForOne ? undefined : 'one user signs in for a server, at a page that cannot tell users apart yet: that takes a gateway that only programs of this machine reach, without `auth`';
+function usersProblem({ credentials }: z.output<typeof server>, config: z.output<typeof shape>): string | undefined {
+  return credentials?.kind !== 'oauth' || isForOneUser(config) ? undefined : 'one user signs in for a server, at a page that cannot tell users apart yet: that takes a gateway that only programs of this machine reach, by `listen` and by `publicUrl`, without `auth`';
+}
+
+const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether everybody who can reach a gateway is the one user of its machine: a `publicUrl` elsewhere says that something leads others to it. */
+export function isForOneUser({ auth, listen, publicUrl }: Pick<z.output<typeof shape>, 'auth' | 'listen' | 'publicUrl'>): boolean {
+  return (auth === undefined || auth === 'none') && thisMachine.test(listen.slice(0, listen.lastIndexOf(':'))) && (publicUrl === undefined || thisMachine.test(new URL(publicUrl).hostname));
 }
 
 export type Config = z.output<typeof configSchema>;

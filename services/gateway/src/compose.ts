@@ -5,7 +5,7 @@
 import type { Audit, AuditTrail } from '@omnibus/audit';
 import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
 import type { Backend, UserOptions } from '@omnibus/backend';
-import type { Config } from '@omnibus/config';
+import { isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
 import type { Authenticator } from '@omnibus/identity';
@@ -13,7 +13,6 @@ import type { ServersHere } from './discovery/kubernetes.ts';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';
-import { listensHere } from './exposure.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
@@ -133,8 +132,9 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing, audit };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
-  const base = (): string => current.publicUrl ?? (endpoint === undefined ? `http://${current.listen}` : new URL(endpoint).origin);
-  const isForOne = (): boolean => (current.auth === undefined || current.auth === 'none') && listensHere(current);
+  // As the process was started: these options need a restart, whatever the configuration says meanwhile.
+  const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
+  const isForOne = isForOneUser(config);
   let edge: Edge | undefined;
   let authorization: AuthorizationServer | undefined;
   try {
@@ -142,8 +142,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {
-        base,
-        openVaults: async () => (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log }),
+        base, isForOne,
+        openVaults: async () => (await import('./vault.ts')).openVaults({ config, baseFolder, bus: opened, log }),
       };
       backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }) });
     }

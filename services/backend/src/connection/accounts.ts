@@ -14,6 +14,8 @@ export interface UserOptions {
   readonly openVaults: () => Promise<{ readonly connections: Vault; readonly passing: Vault }>;
   /** Where browsers find the gateway. */
   readonly base: () => string;
+  /** Everybody who can reach the gateway is the one user of its machine. */
+  readonly isForOne: boolean;
 }
 
 interface AccountsOptions {
@@ -42,11 +44,16 @@ export class Accounts {
     this.#options = options;
   }
 
-  /** Of a server, by its configuration; what was given for an earlier one is no more asked. */
+  /**
+   * Of a server, by its configuration; what was given for an earlier one is no more asked.
+   * @throws {Error} in words for the operator.
+   */
   async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
-    const { users: { base }, baseFolder, agents, metrics, log } = this.#options;
-    if (config.credentials?.kind === 'oauth') this.#users ??= this.#start();
-    const users = config.credentials?.kind === 'oauth' ? await this.#users : undefined;
+    const { users: { base, isForOne }, baseFolder, agents, metrics, log } = this.#options;
+    this.#servers.delete(server);
+    // A reloaded configuration may say so of a process that still listens as it was started.
+    if (config.credentials?.kind === 'oauth' && !isForOne) throw new Error('its user signs in for it, and this process was started for others than programs of this machine: restart it');
+    const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
       server, config, baseFolder, agents, metrics, log: log.child({ server }), vault: users?.vault,
       clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
@@ -56,17 +63,30 @@ export class Accounts {
   }
 
   async stop(): Promise<void> {
-    await (await this.#users)?.stop();
+    // What could not be opened has said so to whoever wanted it.
+    await (await this.#users?.catch(() => undefined))?.stop();
+  }
+
+  /** A failure is for whoever waits for it: the next one tries again. */
+  #opened(): Promise<Users> {
+    const opening = this.#users ??= this.#start();
+    opening.catch(() => {
+      if (this.#users === opening) this.#users = undefined;
+    });
+    return opening;
   }
 
   async #start(): Promise<Users> {
     const { bus, log, users: { openVaults, base }, changed } = this.#options;
     const { connections: vault, passing } = await openVaults();
     const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => this.#servers.get(server)?.users });
-    const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' });
     const watch = await vault.watch(({ purpose, server, principal }) => {
       if (purpose !== 'connection') return;
       changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+    });
+    const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' }).catch((error: unknown) => {
+      watch.close();
+      throw error;
     });
     return {
       vault, signIns,

@@ -13,13 +13,13 @@ interface SitesOptions {
   /** Where browsers find the gateway. */
   readonly base: () => string;
   /** Everybody who can reach the gateway is the one user of this machine. */
-  readonly isForOne: () => boolean;
+  readonly isForOne: boolean;
 }
 
 export function openSites({ authorization, bus, log, base, isForOne }: SitesOptions): Site {
   const connect = new ConnectSite({
     bus, log, base,
-    whoIs: () => (isForOne() ? anonymous : undefined),
+    whoIs: () => (isForOne ? anonymous : undefined),
     clientDocument: () => ({
       client_id: `${base()}/connect/client.json`, client_name: 'Omnibus', client_uri: base(), redirect_uris: [`${base()}/connect/callback`],
       grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'none', application_type: 'web',
