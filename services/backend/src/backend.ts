@@ -1,11 +1,11 @@
 /** All adapters of one process, kept in step with the configuration. */
 import { resolve } from 'node:path';
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
-import { diffServers, enabledServers, type Config } from '@omnibus/config';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
-import { Adapter } from './adapter.ts';
+import { Adapter, type AdapterOptions } from './adapter.ts';
 import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
 import { SharedMeans } from './connection/shared-means.ts';
 import { Accounts, type UserOptions } from './connection/accounts.ts';
@@ -44,6 +44,9 @@ export class Backend {
   readonly #leases: SessionLeases;
   readonly #accounts: Accounts;
   readonly #sleeping = new Set<string>();
+  /** When servers are tried again for which something could not be opened here. */
+  readonly #retries = new Map<string, Deadline>();
+  #isStopping = false;
   /** Hears which server is left alone, or called again. */
   #slept: (server: string, isAsleep: boolean) => void = () => undefined;
   readonly #definitions: AllDefinitions;
@@ -133,7 +136,7 @@ export class Backend {
   /** Connects to one server anew; what is at work there is finished beside it. @returns false when it is not served here. */
   async restart(name: string): Promise<boolean> {
     const restarting = this.#applying.then(async () => {
-      if (!this.#served.has(name)) return false;
+      if (this.#isStopping || !this.#served.has(name)) return false;
       await this.#add(name);
       return true;
     });
@@ -148,39 +151,52 @@ export class Backend {
     await Promise.all([...added, ...changed].map((name) => this.#add(name)));
   }
 
+  /** Whatever of it goes wrong, the rest is stopped. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#applying;
+    for (const retry of this.#retries.values()) retry.cancel();
     const served = [...this.#served];
-    await Promise.all(served.map(async ([, { adapter, inlet }]) => {
+    await Promise.all(served.map(([, { adapter, inlet }]) => this.#stopping(async () => {
       await adapter.leave();
       await inlet.drain();
       await adapter.stop(this.#config.timeouts.drain);
       inlet.leave(adapter);
-    }));
-    await this.#accounts.stop();
+    })));
+    await this.#stopping(() => this.#accounts.stop());
     await Promise.all(this.#leavers);
     this.#leaving = served.map(([name]) => parseServerName(name));
     this.#served.clear();
     this.#leases.stop();
     this.#heart.stop();
-    await this.#definitions.stop();
+    await this.#stopping(() => this.#definitions.stop());
     await this.#means.close();
+  }
+
+  async #stopping(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'a part of the backend could not be stopped');
+    }
   }
 
   /** Connects to a server, or goes on with it under another configuration. */
   async #add(name: string): Promise<void> {
-    const config = enabledServers(this.#config).get(name);
-    if (config === undefined) return;
+    const configured = enabledServers(this.#config).get(name);
+    if (configured === undefined) return;
+    this.#retries.get(name)?.cancel();
+    this.#retries.delete(name);
     const { bus, wheel, metrics, tracing, baseFolder, log } = this.#options;
     const server = parseServerName(name);
     const before = this.#served.get(name);
-    const { credentials, signIns } = await this.#accounts.of(server, config);
+    const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits,
       budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
-      definitions: await this.#definitions.of(server, config),
-      credentials, signIns,
-      ...(before === undefined ? {} : { before: before.adapter }),
+      definitions, credentials, signIns,
+      // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
+      ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
     });
     this.#sleeping.delete(name);
@@ -198,7 +214,24 @@ export class Backend {
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
+  /** A server is not connected to while that is missing: neither in nobody's name nor without a look at what was approved. It alone is down then. */
+  async #prepare(server: ServerName, config: ServerConfig): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'signIns' | 'definitions'>> {
+    const { log, wheel } = this.#options;
+    try {
+      return { config, ...await this.#accounts.of(server, config), definitions: await this.#definitions.of(server, config) };
+    } catch (error) {
+      const problem = `what it takes to call the server could not be opened: ${error instanceof Error ? error.message : String(error)}`;
+      log.error({ err: error, server }, 'a server is not connected to, because what it takes could not be opened');
+      this.#retries.set(server, wheel.schedule(config.restart.maxDelay, () => {
+        if (!this.#isStopping) void this.restart(server).catch(() => undefined); // Which has logged it.
+      }));
+      return { config: { ...config, problem }, credentials: undefined, signIns: undefined, definitions: undefined };
+    }
+  }
+
   async #remove(name: string): Promise<void> {
+    this.#retries.get(name)?.cancel();
+    this.#retries.delete(name);
     const served = this.#served.get(name);
     if (served === undefined) return;
     this.#served.delete(name);

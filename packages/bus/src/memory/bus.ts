@@ -98,7 +98,7 @@ export class MemoryBus implements Bus {
   }
 
   readonly reconnects = 0;
-  readonly isShared = false;
+  readonly isShared: boolean = false;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
     const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);

@@ -34,7 +34,10 @@ export class AllDefinitions {
     this.#options = options;
   }
 
-  /** @returns undefined for a server of which nothing is to be approved. */
+  /**
+   * @returns undefined for a server of which nothing is to be approved.
+   * @throws {Error} where it cannot be known what was approved.
+   */
   async of(server: ServerName, { definitions: mode, url, command, args }: ServerConfig): Promise<Definitions | undefined> {
     this.#byServer.delete(server);
     if (mode === 'off') return undefined;
@@ -62,15 +65,19 @@ export class AllDefinitions {
   }
 
   async stop(): Promise<void> {
-    (await this.#store)?.stop();
+    // What could not be opened has said so to whoever wanted it.
+    (await this.#store?.catch(() => undefined))?.stop();
   }
 
-  /** Opened when the first server asks for it. */
+  /** Opened when the first server asks for it. A failure is for whoever waits for it: the next one tries again. */
   #opened(): Promise<ApprovedStore> {
-    this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
+    const opening = this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
       await store.watch((server, kept) => this.#byServer.get(server)?.heard(kept));
       return store;
     });
-    return this.#store;
+    opening.catch(() => {
+      if (this.#store === opening) this.#store = undefined;
+    });
+    return opening;
   }
 }

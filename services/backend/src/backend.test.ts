@@ -1,0 +1,71 @@
+/** A backend of several servers, for one of which something cannot be opened. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { approvedBucket, MemoryBus, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { loadConfig, type Config } from '@omnibus/config';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Backend, type UserOptions } from './backend.ts';
+
+const url = 'http://127.0.0.1:9/mcp';
+const restart = { minDelay: '10s', maxDelay: '50ms' };
+
+function configOf(mcpServers: object): Config {
+  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers }), env: {}, readFile: () => '' });
+  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded));
+  return loaded.config;
+}
+
+async function backendOf(config: Config, users: Partial<UserOptions>, bus: Bus = new MemoryBus(({ what }) => expect.fail(what))): Promise<{ readonly backend: Backend; readonly problem: (server: string) => string | undefined }> {
+  const baseFolder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
+  onTestFinished(() => rmSync(baseFolder, { recursive: true }));
+  const backend = new Backend({
+    config, baseFolder, bus, wheel: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
+    users: { base: () => 'http://127.0.0.1:7300', isForOne: true, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
+  });
+  await backend.start();
+  await backend.settled();
+  return { backend, problem: (server) => backend.records.find((record) => record.server === server)?.problem };
+}
+
+it('a vault that cannot be opened takes nobody down but the servers that need it, is tried again, and the backend stops all the same', async () => {
+  let attempts = 0;
+  const { backend, problem } = await backendOf(configOf({ plain: { url, restart }, wanting: { url, restart, credentials: { kind: 'oauth' } } }), {
+    openVaults: () => Promise.reject(new Error(`the vault is broken, attempt ${attempts += 1}`)),
+  });
+  expect(problem('plain')).toMatch(/ECONNREFUSED|cannot be reached/);
+  expect(problem('wanting')).toContain('what it takes to call the server could not be opened: the vault is broken');
+  await expect.poll(() => problem('wanting')).toMatch(/attempt [2-9]/);
+  await backend.stop();
+});
+
+/** One whose bucket of what was approved is there at the second attempt. */
+class LateBus extends MemoryBus {
+  override readonly isShared: boolean = true;
+  attempts = 0;
+
+  override keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
+    if (bucket.name !== approvedBucket.name) return super.keyValue(bucket);
+    this.attempts += 1;
+    return this.attempts === 1 ? Promise.reject(new Error('the bucket is not there')) : super.keyValue(bucket);
+  }
+}
+
+it('where it cannot be known what was approved of a server, it alone is not called until that can be known', async () => {
+  const bus = new LateBus(({ what }) => expect.fail(what));
+  const { backend, problem } = await backendOf(configOf({ plain: { url, restart }, pinned: { url, restart, definitions: 'pin' } }), {}, bus);
+  expect([problem('pinned'), backend.definitions]).toEqual(['what it takes to call the server could not be opened: the bucket is not there', []]);
+  expect(problem('plain')).toMatch(/ECONNREFUSED|cannot be reached/);
+  await expect.poll(() => backend.definitions).toMatchObject([{ server: 'pinned', mode: 'pin' }]);
+  await expect.poll(() => problem('pinned')).toMatch(/ECONNREFUSED|cannot be reached/);
+  await backend.stop();
+});
+
+it('a server where users sign in is not called by a process that was started for others than one user', async () => {
+  const { backend, problem } = await backendOf(configOf({ wanting: { url, restart, credentials: { kind: 'oauth' } } }), { isForOne: false });
+  expect(problem('wanting')).toContain('this process was started for others than programs of this machine');
+  await backend.stop();
+});
