@@ -1,4 +1,4 @@
-/** What a request is that has found its server, as limits and blocks know it. */
+/** What a request is that has found its server, as limits know it. */
 import { isCustomMethod, type ExchangeMethod, type ServerName } from '@omnibus/protocol';
 import type { ClientPort, CallStream } from './client-port.ts';
 import type { Plan } from './route.ts';

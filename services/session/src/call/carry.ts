@@ -129,6 +129,7 @@ export class Carrier<Stream extends CallStream> {
    * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
    */
   subscribeAgain(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
+    if (this.#host.callGate?.problemOf(this.#port.facts, server, undefined) !== undefined) return;
     for (const [of, uri] of this.#kept.subscriptions) {
       if (of !== server) continue;
       const exchange = this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] }, ({ kind }) => {

@@ -1,7 +1,7 @@
 /** Requests of one client that are for servers: checked, routed (`route.ts`), and carried out as the plan says. */
 import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ErrorReason, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerNotice } from '@omnibus/protocol';
+import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ErrorReason, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import type { Access } from './access.ts';
 import type { CallHost } from './call-host.ts';
@@ -18,6 +18,7 @@ import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { CallTasks } from './tasks.ts';
+import { unblocked } from './unblocked.ts';
 
 export interface ForwardingHooks {
   /** Nothing is on its way any more. */
@@ -46,7 +47,7 @@ export class Forwarding<Stream extends CallStream> {
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
     this.words = new PublicWords(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
-    this.#inTurn = new InTurn(host.timeLimits, this.carrier, this.words, tasks, port);
+    this.#inTurn = new InTurn({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.words, tasks, port);
     this.#tasks = new CallTasks(this.carrier, this.words, port);
   }
 
@@ -114,8 +115,13 @@ export class Forwarding<Stream extends CallStream> {
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
-  #carryOut(call: ForwardedCall<Stream>, plan: Plan): void {
+  #blockOf(server: ServerName, tool?: string): GatewayFault | undefined {
+    return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool);
+  }
+
+  #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
     const { callGate } = this.#host;
+    const plan = callGate === undefined ? planned : unblocked(planned, (server, tool) => this.#blockOf(server, tool));
     const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
     const tab = asked === undefined ? undefined : callGate?.begin(asked);
     if (tab instanceof Promise) this.#whenLeased(call, plan, tab);
@@ -176,7 +182,7 @@ export class Forwarding<Stream extends CallStream> {
   /** Tells a server what no revision knows; whether it hears it concerns nobody. */
   notify(method: CustomMethod, params: JsonObject | undefined, view: View | undefined): void {
     const to = view === undefined ? { refused: fault('method.unknown') } : customRoute(view, method, params, 'method.unknown');
-    if ('refused' in to || this.#notified >= this.#host.limits.maxInFlightPerSession) {
+    if ('refused' in to || this.#blockOf(to.server) !== undefined || this.#notified >= this.#host.limits.maxInFlightPerSession) {
       this.#host.metrics.dropped('notification_unknown');
       return;
     }

@@ -1,5 +1,5 @@
 /** Requests that go to several servers, one after the other: for a URI that nothing tells of, and for lists that the catalogue does not have. */
-import { fault, isObject, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
@@ -19,15 +19,20 @@ interface Searched {
   readonly failed: ExchangeOutcome | undefined;
 }
 
+interface InTurnOptions {
+  readonly timeLimits: CallHost['timeLimits'];
+  readonly isBlocked: (server: ServerName) => boolean;
+}
+
 export class InTurn<Stream extends CallStream> {
-  readonly #timeLimits: CallHost['timeLimits'];
+  readonly #options: InTurnOptions;
   readonly #carrier: Carrier<Stream>;
   readonly #words: PublicWords<Stream>;
   readonly #tasks: TaskIds;
   readonly #port: Pick<ClientPort<Stream>, 'dialect'>;
 
-  constructor(timeLimits: CallHost['timeLimits'], carrier: Carrier<Stream>, words: PublicWords<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'dialect'>) {
-    this.#timeLimits = timeLimits;
+  constructor(options: InTurnOptions, carrier: Carrier<Stream>, words: PublicWords<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'dialect'>) {
+    this.#options = options;
     this.#carrier = carrier;
     this.#words = words;
     this.#tasks = tasks;
@@ -41,12 +46,14 @@ export class InTurn<Stream extends CallStream> {
       this.#words.deny(call, unknownResource(call.view, uri));
       return;
     }
-    const endsAt = before?.endsAt ?? performance.now() + this.#timeLimits(server, undefined).callMs;
+    const endsAt = before?.endsAt ?? performance.now() + this.#options.timeLimits(server, undefined).callMs;
     this.#carrier.carry(call, { server, params, subject: ['resource', uri] }, (outcome) => {
       // Of several, one that could not be asked leaves it open whether it has it; one that does not know it says nothing of the others.
       const failed = before?.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
+      // It may have been blocked while others were asked.
+      const next = outcome.kind === 'result' ? [] : others.filter((other) => !this.#options.isBlocked(other));
       if (outcome.kind === 'result') this.#words.answer(call, { server }, outcome);
-      else if (others.length > 0 && performance.now() < endsAt) this.search(call, { servers: others, uri, params }, { endsAt, failed });
+      else if (next.length > 0 && performance.now() < endsAt) this.search(call, { servers: next, uri, params }, { endsAt, failed });
       else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#words.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
       else this.#words.answer(call, { server }, failed ?? outcome);
     });

@@ -6,10 +6,14 @@ import type { SessionParts } from './session-parts.ts';
 /** A notice that names the sessions it is for. */
 export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>;
 
-export function hearNotice({ client, sight, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
+/** What a server says of its own accord; the rest belongs to what its client began. */
+const unasked: ReadonlySet<string> = new Set<SessionNotice['kind']>(['resource-updated', 'log', 'notification']);
+
+export function hearNotice({ host, client, sight, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
   if (!notice.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(notice.server) !== true) return;
+  if (unasked.has(notice.kind) && host.callGate?.problemOf(client.facts, notice.server, undefined) !== undefined) return;
   const { words } = forwarding;
   switch (notice.kind) {
     case 'question':

@@ -7,9 +7,10 @@
  * Invariant M4: an update answers questions of the task it names, and of no other. The keys of questions are sealed: they name the
  * task, and the worker to which the answers belong, and nobody can make one.
  */
+import type { Blocks } from '@omnibus/bus';
 import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
-  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type JsonObject, type SessionKey, type WorkerId,
+  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type JsonObject, type ServerName, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
@@ -35,6 +36,7 @@ interface TaskRequest {
 
 /** A `tasks/result` that is open because the task needs something. */
 interface TaskWatch extends Kept {
+  readonly server: ServerName;
   readonly exchange: Exchange;
   readonly questions: Map<string, Input>;
   /** Who wants to know when the first question is there, or the task has gone on without. */
@@ -81,6 +83,21 @@ export class LegacyTasks {
     for (const watch of this.#watches.values()) this.#shelf.remove(watch);
     for (const { exchange } of this.#watches.values()) exchange.cancel(reason);
     this.#watches.clear();
+  }
+
+  /** Whoever waits for a blocked server is told so, and nothing is kept open there. */
+  blocked(blocks: Blocks): void {
+    const problemOf = (caller: Caller, server: ServerName): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, undefined);
+    for (const { waiter, task, exchange } of [...this.#asking.values()]) {
+      const problem = problemOf(waiter.command.caller, task.server);
+      if (problem === undefined) continue;
+      exchange?.cancel(problem.message);
+      refuse(waiter, problem);
+    }
+    for (const watch of [...this.#watches.values()]) {
+      const problem = problemOf(watch.caller, watch.server);
+      if (problem !== undefined) watch.drop(problem.message);
+    }
   }
 
   /** @param over the request has been answered, or its client has gone. */
@@ -204,7 +221,7 @@ export class LegacyTasks {
       },
     });
     const watch: TaskWatch = {
-      exchange, questions, asked, caller: asking.waiter.command.caller,
+      exchange, questions, asked, server: asking.task.server, caller: asking.waiter.command.caller,
       drop: (reason) => {
         exchange.cancel(reason);
         end();

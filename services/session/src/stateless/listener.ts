@@ -5,7 +5,7 @@
  */
 import { subjects } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
-import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
+import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type GatewayFault, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
@@ -38,7 +38,7 @@ export class Listener {
   /** What happened before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
   /** Subscriptions on their way to servers. */
-  readonly #running = new Set<Exchange>();
+  readonly #running = new Map<Exchange, ServerName>();
   #isEnded = false;
 
   constructor(host: StatelessHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
@@ -81,6 +81,7 @@ export class Listener {
    * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
    */
   adaptersChanged(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
+    if (this.blockOf(server) !== undefined) return;
     for (const [taken, uri] of this.#taken) {
       if (taken !== server) continue;
       this.#subscribeOne(server, uri, (isTaken, by) => {
@@ -89,12 +90,25 @@ export class Listener {
     }
   }
 
+  /** Why it hears nothing of a server now. */
+  blockOf(server: ServerName): GatewayFault | undefined {
+    return this.#host.callGate?.problemOf(this.#host.factsOf(this.asking), server, undefined);
+  }
+
+  /** Subscriptions that are on their way to what is blocked now are not waited for. */
+  blocked(): void {
+    for (const [exchange, server] of [...this.#running]) {
+      const problem = this.blockOf(server);
+      if (problem !== undefined) exchange.end(problem);
+    }
+  }
+
   /** Nobody reads it any more, or the gateway stops. */
   end(isGraceful: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#early = undefined;
-    for (const exchange of this.#running) exchange.cancel('nobody listens any more');
+    for (const exchange of this.#running.keys()) exchange.cancel('nobody listens any more');
     this.#running.clear();
     for (const server of this.#contacted) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
     if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
@@ -127,7 +141,7 @@ export class Listener {
     const host = this.#host;
     const routes = new Map([...new Set(uris)].flatMap((uri): (readonly [string, Route])[] => {
       const route = resourceRoute(view, linkedResources, uri);
-      if (route === undefined || 'rivals' in route) return [];
+      if (route === undefined || 'rivals' in route || this.blockOf(route.server) !== undefined) return [];
       const permission = host.accessOf(waiter.command.caller)?.decide({ kind: 'resource', server: route.server, name: route.original, method: 'resources/subscribe' });
       return permission === undefined || permission.effect === 'allow' || permission.isRecorded ? [[uri, route]] : [];
     }));
@@ -159,6 +173,6 @@ export class Listener {
       this.#running.delete(exchange);
       settled(outcome.kind === 'result', exchange.sentTo);
     });
-    this.#running.add(exchange);
+    this.#running.set(exchange, server);
   }
 }

@@ -65,9 +65,12 @@ export class Listeners {
     return this.#end(key, false);
   }
 
-  /** Whoever is blocked hears nothing any more. */
+  /** Whoever is blocked hears nothing any more; of a blocked server nobody does. */
   blocked(blocks: Blocks): void {
-    for (const [key, { waiter }] of [...this.#open]) if (blocks.callerProblem(this.#host.factsOf(waiter.command.caller)) !== undefined) this.#end(key, true);
+    for (const [key, listener] of [...this.#open]) {
+      if (blocks.callerProblem(this.#host.factsOf(listener.asking)) !== undefined) this.#end(key, true);
+      else listener.blocked();
+    }
   }
 
   /** The gateway stops. */
@@ -92,7 +95,7 @@ export class Listeners {
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view?.mayHave(notice.server, notice.uri) === true) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+      if (view?.mayHave(notice.server, notice.uri) === true && listener?.blockOf(notice.server) === undefined) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }
 

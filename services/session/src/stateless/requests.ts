@@ -123,6 +123,7 @@ export class StatelessRequests {
   /** Somebody or something is blocked from now on. */
   blocked(blocks: Blocks): void {
     this.#calls.blocked(blocks);
+    this.#tasks.blocked(blocks);
     this.#listeners.blocked(blocks);
   }
 
@@ -232,6 +233,11 @@ export class StatelessRequests {
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
+      const blocked = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, undefined);
+      if (blocked !== undefined) {
+        this.#deny(waiter, blocked);
+        return;
+      }
       const full = this.#running.take(caller);
       if (full === undefined) this.#tasks.serve(waiter, method, task, () => this.#running.leave(caller));
       else this.#refuse(waiter, 'request.limit', full);

@@ -1,6 +1,6 @@
 /** What stands between a call that has found its server and that server: who or what is blocked, and limits. What was used is counted here too. */
 import type { Blocks } from '@omnibus/bus';
-import type { ExchangeOutcome, Facts, GatewayFault } from '@omnibus/protocol';
+import type { ExchangeOutcome, Facts, GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Charge } from './charge.ts';
 import { wasExecuted, type Limiter } from './limiter.ts';
 import type { Asked } from './rules.ts';
@@ -62,11 +62,14 @@ export class CallGate {
     return facts !== undefined || limiter.hasRules || (blocks?.size ?? 0) > 0;
   }
 
-  /** @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
+  /** Why a caller may not reach a server, whatever is asked there. @param tool by the server's own name; undefined for anything else. */
+  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined): GatewayFault | undefined {
+    return this.#options.blocks?.problemOf(facts, server, tool);
+  }
+
+  /** For what is not blocked (`problemOf`). @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
   begin(asked: Asked): Tab | undefined | GatewayFault | Promise<Tab | GatewayFault> {
-    const { blocks, limiter, usage } = this.#options;
-    const blocked = blocks?.problemOf(asked.facts, asked.server, asked.kind === 'tool' ? asked.name : undefined);
-    if (blocked !== undefined) return blocked;
+    const { limiter, usage } = this.#options;
     const counted = asked.facts === undefined ? undefined : usage;
     const charge = limiter.begin(asked);
     if (charge instanceof Promise) return charge.then((found) => ('reason' in found ? found : new Tab(asked, found, counted)));
