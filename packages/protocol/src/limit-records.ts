@@ -12,6 +12,8 @@ export interface LimitsNews {
   readonly taken: Counts;
   /** How many calls run there. */
   readonly running: Counts;
+  /** Nothing else runs there. */
+  readonly isAll?: boolean;
 }
 
 /** What is kept of one quota for one day or month. */

@@ -1,10 +1,10 @@
 /** Shapes of what is said of limits, and of what is kept of them, of use and of blocks. */
 import { blockKinds, type BlockRecord, type LimitsNews, type QuotaRecord, type UsageRecord, type UsageRow } from '@omnibus/protocol';
-import { count, fields, list, oneOf, optional, pair, shape, text, token, variants, type Predicate } from './shape.ts';
+import { count, fields, flag, list, oneOf, optional, pair, shape, text, token, variants, type Predicate } from './shape.ts';
 
 const whole: Predicate = (value) => Number.isSafeInteger(value);
 const counts = list(pair(text, whole));
-export const limitsNews = variants<LimitsNews, 'kind'>('kind', { taken: { worker: token, taken: counts, running: counts } });
+export const limitsNews = variants<LimitsNews, 'kind'>('kind', { taken: { worker: token, taken: counts, running: counts, isAll: optional(flag) } });
 export const quotaRecord = shape<QuotaRecord>(fields<QuotaRecord>({ used: count }));
 const row = fields<UsageRow>({ caller: text, tenant: optional(text), groups: list(text), server: text, tool: text, calls: count, failed: count, bytes: count });
 export const usageRecord = shape<UsageRecord>(fields<UsageRecord>({ day: text, rows: list(row) }));

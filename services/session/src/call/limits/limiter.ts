@@ -175,8 +175,10 @@ export class Limiter {
   #sayAgain(): void {
     if (this.#options.isShared) this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
       this.#saying = undefined;
+      // Once more after the last has ended.
+      const isLast = this.running.size === 0;
       this.#tell(true);
-      if (this.running.size > 0) this.#sayAgain();
+      if (!isLast) this.#sayAgain();
     });
   }
 
@@ -186,17 +188,18 @@ export class Limiter {
     this.#telling = undefined;
     const [taken, running] = [[...this.#later[0], ...this.rates.told()], [...this.#later[1], ...this.running.told(all)]];
     this.#later = [taken.splice(maxTold), running.splice(maxTold)];
-    if (taken.length + running.length > 0) bus.publish(subjects.limits, { kind: 'taken', worker, taken, running });
+    const isAll = all && this.#later[1].length === 0;
+    if (isAll || taken.length + running.length > 0) bus.publish(subjects.limits, { kind: 'taken', worker, taken, running, ...(isAll ? { isAll } : {}) });
     if (this.#later[0].length + this.#later[1].length > 0) this.#tellSoon();
   }
 
   /** By the rules as they are here: of one that is not here nothing is known. */
-  #hear({ worker, taken, running }: LimitsNews): void {
+  #hear({ worker, taken, running, isAll }: LimitsNews): void {
     for (const [key, count] of taken) {
       const rate = this.#byId.get(key.split(' ', 1)[0] as string)?.rate;
       if (rate !== undefined) this.rates.hear(key, count, rate);
     }
-    this.running.hear(worker, running);
+    this.running.hear(worker, running, isAll);
   }
 
   #sweepLater(): void {

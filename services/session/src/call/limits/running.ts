@@ -41,9 +41,15 @@ export class Running {
     this.#untold.add(key);
   }
 
-  /** @param counts how many run there, of each key that has changed. */
-  hear(worker: WorkerId, counts: readonly (readonly [key: string, count: number])[]): void {
+  /**
+   * @param counts how many run there, of each key that has changed.
+   * @param isAll nothing else runs there: what was said of a key that has ended may have been lost.
+   */
+  hear(worker: WorkerId, counts: readonly (readonly [key: string, count: number])[], isAll = false): void {
+    // News of rates alone says nothing of what runs.
+    if (counts.length === 0 && !isAll) return;
     const other = this.#others.get(worker) ?? { counts: new Map<string, number>(), heardAt: 0 };
+    if (isAll) other.counts.clear();
     this.#others.set(worker, other);
     other.heardAt = this.#now();
     for (const [key, count] of counts) {
