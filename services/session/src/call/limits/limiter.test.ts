@@ -224,3 +224,16 @@ it('a rule is about whom and what it names, and those share it whom it says', as
   expect(await limitOf(asking(both, 'paint'))).toBe('tenant');
   expect(at(0).begin(asking(undefined))).toBeUndefined();
 });
+
+it('what was let through while nobody knew what is left gives nothing back', async () => {
+  await start({ quota: '1/day', onUnknown: 'allow' });
+  isStoreThere = false;
+  for (let call = 0; call < 3; call += 1) {
+    const charge = await begin(0);
+    if (charge === undefined || isRefused(charge)) throw new Error('refused');
+    charge.takeBack();
+  }
+  isStoreThere = true;
+  await pass(1_000);
+  expect([isRefused(await begin(0)), isRefused(await begin(0))]).toEqual([false, true]);
+});

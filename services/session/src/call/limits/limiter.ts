@@ -148,13 +148,13 @@ export class Limiter {
     const { quotas } = this.#options;
     const calls = quota === undefined ? undefined : quotas.take(`${key} calls`, quota, 1);
     const rest = (refusal: Awaited<typeof calls>): GatewayFault | undefined | Promise<GatewayFault | undefined> => {
-      if (refusal !== undefined) return this.#overQuota(rule, 'quota', refusal);
-      if (quota !== undefined) charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
+      if (typeof refusal === 'object') return this.#overQuota(rule, 'quota', refusal);
+      if (quota !== undefined && refusal === undefined) charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
       if (bytes === undefined) return undefined;
       charge.onBytes((count) => quotas.spend(`${key} bytes`, bytes, count));
       const left = quotas.take(`${key} bytes`, bytes, 0);
-      if (left instanceof Promise) return left.then((found) => (found === undefined ? undefined : this.#overQuota(rule, 'bytes', found)));
-      return left === undefined ? undefined : this.#overQuota(rule, 'bytes', left);
+      if (left instanceof Promise) return left.then((found) => (typeof found === 'object' ? this.#overQuota(rule, 'bytes', found) : undefined));
+      return typeof left === 'object' ? this.#overQuota(rule, 'bytes', left) : undefined;
     };
     return calls instanceof Promise ? calls.then(rest) : rest(calls);
   }

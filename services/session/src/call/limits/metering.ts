@@ -10,6 +10,8 @@ import { Quotas, type Window } from './quotas.ts';
 import { compileRules } from './rules.ts';
 import { Usage } from './usage.ts';
 
+const stopMs = 2_000;
+
 export interface MeteringOptions {
   readonly config: Config;
   readonly bus: Bus;
@@ -26,6 +28,7 @@ export class Metering {
   readonly #blocks: Blocks | undefined;
   readonly #limiter: Limiter;
   readonly #usage: Usage | undefined;
+  readonly #wheel: DeadlineWheel;
 
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
@@ -50,10 +53,11 @@ export class Metering {
       metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
-    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }));
+    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel);
   }
 
-  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined) {
+  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined, wheel: DeadlineWheel) {
+    this.#wheel = wheel;
     this.#blocks = blocks;
     this.#limiter = limiter;
     this.#usage = usage;
@@ -74,8 +78,9 @@ export class Metering {
     this.#limiter.apply(compileRules(config.limits.rules));
   }
 
+  /** It keeps nobody from leaving for long: what is not given back by then is lost for the day or month. */
   async stop(): Promise<void> {
     this.#blocks?.close();
-    await Promise.all([this.#limiter.stop(), this.#usage?.stop()]);
+    await this.#wheel.isDoneWithin(stopMs, Promise.all([this.#limiter.stop(), this.#usage?.stop()]));
   }
 }

@@ -24,8 +24,8 @@ export interface QuotasOptions {
   readonly clock?: () => number;
 }
 
-/** Undefined: taken. */
-export type Refused = { readonly retryAfterMs: number; readonly isUnknown?: boolean } | undefined;
+/** Undefined: taken. `untaken`: let through, though nobody knows what is left; there is nothing to give back. */
+export type Refused = { readonly retryAfterMs: number; readonly isUnknown?: boolean } | 'untaken' | undefined;
 
 interface Lease {
   readonly key: string;
@@ -115,7 +115,7 @@ export class Quotas {
   }
 
   #refusal(lease: Lease, { onUnknown }: Quota): Refused {
-    if (lease.isUnknown) return onUnknown === 'allow' ? undefined : { retryAfterMs: refusedMs, isUnknown: true };
+    if (lease.isUnknown) return onUnknown === 'allow' ? 'untaken' : { retryAfterMs: refusedMs, isUnknown: true };
     return { retryAfterMs: Math.max(1, lease.endsAt - this.#options.clock()) };
   }
 
