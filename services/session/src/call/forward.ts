@@ -13,6 +13,7 @@ import { PublicWords } from './public-words.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { askedBy } from './asked.ts';
 import type { Tab } from './limits/call-gate.ts';
+import type { Asked } from './limits/rules.ts';
 import { OpenRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
@@ -124,14 +125,14 @@ export class Forwarding<Stream extends CallStream> {
     const plan = callGate === undefined ? planned : unblocked(planned, (server, tool) => this.#blockOf(server, tool));
     const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
     const tab = asked === undefined ? undefined : callGate?.begin(asked);
-    if (tab instanceof Promise) this.#whenLeased(call, plan, tab);
+    if (tab instanceof Promise) this.#whenLeased(call, plan, tab, asked);
     else if (tab === undefined) this.#carryAsPlanned(call, plan);
     else if ('reason' in tab) this.words.deny(call, tab);
     else this.#carryAsPlanned({ ...call, tab }, plan);
   }
 
   /** A part of a quota has to be leased first: until then the call is open, and may be cancelled. */
-  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<Tab | GatewayFault>): void {
+  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<Tab | GatewayFault>, asked: Asked | undefined): void {
     let isOver = false;
     const waiting = new OpenRequest(call.id, () => {
       isOver = true;
@@ -139,7 +140,7 @@ export class Forwarding<Stream extends CallStream> {
     }, (gatewayFault) => {
       isOver = true;
       this.words.answerFault(call.stream, call.id, gatewayFault);
-    });
+    }, asked?.server, asked?.kind === 'tool' ? asked.name : undefined);
     this.carrier.open.add(waiting);
     void leasing.then((tab) => {
       if (isOver) {
