@@ -237,3 +237,17 @@ it('what was let through while nobody knew what is left gives nothing back', asy
   await pass(1_000);
   expect([isRefused(await begin(0)), isRefused(await begin(0))]).toEqual([false, true]);
 });
+
+it('the bytes that were too much are known to others when the worker stops, and forgotten when the day is over', async () => {
+  await start({ bytes: '1KB/day' });
+  for (const index of [0, 1]) {
+    const charge = await begin(index);
+    if (charge === undefined || isRefused(charge)) throw new Error('refused');
+    charge.end(true, 5_000);
+  }
+  await (quotas[0] as Quotas).stop();
+  expect(await begin(2)).toMatchObject({ reason: 'limit.quota' });
+  shiftMs = 12 * 3_600_000;
+  await (quotas[1] as Quotas).sweep();
+  expect((quotas[1] as Quotas).size).toBe(0);
+});

@@ -50,6 +50,8 @@ const refusedMs = 1_000;
 /** Others change the same key at the same time. */
 const maxAttempts = 16;
 const maxLeases = 50_000;
+/** Leases that are given back at the same time: the bus has other things to carry. */
+const atOnce = 100;
 
 export class Quotas {
   readonly #options: Required<QuotasOptions>;
@@ -102,16 +104,17 @@ export class Quotas {
       const isIdle = !lease.isUsed;
       lease.isUsed = false;
       if (!isIdle && lease.endsAt > now) continue;
-      if (lease.left >= 0) this.#leases.delete(name);
+      if (lease.left >= 0 || lease.endsAt <= now) this.#leases.delete(name);
       if (lease.left > 0 && lease.endsAt > now) await this.#giveBack(lease);
     }
   }
 
-  /** Gives back what is leased. */
+  /** Gives back what is leased, and writes down what was used beyond. */
   async stop(): Promise<void> {
     const leases = [...this.#leases.values()];
     this.#leases.clear();
-    await Promise.all(leases.filter(({ left, endsAt }) => left > 0 && endsAt > this.#options.clock()).map((lease) => this.#giveBack(lease)));
+    const unsettled = leases.filter(({ left, endsAt }) => left !== 0 && endsAt > this.#options.clock());
+    for (let from = 0; from < unsettled.length; from += atOnce) await Promise.all(unsettled.slice(from, from + atOnce).map((lease) => this.#giveBack(lease)));
   }
 
   #refusal(lease: Lease, { onUnknown }: Quota): Refused {
@@ -128,8 +131,15 @@ export class Quotas {
     // What a key is made of is not for everybody who reads the bucket.
     const lease: Lease = { key: `${id}.${hash('sha256', key, 'base64url')}`, window, endsAt, left: 0, chunk: firstChunk, leasedAt: now, isUsed: true, asking: undefined, refusedUntil: 0, isUnknown: false };
     this.#leases.set(name, lease);
-    if (this.#leases.size > maxLeases) this.#leases.delete(this.#leases.keys().next().value as string);
+    if (this.#leases.size > maxLeases) this.#evict();
     return lease;
+  }
+
+  /** The oldest makes room. */
+  #evict(): void {
+    const [name, lease] = this.#leases.entries().next().value as [string, Lease];
+    this.#leases.delete(name);
+    if (lease.left !== 0 && lease.endsAt > this.#options.clock()) void this.#giveBack(lease);
   }
 
   /** One question at a time for each key. */
@@ -171,6 +181,7 @@ export class Quotas {
     }
   }
 
+  /** What is left below nothing is a debt, and counts as used. */
   async #giveBack(lease: Lease): Promise<void> {
     const back = lease.left;
     lease.left = 0;
@@ -178,7 +189,9 @@ export class Quotas {
       const store = this.#options.bucket(lease.window);
       for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
         const entry = await store.get(lease.key);
-        if (entry === undefined || await isWritten(store.update(lease.key, { used: Math.max(0, entry.value.used - back) }, entry.revision))) return;
+        if (entry === undefined && back > 0) return;
+        const record = { used: Math.max(0, (entry?.value.used ?? 0) - back) };
+        if (await isWritten(entry === undefined ? store.create(lease.key, record) : store.update(lease.key, record, entry.revision))) return;
       }
     } catch {
       // It counts as used: less than the quota, and never more.
