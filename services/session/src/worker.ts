@@ -289,12 +289,12 @@ export class SessionWorker {
     this.#records.stop();
     this.#edges.stop();
     await Promise.all([this.#stateless.stop(drain), this.#sessions.stop(drain)]);
-    await this.#metering.stop();
     if (this.#options.bus.isShared) {
       await this.#commands?.drain();
       this.#heart.stop();
       this.#peers.stop();
     }
+    await this.#metering.stop();
     for (const watch of this.#news) watch.close();
   }
 }
