@@ -76,4 +76,4 @@ it('the compiled rules decide as Cedar does', async () => {
     }
   }), { numRuns: 400 });
   expect(decided).toBeGreaterThan(1_500);
-});
+}, 120_000);
