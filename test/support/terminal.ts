@@ -38,7 +38,9 @@ export async function inPipe(args: readonly string[], { env = {}, cwd = root, st
  * @returns what the terminal has shown.
  */
 export async function onTerminal(args: readonly string[], typed: readonly (readonly [RegExp, string])[] = [], { env = {}, cwd = root }: RunOptions = {}): Promise<{ readonly status: number; readonly shown: string }> {
-  const child = spawn('python3', ['-c', onPty, 'node', program, ...args], { cwd, env: { ...process.env, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  // Nobody sits at a terminal of CI, and Node colours none there.
+  const { CI: _ci, NO_COLOR: _plain, FORCE_COLOR: _coloured, ...own } = process.env;
+  const child = spawn('python3', ['-c', onPty, 'node', program, ...args], { cwd, env: { ...own, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   let seen = 0;
   const left = [...typed];
