@@ -15,6 +15,10 @@ beforeEach(async () => {
     host: '127.0.0.1', port: 0, metrics: new Metrics({ processMetrics: false }), allowedHosts: ['Admin.example.com'], notReady: () => [],
     status: () => ({ role: 'all' }), guard: ({ headers }) => (headers['x-refused'] === undefined ? undefined : { status: 401, text: 'who is it?\n' }),
     routes: [{ name: 'things', method: 'POST', act: 'reload', run: ({ body }) => ({ status: 200, text: body }) }, { name: 'things', method: 'DELETE', act: 'reload', hasRest: true, run: ({ rest }) => ({ status: 200, text: String(rest) }) }],
+    sites: [{ covers: (path) => path.startsWith('/site'), serve: (_request, response, path) => {
+      if (path === '/site/broken') throw new Error('a bug');
+      response.end(`of the site: ${path}`);
+    } }],
     onFault: (what) => faults.push(what),
   });
 });
@@ -44,6 +48,13 @@ it('probes and Prometheus ask by whatever name they know', async () => {
 it('whoever is refused gets neither status nor metrics nor an act, and is told of health all the same', async () => {
   for (const [path, method] of [['/status', 'GET'], ['/metrics', 'GET'], ['/things', 'POST'], ['/things/1', 'DELETE']] as const) expect((await ask(path, 'localhost', method, { 'x-refused': 'yes' })).status).toBe(401);
   for (const path of ['/healthz', '/readyz']) expect((await ask(path, 'localhost', 'GET', { 'x-refused': 'yes' })).status).toBe(200);
+});
+
+it('a site answers its own paths, under the names the port may be called by, and a bug in it is one answer and one line', async () => {
+  expect(await ask('/site/a?b=c', 'localhost')).toEqual({ status: 200, body: 'of the site: /site/a' });
+  expect((await ask('/site/a', 'evil.example.com')).status).toBe(403);
+  expect((await ask('/site/broken', 'localhost')).status).toBe(500);
+  expect(faults).toEqual(['a request to the admin port failed']);
 });
 
 it('an act is what its method and path say, is told a bounded text, and is done for no web page', async () => {

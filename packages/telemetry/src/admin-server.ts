@@ -33,6 +33,13 @@ export interface AdminRoute {
   readonly run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>;
 }
 
+/** What answers a part of the paths by itself: pages and streams. Host is looked at before, everything else is its own. */
+export interface AdminSite {
+  /** @param path without what follows `?`. */
+  readonly covers: (path: string) => boolean;
+  readonly serve: (request: IncomingMessage, response: ServerResponse, path: string) => void | Promise<void>;
+}
+
 export interface AdminOptions {
   readonly host: string;
   readonly port: number;
@@ -48,6 +55,8 @@ export interface AdminOptions {
   /** Why a request may not have what it asks for; undefined when it may. */
   readonly guard: (request: IncomingMessage, path: string, act: AdminAct) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
   readonly routes: readonly AdminRoute[];
+  /** Asked in their order, after what any Host may ask for and before everything else. */
+  readonly sites?: readonly AdminSite[];
   /** Something failed that should not be able to. */
   readonly onFault: (what: string, error: unknown) => void;
 }
@@ -72,10 +81,14 @@ const stillMs = 30_000;
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
   const { host, port, tls, onFault } = options;
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(request, options).catch((error: unknown): AdminAnswer => {
+    answer(request, response, options).catch((error: unknown): AdminAnswer => {
       onFault('a request to the admin port failed', error);
       return { status: 500, text: 'this failed; the log says why\n' };
-    }).then((said) => write(response, said), (error: unknown) => onFault('an answer of the admin port failed', error));
+    }).then((said) => {
+      if (said === 'answered') return;
+      if (response.headersSent) response.destroy();
+      else write(response, said);
+    }).catch((error: unknown) => onFault('an answer of the admin port failed', error));
   };
   const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
   server.maxConnections = maxConnections;
@@ -101,9 +114,9 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   };
 }
 
-async function answer(request: IncomingMessage, options: AdminOptions): Promise<AdminAnswer> {
+async function answer(request: IncomingMessage, response: ServerResponse, options: AdminOptions): Promise<AdminAnswer | 'answered'> {
   const { method = '', url = '/', headers } = request;
-  const { metrics, notReady, status, allowedHosts, guard, routes } = options;
+  const { metrics, notReady, status, allowedHosts, guard, routes, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
   const isRead = method === 'GET' || method === 'HEAD';
   // These three are asked for by address and by names of the cluster, and show nothing that a page could use.
@@ -114,6 +127,11 @@ async function answer(request: IncomingMessage, options: AdminOptions): Promise<
   }
   if (isRead && path === '/metrics') return (await guard(request, url, 'metrics')) ?? { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
   if (!isOurs(headers.host, allowedHosts)) return { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
+  const site = sites.find((each) => each.covers(path));
+  if (site !== undefined) {
+    await site.serve(request, response, path);
+    return 'answered';
+  }
   if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
   const [, name = '', rest, ...more] = path.split('/');
   const here = more.length > 0 ? [] : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));

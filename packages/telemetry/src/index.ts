@@ -6,7 +6,7 @@ export type { FaultPart } from './metrics.ts';
 export type { CallMeter, CallResult, CircuitCause, SchemaProblem, UpstreamState } from './upstream-metrics.ts';
 export { json, startAdminServer } from './admin-server.ts';
 export type { AdminAct } from './admin-acts.ts';
-export type { AdminAnswer, AdminExchange, AdminOptions, AdminRoute, AdminServer } from './admin-server.ts';
+export type { AdminAnswer, AdminExchange, AdminOptions, AdminRoute, AdminServer, AdminSite } from './admin-server.ts';
 export { readSmallBody } from './small-body.ts';
 export { openTracing } from './tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';
