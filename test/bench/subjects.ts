@@ -42,20 +42,34 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
   };
 }
 
-/** The same where callers are known, by an API key, and with limits that nobody reaches. */
-export async function startKnowing(shape: Shape, mcpServers: object, limits: object = {}): Promise<Measured> {
-  const keys = await Keys.make('bench');
-  const gateway = await startGateway(shape, { mcpServers, auth: keys.auth, limits, log: { level: 'info', format: 'json' } });
-  return {
-    name: `${shape === 'embedded' ? 'one process' : 'over NATS'}, known caller${'rules' in limits ? ' with a limit' : ''}`,
-    url: gateway.url,
-    headers: keys.headersOf('bench'),
-    pids: gateway.processes.map(({ pid }) => pid),
-    async [Symbol.asyncDispose]() {
-      await gateway[Symbol.asyncDispose]();
-      await keys[Symbol.asyncDispose]();
+/** What can be asked of callers besides who they are; nobody in a measurement is refused by it. */
+const demands = {
+  'known': {},
+  'known, 100 rules': {
+    access: {
+      default: 'deny',
+      rules: [
+        { id: 'bench', who: 'key:bench', allow: ['s0'] },
+        ...Array.from({ length: 49 }, (_, index) => ({ id: `group-${index}`, who: `group:g${index}`, allow: [`s0/tool-${index}`] })),
+        ...Array.from({ length: 50 }, (_, index) => ({ id: `never-${index}`, who: 'everyone', deny: [`s0/delete_${index}_*`] })),
+      ],
     },
-  };
+  },
+  'known, limited': { limits: { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }] } },
+} as const;
+
+/** Gateways that know their callers by an API key: by that alone, with each demand besides, and with all of them at once. */
+export async function startKnowing(shape: Shape, mcpServers: object, stack: AsyncDisposableStack): Promise<Measured[]> {
+  const keys = stack.use(await Keys.make('bench'));
+  const { file } = keys.auth.keys;
+  const record = { audit: { sinks: [{ kind: 'file', folder: `${file}-audit` }] } };
+  const kinds = { ...demands, 'known, on record': record, 'known, all of it': { ...demands['known, 100 rules'], ...demands['known, limited'], ...record } };
+  const started: Measured[] = [];
+  for (const [name, demand] of Object.entries(kinds)) {
+    const gateway = stack.use(await startGateway(shape, { mcpServers, auth: keys.auth, ...demand, log: { level: 'info', format: 'json' } }));
+    started.push({ name, url: gateway.url, headers: keys.headersOf('bench'), pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() });
+  }
+  return started;
 }
 
 export const stdioUpstream = { command: 'node', args: [program('stdio-upstream')] };

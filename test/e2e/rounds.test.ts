@@ -16,6 +16,26 @@ async function until(gateway: GatewayUnderTest, tool: string): Promise<void> {
   await client.untilTools((names) => names.includes(tool));
 }
 
+interface Parts {
+  readonly server: EraServer;
+  readonly gateway: GatewayUnderTest;
+  readonly client: ModernClient;
+}
+
+/** An older server, a gateway in front of it, and a client without a session. */
+async function open(shape: (typeof shapes)[number]): Promise<Parts> {
+  const server = await EraServer.start('2025-11-25');
+  const gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
+  await until(gateway, 'form');
+  return { server, gateway, client: new ModernClient(gateway.url) };
+}
+
+async function close({ server, gateway, client }: Parts): Promise<void> {
+  client[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+}
+
 const callsOf = (server: EraServer): number => server.seen.filter(({ method }) => method === 'tools/call').length;
 
 describe.each(shapes)('a question in several requests, %s', (shape) => {
@@ -24,17 +44,10 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
   let client: ModernClient;
 
   beforeAll(async () => {
-    server = await EraServer.start('2025-11-25');
-    gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
-    await until(gateway, 'form');
-    client = new ModernClient(gateway.url);
+    ({ server, gateway, client } = await open(shape));
   });
 
-  afterAll(async () => {
-    client[Symbol.dispose]();
-    await gateway[Symbol.asyncDispose]();
-    await server[Symbol.asyncDispose]();
-  });
+  afterAll(() => close({ server, gateway, client }));
 
   it('is answered in the next request, and the server is called once', async () => {
     const before = callsOf(server);
@@ -150,17 +163,10 @@ describe('with several session workers', () => {
   let client: ModernClient;
 
   beforeAll(async () => {
-    server = await EraServer.start('2025-11-25');
-    gateway = await startGateway('nats', { mcpServers: { up: { url: server.url } } });
-    await until(gateway, 'form');
-    client = new ModernClient(gateway.url);
+    ({ server, gateway, client } = await open('nats'));
   });
 
-  afterAll(async () => {
-    client[Symbol.dispose]();
-    await gateway[Symbol.asyncDispose]();
-    await server[Symbol.asyncDispose]();
-  });
+  afterAll(() => close({ server, gateway, client }));
 
   it('the answer finds the worker that holds the call, whichever takes the request', async () => {
     await gateway.startPart('session');

@@ -1,31 +1,24 @@
 /** The gateway's own authorization server, from outside: who gets tokens, for what, and what becomes of whoever plays false. */
 import { createHmac } from 'node:crypto';
-import { request } from 'node:http';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { statusAt } from '../support/status-at.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { Browser, callback, OAuthClient, register, type Tokens } from '../support/sign-in.ts';
+import { bearer, Browser, callback, claimsOf, OAuthClient, register, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
+import { manageUsers } from '../support/users.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
 const password = 'correct horse battery staple';
 
 let folder: string;
 let usersFile: string;
 let upstream: Upstream;
 
-async function users(...args: string[]): Promise<number> {
-  const running = startProcess('node', [main, 'users', ...args, '--file', usersFile], {}, 'pipe');
-  running.child.stdin?.end(`${password}\n`);
-  return new Promise((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-}
+const users = (...args: string[]): Promise<number> => manageUsers(usersFile, password, ...args);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-authorization-'));
@@ -38,18 +31,6 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
 });
-
-function statusOf(url: string, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    request(url, { headers: { host } }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    }).on('error', reject).end();
-  });
-}
-
-const bearer = ({ access_token: token }: Tokens): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` });
-const claimsOf = ({ access_token: token }: Tokens): Readonly<Record<string, unknown>> => JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
 
 describe.each(shapes)('%s', (shape) => {
   let front: Balancer;
@@ -296,7 +277,7 @@ describe.each(shapes)('%s', (shape) => {
   });
 
   it('a page of another Host is served nothing (DNS rebinding)', async () => {
-    const statuses = await Promise.all(['/authorize', '/token', '/account', '/.well-known/oauth-authorization-server'].map((path) => statusOf(`${gateway.url.replace(/\/mcp$/, '')}${path}`, 'evil.example')));
+    const statuses = await Promise.all(['/authorize', '/token', '/account', '/.well-known/oauth-authorization-server'].map((path) => statusAt(`${gateway.url.replace(/\/mcp$/, '')}${path}`, 'evil.example')));
     expect(statuses).toEqual([403, 403, 403, 403]);
   });
 

@@ -7,7 +7,7 @@ import { Balancer } from '../support/balancer.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { Browser, callback, OAuthClient, type Tokens } from '../support/sign-in.ts';
+import { bearer, Browser, callback, claimsOf, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { StandIns, type StandInProvider } from '../support/stand-in.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -182,8 +182,7 @@ describe('users of providers', () => {
       return page.text.includes('/consent"') ? (await browser.submit(page, '/consent', {}, callback)).url : page.text;
     };
     const signIn = async (): Promise<Tokens> => (await client.redeem(new URL(await enter()).searchParams.get('code') ?? '')).body as unknown as Tokens;
-    const claimsOf = ({ access_token: token }: Tokens): Readonly<Record<string, unknown>> => JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
-    const statusOf = async ({ access_token: token }: Tokens): Promise<number> => (await new RawClient(gateway.url, { authorization: `Bearer ${token}` }).initialize('2025-11-25')).status;
+    const statusOf = async (granted: Tokens): Promise<number> => (await new RawClient(gateway.url, bearer(granted)).initialize('2025-11-25')).status;
 
     let tokens = await signIn();
     const issuer = name === 'github-sign-in' ? 'https://github.com' : `${standIns.url}${path}`;

@@ -17,6 +17,7 @@ import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { root, startProcess } from '../support/processes.ts';
 import { Browser, callback, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
+import { manageUsers } from '../support/users.ts';
 import { Callback, openWalker, type User, type Walker } from '../support/walker.ts';
 import { suitePath } from '../conformance/run-suite.ts';
 
@@ -44,9 +45,7 @@ async function inFront(make: () => object, environment: Readonly<Record<string, 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-sign-in-'));
   const file = join(folder, 'users.yaml');
-  const added = startProcess('node', [main, 'users', 'add', ann.name, '--file', file], {}, 'pipe');
-  added.child.stdin?.end(`${ann.password}\n`);
-  await once(added.child, 'close');
+  expect(await manageUsers(file, ann.password, 'add', ann.name)).toBe(0);
   upstream = await Upstream.start();
   authority = await Authority.create();
   foreign = await ForeignProvider.start();

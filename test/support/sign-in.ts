@@ -140,3 +140,13 @@ async function post(url: string, body: string, type: string, headers: Readonly<R
   const response = await fetch(url, { method: 'POST', headers: { 'content-type': type, 'accept': 'application/json', ...headers }, body });
   return { status: response.status, body: await response.json() as Readonly<Record<string, unknown>> };
 }
+
+/** The header by which a request brings an access token. */
+export function bearer({ access_token: token }: Tokens): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** What an access token says, unverified. */
+export function claimsOf({ access_token: token }: Tokens): Readonly<Record<string, unknown>> {
+  return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
+}

@@ -2,7 +2,7 @@
  * The chain of one writer. Each record is a line of JSON that ends in its hash: the SHA-256 of the hash before it and of the line itself
  * without that last member. The bytes of a line are its canonical form: whoever writes it anew has another record.
  */
-import { sha256 } from './canonical.ts';
+import { sha256 } from './sha256.ts';
 
 /** What stands before the first record of a chain. */
 export const genesis = '';

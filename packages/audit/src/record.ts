@@ -2,8 +2,8 @@
  * What stands in a record: the names of OpenTelemetry where it has one (semantic conventions, gen-ai/mcp), `omnibus.` in front of our own.
  * Every record is one line of JSON with the same order of members.
  */
-import { isRawNumber } from '@omnibus/protocol';
-import { canonical, sha256 } from './canonical.ts';
+import { canonical, isRawNumber } from '@omnibus/protocol';
+import { sha256 } from './sha256.ts';
 import type { AuditEvent } from './event.ts';
 import { cutUri, Recorder, ruleFor, type RecordingRule } from './redaction.ts';
 

@@ -3,8 +3,8 @@
  * one of them redacts is not there, whatever another keeps.
  */
 import { createHmac } from 'node:crypto';
-import { isObject, isRawNumber } from '@omnibus/protocol';
-import { canonical, sha256 } from './canonical.ts';
+import { canonical, isObject, isRawNumber } from '@omnibus/protocol';
+import { sha256 } from './sha256.ts';
 
 export interface Places {
   /** Values that are recorded as they are; an empty pointer is everything. */

@@ -1,5 +1,5 @@
 /** Posts batches of lines to an address, which answers with 2xx when it has them. */
-import { sha256 } from '../canonical.ts';
+import { sha256 } from '../sha256.ts';
 import type { Sink } from '../sink.ts';
 
 export interface WebhookSinkOptions {

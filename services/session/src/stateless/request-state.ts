@@ -1,6 +1,6 @@
 /** The `requestState` that a client comes back with: sealed, for one caller, one request and a time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
+import { canonical, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from '../public-ids/sealer.ts';
 
 /** What a sealed `requestState` says. */
@@ -45,10 +45,4 @@ export class RequestStates {
 /** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
 export function digestOf(method: string, { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject): string {
   return createHash('sha256').update(canonical([method, params])).digest('base64url');
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`;
 }

@@ -1,0 +1,57 @@
+/** A gateway over NATS whose session workers come and go: what tests of their loss share. */
+import { startGateway, type GatewayUnderTest } from './gateway.ts';
+import { end, type RunningProcess } from './processes.ts';
+import { RawClient } from './raw-client.ts';
+import { text, tool, Upstream } from './upstream.ts';
+
+export class WorkersUnderTest implements AsyncDisposable {
+  readonly upstream: Upstream;
+  /** Which reading of a resource, counted from 1, the server `up` does not answer. */
+  ignored = 0;
+  #gateway: GatewayUnderTest | undefined;
+
+  private constructor(upstream: Upstream) {
+    this.upstream = upstream;
+  }
+
+  /** @param servers besides `up`, of which the tool `echo` answers at once and `slow` when the test says so. */
+  static async start(servers: object = {}): Promise<WorkersUnderTest> {
+    let made: WorkersUnderTest | undefined;
+    const upstream: Upstream = await Upstream.start({
+      tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+      ignores: ({ method }) => method === 'resources/read' && upstream.requests.filter((request) => request.method === 'resources/read').length === made?.ignored,
+    });
+    made = new WorkersUnderTest(upstream);
+    made.#gateway = await startGateway('nats', { prefix: 'always', mcpServers: { up: { url: upstream.url }, ...servers } });
+    await made.serves('echo');
+    return made;
+  }
+
+  get gateway(): GatewayUnderTest {
+    return this.#gateway as GatewayUnderTest;
+  }
+
+  /** Resolves when a tool is offered whose name ends so. */
+  async serves(tool: string): Promise<void> {
+    using client = await RawClient.open(this.gateway.url);
+    await client.untilTools((names) => names.some((name) => name.endsWith(tool)));
+  }
+
+  /** The session workers that run. */
+  holders(): RunningProcess[] {
+    const { processes, edge, backend } = this.gateway;
+    return processes.filter((part) => part !== edge && part !== backend && part.child.exitCode === null && part.child.signalCode === null);
+  }
+
+  /** Starts a worker, and ends all that were there before it. */
+  async replace(signal: NodeJS.Signals): Promise<void> {
+    const old = this.holders();
+    await this.gateway.startPart('session');
+    await Promise.all(old.map((worker) => end(worker, signal)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#gateway?.[Symbol.asyncDispose]();
+    await this.upstream[Symbol.asyncDispose]();
+  }
+}
