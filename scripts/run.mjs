@@ -47,6 +47,7 @@ const tasks = {
     // Without it, browsers of tests are fetches of the same pages.
     if (!installed('chromium', 'chromium')) console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
     check();
+    bundleProgram();
     // People start their own; a machine of CI gets one where it can.
     const engine = process.env.CI === undefined ? undefined : await startDockerEngine(installed);
     Object.assign(env, engine?.env);
@@ -140,6 +141,12 @@ function check() {
   run('turbo', ['boundaries', '--no-color']);
   run('knip', ['--no-progress']);
   run('node', ['scripts/check-rules.mjs']);
+}
+
+/** What tests start is what people install. */
+function bundleProgram() {
+  run('node', ['scripts/package/program.mjs']);
+  env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
 }
 
 async function test() {

@@ -7,7 +7,7 @@ import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/
 import { vi } from 'vitest';
 import { configText, writeConfig } from '../support/gateway.ts';
 import { Link } from '../support/link.ts';
-import { fixturePath, root, sealing, startProcess, type RunningProcess } from '../support/processes.ts';
+import { fixturePath, omnibusProgram, type RunningProcess, sealing, startProcess } from '../support/processes.ts';
 
 export const roles = ['edge', 'session', 'backend'] as const;
 export type Role = (typeof roles)[number];
@@ -28,14 +28,12 @@ export interface FleetConfig {
 
 /** What its processes are, and what they talk over. */
 export interface FleetParts {
-  /** A program that takes the arguments of `omnibus`; default: `builtHere`. */
+  /** A program that takes the arguments of `omnibus`; default: `omnibusProgram`. */
   readonly program?: string;
   /** Default: a cluster of three nodes. */
   readonly nats?: Promise<NatsCluster>;
 }
 
-/** The gateway of this checkout. */
-export const builtHere = join(root, 'services/gateway/dist/main.js');
 const maxStoreMegabytes = 256;
 /** A process that is not ready by then is ended, and the run with it. */
 const startMs = 60_000;
@@ -59,7 +57,7 @@ export class Fleet {
     this.#configFile = configFile;
   }
 
-  static async start(config: FleetConfig, { program = builtHere, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
+  static async start(config: FleetConfig, { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
     const fleet = new Fleet(config, await nats, await writeConfig(config), program);
     for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
     fleet.#balancer = await Link.open(() => {

@@ -8,7 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { permissionsOf } from '@omnibus/bus';
 import { freePorts } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
-import { root, sealing, startProcess } from '../support/processes.ts';
+import { omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { findHelm, render } from './helm.ts';
@@ -152,7 +152,7 @@ if (helm !== undefined) describe('the chart', () => {
       const { env = [] } = podOf(find, role).container;
       expect(env.find(({ name }) => name === 'NATS_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({ name: 'omnibus-nats-users', key: role });
       const address = (env.find(({ name }) => name === 'OMNIBUS_BUS')?.value as string).replace('$(NATS_PASSWORD)', password).replace('omnibus-nats:4222', `localhost:${port}`);
-      return stack.use(startProcess('node', [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', file, '--role', role, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'], { OMNIBUS_BUS: address, ...(role === 'backend' ? {} : sealing) }));
+      return stack.use(startProcess('node', [omnibusProgram, 'serve', '--config', file, '--role', role, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'], { OMNIBUS_BUS: address, ...(role === 'backend' ? {} : sealing) }));
     };
     const edge = start('edge', passwordOf('edge'));
     for (const role of ['session', 'backend']) await start(role, passwordOf(role)).line(/"msg":"ready"/);

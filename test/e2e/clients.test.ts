@@ -11,7 +11,7 @@ import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } fr
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { fixturePath, omnibusProgram, root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 const info = { name: 'test', version: '1.0.0' };
@@ -24,7 +24,7 @@ it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, quest
   await writeFile(file, JSON.stringify({ mcpServers: { asking: { command: 'node', args: [fixturePath('asking-server')] } } }));
   const client = new ClientOne(info, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'yes' } }));
-  const transport = new StdioOne({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--config', file] });
+  const transport = new StdioOne({ command: 'node', args: [omnibusProgram, 'stdio', '--config', file] });
   await client.connect(transport);
   const { pid } = transport;
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('elicit');
@@ -41,7 +41,7 @@ it('a desktop client joined to a gateway that runs already: SDK 1.x over `omnibu
   await waiting.untilTools((names) => names.includes('elicit'));
   const client = new ClientOne(info, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'yes' } }));
-  await client.connect(new StdioOne({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--connect', gateway.url, '--endpoint', 'asking'] }));
+  await client.connect(new StdioOne({ command: 'node', args: [omnibusProgram, 'stdio', '--connect', gateway.url, '--endpoint', 'asking'] }));
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('elicit');
   expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('yes');
   await client.close();
@@ -51,7 +51,7 @@ it.each([
   [['--connect', 'nonsense'], /--connect: expected http:\/\/host:port\/mcp/],
   [['--connect', 'http://127.0.0.1:1/mcp', '--header', 'bad'], /--header: expected "Name: value"/],
 ])('`omnibus stdio %s` says what is wrong', async (args, problem) => {
-  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', ...args]);
+  await using running = startProcess('node', [omnibusProgram, 'stdio', ...args]);
   await running.line(problem);
 });
 

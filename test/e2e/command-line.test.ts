@@ -8,7 +8,7 @@ import { natsUsers } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
-import { fixturePath, root, sealing, startProcess } from '../support/processes.ts';
+import { fixturePath, omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), ...args], sealing);
+  const running = startProcess('node', [omnibusProgram, ...args], sealing);
   const status = await new Promise<number>((resolve) => {
     running.child.once('close', (code) => resolve(code ?? -1));
   });
@@ -122,7 +122,7 @@ it('the banner waits for no hung server; one with an unset variable is down alon
     },
   }));
   expect(await omnibus('check', file)).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.unset.env.A: the environment variable NOBODY_HAS_SET_THIS is not set') as string });
-  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', file]);
+  await using running = startProcess('node', [omnibusProgram, 'serve', '--config', file]);
   await running.line(/servers {3}\d of 3 up/);
   await running.line(/… hung {3}is still connecting/);
   await running.line(/✗ unset {2}down: env\.A: the environment variable NOBODY_HAS_SET_THIS is not set/);
@@ -160,7 +160,7 @@ it('health, readiness and metrics are served on the admin port', async () => {
 
 it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async () => {
   await using running = startProcess('node', [
-    join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', join(root, 'deploy/examples/quickstart.yaml'), '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+    omnibusProgram, 'serve', '--config', join(root, 'deploy/examples/quickstart.yaml'), '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
   ], { EVERYTHING_PORT: '7413', npm_config_loglevel: 'silent' });
   await running.line(/servers {3}4 of 4 up/);
   for (const pattern of [/✓ everything +13 tools/, /✓ everything-http +13 tools/, /✓ files +14 tools/, /✓ memory +9 tools/, /claude mcp add --transport http omnibus http/, /~\/\.cursor\/mcp\.json/, /code --add-mcp/]) {
@@ -178,7 +178,7 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   await using nats = await startNatsServer();
   await nats.kill();
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, mcpServers: { up: { url: server.url } } }));
-  const main = join(root, 'services/gateway/bin/omnibus.js');
+  const main = omnibusProgram;
   await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
   const [, admin] = await waiting.line(/"admin":"([^"]+)","msg":"waiting for the bus"/);
   const readiness = await fetch(`http://${admin as string}/readyz`);

@@ -10,7 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath, root } from '../support/processes.ts';
+import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -59,7 +59,7 @@ it.each(clients)('a client of SDK 2.x at %s over `omnibus stdio`, alone and join
   for (const args of [['--config', file], ['--connect', gateway.url]]) {
     const client = new Client({ name: 'desktop', version: '1' }, { capabilities: { elicitation: { form: {} } }, ...options });
     client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { answer: 'Zoe' } }));
-    await client.connect(new StdioClientTransport({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', ...args] }));
+    await client.connect(new StdioClientTransport({ command: 'node', args: [omnibusProgram, 'stdio', ...args] }));
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('Zoe');
     await client.close();

@@ -11,7 +11,7 @@ import { startCollector, type CollectedSpan } from '../support/collector.ts';
 import { shapes, startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { root } from '../support/processes.ts';
+import { omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -87,7 +87,7 @@ it('a call over a WebSocket, over HTTP+SSE or over stdio is a trace too, and cou
   await traced({ 'network.protocol.name': 'websocket', 'network.transport': 'tcp' });
   await call(new SSEClientTransport(new URL(gateway.url.replace(/mcp$/, 'sse'))));
   await traced({ 'network.protocol.name': 'http', 'network.transport': 'tcp' });
-  await call(new StdioClientTransport({ command: 'node', args: [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--config', file] }));
+  await call(new StdioClientTransport({ command: 'node', args: [omnibusProgram, 'stdio', '--config', file] }));
   await traced({ 'network.transport': 'pipe' });
   const metrics = await metricsOf(gateway.edge);
   expect(metrics.get('omnibus_client_requests_total{method="tools/call"}')).toBe(2);

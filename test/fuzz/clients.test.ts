@@ -2,10 +2,9 @@
  * Clients that get everything wrong, over every carrier and in both eras, in front of honest servers. Each iteration follows from the seed
  * and its own number: `OMNIBUS_FUZZ_SEED=S OMNIBUS_FUZZ_ONLY=N` has one again.
  */
-import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
-import { root } from '../support/processes.ts';
+import { omnibusProgram } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
 import type { Carrier, Posted } from './carriers.ts';
 import { EventSourceCarrier, StdioCarrier, WebSocketCarrier } from './duplex-carriers.ts';
@@ -56,8 +55,7 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
   await using innocent = await Innocent.start();
   const servers = { legacy: { url: legacy.url, era: 'legacy' }, modern: { url: modern.url, era: 'modern' }, innocent: innocent.server };
   await using gateway = await startGateway(shape, { timeouts, mcpServers: servers });
-  const program = join(root, 'services/gateway/dist/main.js');
-  const stdioArgs = shape === 'embedded' ? [program, 'stdio', '--config', await writeConfig({ timeouts, mcpServers: { legacy: servers.legacy, modern: servers.modern } })] : [program, 'stdio', '--connect', gateway.url];
+  const stdioArgs = shape === 'embedded' ? [omnibusProgram, 'stdio', '--config', await writeConfig({ timeouts, mcpServers: { legacy: servers.legacy, modern: servers.modern } })] : [omnibusProgram, 'stdio', '--connect', gateway.url];
   await innocent.begin(gateway.url);
   const before = memoryOf(gateway);
   const failures = new Failures(`clients-${shape}`);

@@ -1,14 +1,13 @@
 /** How a client of the outside world carries messages. Every byte it is given is kept: what it may know is judged by that. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
-import { root } from '../support/processes.ts';
+import { omnibusProgram } from '../support/processes.ts';
 
 export interface WireObserver {
   /** @param request the request on whose stream it came, where there are several. */
@@ -274,7 +273,7 @@ export function webSocketWire(url: string, observer: WireObserver, headers: Cred
 /** `omnibus stdio`, joined to the gateway under test. */
 export function stdioWire(url: string, observer: WireObserver, credentials: Credentials): Wire {
   const said = Object.entries(credentials).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
-  const child = spawn('node', [join(root, 'services/gateway/dist/main.js'), 'stdio', '--connect', url, ...said], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn('node', [omnibusProgram, 'stdio', '--connect', url, ...said], { stdio: ['pipe', 'pipe', 'ignore'] });
   createInterface({ input: child.stdout }).on('line', (line) => hearLine(observer, line));
   child.stdin.on('error', () => observer.broken(undefined, 'stdin is closed'));
   const ended = once(child, 'exit');

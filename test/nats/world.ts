@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts, spawnNats } from '@omnibus/bus/testing';
 import { once } from 'node:events';
-import { sealing, root, startProcess, type RunningProcess } from '../support/processes.ts';
+import { omnibusProgram, type RunningProcess, sealing, startProcess } from '../support/processes.ts';
 import { writeConfig } from '../support/gateway.ts';
 
 export interface World {
@@ -60,7 +60,7 @@ export async function startWorld(): Promise<World> {
 /** A process of a gateway somewhere. */
 export async function startPart(config: object, bus: string, role: 'all' | 'edge' | 'session' | 'backend'): Promise<RunningProcess> {
   const file = await writeConfig(config);
-  const process = startProcess('node', [join(root, 'services/gateway/dist/main.js'), 'serve', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--role', role, '--bus', bus], sealing);
+  const process = startProcess('node', [omnibusProgram, 'serve', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--role', role, '--bus', bus], sealing);
   await process.line(/"msg":"ready"/);
   return process;
 }

@@ -12,12 +12,12 @@ import { Authority } from '@omnibus/bus/testing';
 import { formatKeys, newKey } from '@omnibus/identity';
 import { Balancer } from '../support/balancer.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { root, sealing, startProcess } from '../support/processes.ts';
+import { omnibusProgram, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 const password = 'correct horse battery staple';
 
 let folder: string;

@@ -7,13 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { end, root, startProcess } from '../support/processes.ts';
+import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 let folder: string;
 let upstream: Upstream;
 

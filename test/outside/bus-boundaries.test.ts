@@ -1,10 +1,9 @@
 /** What nobody caught is caught in the end. */
 import { expect, it } from 'vitest';
-import { fixturePath, root, sealing, startProcess } from '../support/processes.ts';
+import { fixturePath, omnibusProgram, sealing, startProcess } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { join } from 'node:path';
 
 /** A bug that comes when a test says so, in a process that runs as built. */
 const bugs = `
@@ -29,7 +28,7 @@ it.each(shapes)('a rejection and an exception that nobody caught are logged, cou
 
 it('a gateway on stdin and stdout goes on after a fault that nobody caught', async () => {
   const file = await writeConfig({ mcpServers: { local: { command: 'node', args: [fixturePath('stdio-server')] } } });
-  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'stdio', '--config', file], environment, 'pipe');
+  await using running = startProcess('node', [omnibusProgram, 'stdio', '--config', file], environment, 'pipe');
   const say = (message: object): unknown => running.child.stdin?.write(`${JSON.stringify(message)}\n`);
   say({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } });
   await running.line(/"id":1,"result"/);
@@ -42,7 +41,7 @@ it('a gateway on stdin and stdout goes on after a fault that nobody caught', asy
 
 it('an exception while a gateway starts ends it', async () => {
   const file = await writeConfig({ mcpServers: {}, admin: '127.0.0.1:0', listen: '127.0.0.1:0', bus: 'nats://127.0.0.1:1' });
-  await using running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '--config', file], { ...sealing, ...environment });
+  await using running = startProcess('node', [omnibusProgram, 'serve', '--config', file], { ...sealing, ...environment });
   await running.line(/waiting for the bus/);
   const status = new Promise((resolve) => {
     running.child.once('close', resolve);

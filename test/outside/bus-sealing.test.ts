@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Outsider, startNatsServer, type NatsServer } from '@omnibus/bus/testing';
 import { startGateway } from '../support/gateway.ts';
-import { root, sealing, startProcess, type RunningProcess } from '../support/processes.ts';
+import { omnibusProgram, type RunningProcess, sealing, startProcess } from '../support/processes.ts';
 
 let folder: string;
 let nats: NatsServer;
@@ -23,7 +23,7 @@ afterAll(async () => {
 async function serve(security: object, env: Readonly<Record<string, string>>, ...more: string[]): Promise<RunningProcess> {
   const file = join(folder, 'omnibus.json');
   await writeFile(file, JSON.stringify({ log: { format: 'json' }, mcpServers: {}, security }));
-  return startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'serve', '-c', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', ...more], env);
+  return startProcess('node', [omnibusProgram, 'serve', '-c', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', ...more], env);
 }
 
 it.each([

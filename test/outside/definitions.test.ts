@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { end, root, startProcess } from '../support/processes.ts';
+import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -18,7 +18,7 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
   let admin: string;
 
   const omnibus = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
-    const running = startProcess('node', [join(root, 'services/gateway/bin/omnibus.js'), 'definitions', ...args, '--admin', admin]);
+    const running = startProcess('node', [omnibusProgram, 'definitions', ...args, '--admin', admin]);
     const status = await new Promise<number>((resolve) => {
       running.child.once('close', (code) => resolve(code ?? -1));
     });

@@ -2,11 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { writeConfig, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath, root } from '../support/processes.ts';
+import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
@@ -28,7 +27,7 @@ afterAll(async () => {
 });
 
 describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s', (mode) => {
-  const start = (): ChildProcess => spawn(process.execPath, [join(root, 'services/gateway/dist/main.js'), 'stdio', mode, mode === '--config' ? config : gateway.url], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const start = (): ChildProcess => spawn(process.execPath, [omnibusProgram, 'stdio', mode, mode === '--config' ? config : gateway.url], { stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = async (omnibus: ChildProcess): Promise<void> => {
     if (omnibus.exitCode === null && omnibus.signalCode === null) await once(omnibus, 'exit');
   };

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 
 let folder: string;
 let file: string;

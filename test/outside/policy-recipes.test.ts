@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { root, startProcess } from '../support/processes.ts';
+import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders'];
 
 let folder: string;

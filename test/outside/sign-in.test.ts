@@ -14,14 +14,14 @@ import { Authority, freePorts } from '@omnibus/bus/testing';
 import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { Browser, callback, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
 import { manageUsers } from '../support/users.ts';
 import { Callback, openWalker, type User, type Walker } from '../support/walker.ts';
 import { suitePath } from '../conformance/run-suite.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 const ann: User = { name: 'ann', password: 'correct horse battery staple' };
 
 let folder: string;

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatKeys, newKey } from '@omnibus/identity';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-const main = join(root, 'services/gateway/bin/omnibus.js');
+const main = omnibusProgram;
 const servers = ['ours', 'theirs', 'common'] as const;
 const callers = { ann: 'acme', una: 'umbrella', bob: undefined, thrifty: undefined, ops: undefined, looker: 'acme' } as const;
 type CallerName = keyof typeof callers;

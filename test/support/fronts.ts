@@ -1,12 +1,11 @@
 /** Every way a client can speak to the gateway, as texts that go in and messages that come out. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createParser } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 import { Heard } from '@omnibus/bus/testing';
 import { parseJson } from '@omnibus/protocol';
-import { root } from './processes.ts';
+import { omnibusProgram } from './processes.ts';
 import type { Message } from './raw-client.ts';
 
 export interface Front extends AsyncDisposable {
@@ -98,7 +97,7 @@ export async function overEvents(url: string): Promise<Front> {
 /** A process `omnibus stdio`. @param args after `stdio`. */
 export function overStdio(...args: readonly string[]): Promise<Front> {
   const heard = new Heard<Message>();
-  const child = spawn(process.execPath, [join(root, 'services/gateway/dist/main.js'), 'stdio', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [omnibusProgram, 'stdio', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
   let rest = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsUsers, type BusRole } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
-import { root, sealing, startProcess, type RunningProcess } from './processes.ts';
+import { omnibusProgram, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
@@ -60,7 +60,7 @@ export async function writeConfig(config: object): Promise<string> {
  * @param environment of its processes, besides ours.
  * @param program what is run; default: the gateway of this checkout, as built.
  */
-export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = join(root, 'services/gateway/dist/main.js')): Promise<GatewayUnderTest> {
+export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = omnibusProgram): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiServer, KubernetesObject } from './api-server.ts';
-import { root, startProcess, type RunningProcess } from './processes.ts';
+import { omnibusProgram, type RunningProcess, startProcess } from './processes.ts';
 
 interface Variable {
   readonly name: string;
@@ -111,7 +111,7 @@ export class PodAgent implements AsyncDisposable {
     if (JSON.stringify(command.slice(0, begin.length)) !== JSON.stringify(begin)) throw new Error(`the command of ${name} begins otherwise: ${command.join(' ')}`);
     const values = await Promise.all(env.map(async (variable) => [variable.name, await this.#valueOf(variable)] as const));
     const rest = command.slice(begin.length).map((word) => word.replace('0.0.0.0:', `${addressOf(this.host(name))}:`));
-    this.#running.set(name, startProcess('node', [join(root, 'services/gateway/dist/main.js'), ...rest, ...args], Object.fromEntries(values)));
+    this.#running.set(name, startProcess('node', [omnibusProgram, ...rest, ...args], Object.fromEntries(values)));
     this.started.set(name, (this.started.get(name) ?? 0) + 1);
   }
 

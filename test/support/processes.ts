@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. Tests run from `test/`, the benchmark from `test/dist/`. */
 export const root = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url));
 
+/** The gateway that tests run: what `npm test` has bundled as people install it, or, of a single test, what was built here. */
+export const omnibusProgram = process.env['OMNIBUS_PROGRAM'] ?? join(root, 'services/gateway/bin/omnibus.js');
+
 /** What session workers over NATS share. */
 export const sealing = { OMNIBUS_SEALING_KEY: randomBytes(32).toString('base64') };
 

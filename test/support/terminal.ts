@@ -1,8 +1,7 @@
 /** Commands as people and as scripts run them: on a pseudo-terminal, and in a pipe. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { root } from './processes.ts';
+import { omnibusProgram, root } from './processes.ts';
 
 export interface Ran {
   readonly status: number;
@@ -10,7 +9,6 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const program = join(root, 'services/gateway/bin/omnibus.js');
 /** The standard library of Python has what Node's has not. */
 const onPty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
 
@@ -22,7 +20,7 @@ interface RunOptions {
 
 /** Runs a command in a pipe. */
 export async function inPipe(args: readonly string[], { env = {}, cwd = root, stdin = '' }: RunOptions = {}): Promise<Ran> {
-  const child = spawn('node', [program, ...args], { cwd, env: { ...process.env, ...env }, stdio: 'pipe' });
+  const child = spawn('node', [omnibusProgram, ...args], { cwd, env: { ...process.env, ...env }, stdio: 'pipe' });
   const out = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => void (out.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => void (out.stderr += text));
@@ -40,7 +38,7 @@ export async function inPipe(args: readonly string[], { env = {}, cwd = root, st
 export async function onTerminal(args: readonly string[], typed: readonly (readonly [RegExp, string])[] = [], { env = {}, cwd = root }: RunOptions = {}): Promise<{ readonly status: number; readonly shown: string }> {
   // Nobody sits at a terminal of CI, and Node colours none there.
   const { CI: _ci, NO_COLOR: _plain, FORCE_COLOR: _coloured, ...own } = process.env;
-  const child = spawn('python3', ['-c', onPty, 'node', program, ...args], { cwd, env: { ...own, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('python3', ['-c', onPty, 'node', omnibusProgram, ...args], { cwd, env: { ...own, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   let seen = 0;
   const left = [...typed];

@@ -1,11 +1,8 @@
-import { join } from 'node:path';
-import { root, startProcess } from './processes.ts';
-
-const main = join(root, 'services/gateway/bin/omnibus.js');
+import { omnibusProgram, startProcess } from './processes.ts';
 
 /** Runs `omnibus users` for a file of users. @param password what is typed when it asks for one. @returns its exit code. */
 export async function manageUsers(file: string, password: string, ...args: readonly string[]): Promise<number> {
-  const running = startProcess('node', [main, 'users', ...args, '--file', file], {}, 'pipe');
+  const running = startProcess('node', [omnibusProgram, 'users', ...args, '--file', file], {}, 'pipe');
   running.child.stdin?.end(`${password}\n`);
   return new Promise((resolve) => {
     running.child.once('close', (code) => resolve(code ?? -1));

@@ -5,7 +5,8 @@
 import { expect, it } from 'vitest';
 import { startNatsServer, type NatsCluster } from '@omnibus/bus/testing';
 import { asked, counter, sdkClient, streamer, worker, type Run } from '../chaos/clients.ts';
-import { builtHere, Fleet, roles } from '../chaos/fleet.ts';
+import { Fleet, roles } from '../chaos/fleet.ts';
+import { omnibusProgram } from '../support/processes.ts';
 import { consenting, listener } from '../chaos/session-clients.ts';
 import { Tally } from '../chaos/tally.ts';
 import { EraServer } from '../matrix/era-server.ts';
@@ -44,13 +45,13 @@ it(`nothing is lost, wrong or interrupted while each role goes from ${before} to
   const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => 10, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
   const clients = [worker, worker, sdkClient, streamer, asked, counter, consenting, listener, listener].map((work, index) => work(run, `${work.name}${index}`));
   const steps: string[] = [];
-  for (const program of [builtHere, released.program]) {
+  for (const program of [omnibusProgram, released.program]) {
     fleet.program = program;
     for (const role of roles.toReversed()) {
       for (const _ of [0, 1]) {
         const answered = tally.answered;
         await fleet.replace(role, 'SIGTERM');
-        const isNew = fleet.processes.map(({ child }) => child.spawnargs.includes(builtHere));
+        const isNew = fleet.processes.map(({ child }) => child.spawnargs.includes(omnibusProgram));
         steps.push(`${role} ${isNew.map((each) => (each ? 'new' : 'old')).join(' ')}: ${tally.answered - answered} calls, ${tally.interrupted} interrupted so far`);
       }
     }

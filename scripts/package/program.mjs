@@ -1,0 +1,15 @@
+/**
+ * Makes the gateway as its package has it, in `dist/program`, for tests that start it hundreds of times: one file a role loads in half the time
+ * that hundreds of files of the checkout take.
+ */
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundle } from './bundle.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const folder = join(root, 'dist/program');
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(join(folder, 'bin'), { recursive: true });
+await bundle(root, join(folder, 'dist'));
+for (const file of ['package.json', 'bin/omnibus.js']) copyFileSync(join(root, 'services/gateway', file), join(folder, file));
