@@ -153,6 +153,18 @@ export class View {
     return this.#narrowed === undefined || (this.definition.servers.includes(server) && this.#narrowed.sight.sees('resource', server, uri));
   }
 
+  /** Whether somebody may see a task of a server. @param tool that it runs, by the server's own name; undefined or empty where nobody knows. */
+  mayHaveTask(server: ServerName, tool: string | undefined): boolean {
+    if (this.#narrowed === undefined) return true;
+    const { sight } = this.#narrowed;
+    return tool === undefined || tool === '' ? sight.mayEverythingOf(server) : sight.sees('tool', server, tool, this.toolOf(server, tool));
+  }
+
+  /** A tool as its server describes it, by the server's own name; also one that is not seen. */
+  toolOf(server: ServerName, tool: string): JsonObject | undefined {
+    return this.record(server)?.lists.tools.find(({ name }) => name === tool);
+  }
+
   /** Whether anything at all may be asked of a server, also what nobody has a name for. */
   mayEverythingOf(server: ServerName): boolean {
     return this.#narrowed?.sight.mayEverythingOf(server) ?? true;

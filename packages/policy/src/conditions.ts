@@ -20,6 +20,8 @@ export interface Circumstances {
   readonly now: number;
   /** Of the client; undefined where nobody knows it. */
   readonly address: string | undefined;
+  /** It is about something that was decided about with its arguments already, and runs, as a task does: arguments, `when` and the time are not asked again. */
+  readonly isBegun?: boolean | undefined;
 }
 
 export type Condition = (circumstances: Circumstances) => Verdict;

@@ -72,10 +72,10 @@ export function compileRule(settings: RuleSettings, index: number, compileWhen: 
   const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
   const conditions = [
-    args === undefined ? undefined : attempt('args', () => argumentCondition(args, effect === 'deny')),
-    time === undefined ? undefined : attempt('time', () => timeCondition(time)),
+    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
+    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
     network === undefined ? undefined : attempt('network', () => networkCondition(network)),
-    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => tried(compileWhen(when))),
+    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), effect)),
   ].filter((each) => each !== undefined);
   if (problems.length > 0 || isFor === undefined) return { problems };
   return {
@@ -99,6 +99,11 @@ function everyNamesAgents(who: Who): boolean {
 
 function conditionOf(conditions: readonly Condition[]): Condition {
   return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
+}
+
+/** Of what runs already it was decided when it began: then it held of what allowed it, and of nothing that denies. */
+function once(condition: Condition, effect: Rule['effect']): Condition {
+  return (circumstances) => (circumstances.isBegun === true ? (effect === 'deny' ? 'no' : 'yes') : condition(circumstances));
 }
 
 /** A condition that fails says nothing. */

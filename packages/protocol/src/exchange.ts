@@ -104,8 +104,8 @@ export interface ProgressEvent {
 
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
-  /** `place`: where the tasks are that the result is about. */
-  | { readonly kind: 'result'; readonly result: JsonObject; readonly place?: TaskPlace }
+  /** `place`: where the tasks are that the result is about; `tools`: what each task of a list runs, by the server's own name. */
+  | { readonly kind: 'result'; readonly result: JsonObject; readonly place?: TaskPlace; readonly tools?: readonly string[] }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
@@ -133,7 +133,7 @@ export type ExchangeEvent =
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
   | ExchangeOutcome;
 
-/** What a server says outside any call. Sent to every session worker. `place`: of the tasks it speaks of. */
+/** What a server says outside any call. Sent to every session worker. `place`: of the tasks it speaks of; `tool`: what such a task runs, by the server's own name. */
 export type ServerNotice =
   /** Its adapter has begun anew: what it is to know of a session has to be said again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
@@ -144,12 +144,12 @@ export type ServerNotice =
   /** A notification that no revision knows, of no call, over a connection that only one session has used. */
   | { readonly kind: 'notification'; readonly server: ServerName; readonly method: string; readonly params?: JsonObject; readonly sessions: readonly SessionKey[] }
   /** A question that belongs to no call, over a connection that is one session's own; or not any more, since the call `movedFrom` was answered. */
-  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly movedFrom?: ExchangeId; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly movedFrom?: ExchangeId; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
   /** `task` is the server's own task object, under the server's own id. */
-  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly sessions: readonly SessionKey[] }
   /** The call that created the task has been answered; its progress token lives as long as the task. */
-  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
+  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly tool?: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] };
 
 /** A backend worker's sign of life, every `presenceMs`. */

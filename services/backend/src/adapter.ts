@@ -67,7 +67,7 @@ export class Adapter {
     const { server, config, wheel, log, metrics, bus } = options;
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
-    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas });
+    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
       connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,

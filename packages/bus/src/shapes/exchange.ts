@@ -24,7 +24,7 @@ export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   input: { input: count, method: questionMethod, params: object, movedFrom: optional(token) },
   'input-answered': { input: count },
   'input-withdrawn': { input: count, reason: text },
-  result: { result: object, place },
+  result: { result: object, place, tools: optional(list(text)) },
   error: { error },
   fault: { fault: gatewayFault },
 });
@@ -52,10 +52,10 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'resource-updated': { server: token, uri: text, more: optional(object), sessions },
   log: { server: token, params: object, sessions },
   notification: { server: token, method: text, params: optional(object), sessions },
-  question: { server: token, input: count, method: questionMethod, params: object, place, movedFrom: optional(token), sessions },
+  question: { server: token, input: count, method: questionMethod, params: object, place, tool: optional(text), movedFrom: optional(token), sessions },
   'question-withdrawn': { server: token, input: count, reason: text, sessions },
-  'task-status': { server: token, task: object, place, sessions },
-  'task-progress': { server: token, taskId: text, place, progress: progressEvent, sessions },
+  'task-status': { server: token, task: object, place, tool: optional(text), sessions },
+  'task-progress': { server: token, taskId: text, place, tool: optional(text), progress: progressEvent, sessions },
   'elicitation-complete': { server: token, elicitationId: text, more: optional(object), sessions },
 });
 

@@ -22,7 +22,7 @@ async function open(session: SessionKey) {
   const bus = new MemoryBus((problem) => expect.fail(problem.what));
   const notices = new Heard<ServerNotice>();
   await bus.subscribe(subjects.notices, (notice) => notices.add(notice));
-  const relay = new QuestionRelay({ bus, server, wheel, schemas: new SchemaChecks({ mode: 'off', server, log, metrics: metrics.upstream, tool: () => undefined, prompt: () => undefined }) });
+  const relay = new QuestionRelay({ bus, server, wheel, schemas: new SchemaChecks({ mode: 'off', server, log, metrics: metrics.upstream, tool: () => undefined, prompt: () => undefined }), tasks: { toolOf: () => undefined } });
   const ready = Promise.withResolvers<OneStream>();
   let transport: OneStream;
   const connection: UpstreamConnection = new UpstreamConnection({

@@ -6,12 +6,13 @@ import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, isObject, toErrorObject, urlElicitationRequired, withoutHopMeta, urlProblem,
+  fault, isObject, relatedTaskOf, toErrorObject, urlElicitationRequired, withoutHopMeta, urlProblem,
   type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { QuestionTarget, Question } from '../connection/questions.ts';
 import type { SchemaChecks } from './schema-checks.ts';
+import type { Tasks } from './tasks.ts';
 
 /** A call whose server may ask. */
 export interface AskedCall {
@@ -41,6 +42,7 @@ export interface QuestionRelayOptions {
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
   readonly schemas: SchemaChecks;
+  readonly tasks: Pick<Tasks, 'toolOf'>;
 }
 
 /** A client has this long to answer what a server asks outside any call. */
@@ -106,11 +108,14 @@ export class QuestionRelay {
 
   /** Whoever has a connection alone is asked what a server asks outside any call, as right after the handshake. */
   ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
-    const { bus, server, wheel } = this.#options;
+    const { bus, server, wheel, tasks } = this.#options;
     const sessions = [session];
     const limited = (input: () => InputKey): Deadline => wheel.schedule(ownerAnswerMs, () => this.answer(session, input(), { error: toErrorObject(fault('input.timeout')) }));
-    const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void =>
-      bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, sessions, ...more });
+    const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void => {
+      const task = relatedTaskOf(question.params);
+      const tool = task === undefined ? undefined : tasks.toolOf(connection(), task);
+      bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, ...(tool === undefined ? {} : { tool }), sessions, ...more });
+    };
     const takeBack = (input: InputKey, reason: string): void => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions });
     return {
       session,

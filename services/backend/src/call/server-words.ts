@@ -67,8 +67,8 @@ export class ServerWords {
 
   announceTask(connection: UpstreamConnection, task: JsonObject): void {
     const { bus, server, tasks } = this.#options;
-    const session = tasks.status(connection, task);
-    if (session !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, sessions: [session] });
+    const owner = tasks.status(connection, task);
+    if (owner !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, tool: owner.tool, sessions: [owner.session] });
   }
 
   /** @returns false when it means nothing to anybody. */
@@ -76,7 +76,7 @@ export class ServerWords {
     const { bus, server, tasks } = this.#options;
     const task = tasks.byToken(connection, token);
     if (task === undefined) return false;
-    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.run.place, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.run.place, tool: task.tool, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
     return true;
   }
 

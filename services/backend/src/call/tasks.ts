@@ -9,6 +9,8 @@ interface Owner {
   readonly taskId: string;
   readonly connection: UpstreamConnection;
   readonly context: ExchangeContext;
+  /** What it runs, by the server's own name. */
+  readonly tool: string;
   /** Id of the request that created it, which is its progress token and lives as long as the task. */
   readonly requestId: number;
   readonly expiresAt: number;
@@ -44,7 +46,7 @@ export class Tasks {
     switch (method) {
       case 'tools/call': {
         const task = createdTask(result);
-        if (task !== undefined) for (const said of this.#created(connection, requestId, context, task)) announce(said);
+        if (task !== undefined) for (const said of this.#created({ connection, requestId, context, tool: String(params['name']) }, task)) announce(said);
         return task !== undefined || result['resultType'] === 'task' ? { ...outcome, place: connection.run.place } : outcome;
       }
       case 'tasks/get':
@@ -59,7 +61,11 @@ export class Tasks {
       case 'tasks/list': {
         const tasks = Array.isArray(result['tasks']) ? result['tasks'].filter(isObject) : [];
         const isIdentified = context.principal !== anonymous;
-        return { kind: 'result', place: connection.run.place, result: { ...result, tasks: tasks.filter(({ taskId }) => this.#isVisible(connection, taskId, context, isIdentified)) } };
+        const listed = tasks.flatMap((task) => {
+          const owner = this.#visible(connection, task['taskId'], context, isIdentified);
+          return owner === undefined ? [] : [{ task, tool: owner.tool }];
+        });
+        return { kind: 'result', place: connection.run.place, result: { ...result, tasks: listed.map(({ task }) => task) }, tools: listed.map(({ tool }) => tool) };
       }
       default:
         return outcome;
@@ -67,11 +73,11 @@ export class Tasks {
   }
 
   /** @returns what the server said of it before. */
-  #created(connection: UpstreamConnection, requestId: number, context: ExchangeContext, task: JsonObject & { readonly taskId: string }): JsonObject[] {
+  #created(of: Pick<Owner, 'connection' | 'requestId' | 'context' | 'tool'>, task: JsonObject & { readonly taskId: string }): JsonObject[] {
     const ttl = numberOf(task['ttl']) ?? longestLifeMs;
-    this.#known.push({ taskId: task.taskId, connection, context, requestId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
+    this.#known.push({ ...of, taskId: task.taskId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
     if (this.#known.length > maxKnown) this.#known.shift();
-    const isMeant = (early: Early): boolean => early.connection === connection && early.task['taskId'] === task.taskId;
+    const isMeant = (early: Early): boolean => early.connection === of.connection && early.task['taskId'] === task.taskId;
     const said = this.#early.filter(isMeant).map((early) => early.task);
     this.#early = this.#early.filter((early) => !isMeant(early));
     return said;
@@ -91,15 +97,24 @@ export class Tasks {
     return owners.length > 0 && !owners.some(isMeant);
   }
 
-  /** @returns the session that is to hear of it; undefined while nobody is known to. */
-  status(connection: UpstreamConnection, task: JsonObject): SessionKey | undefined {
-    const owner = this.#known.find((each) => each.connection === connection && each.taskId === task['taskId']);
+  /** @returns the session that is to hear of it, and what it runs; undefined while nobody is known to. */
+  status(connection: UpstreamConnection, task: JsonObject): { readonly session: SessionKey; readonly tool: string } | undefined {
+    const owner = this.#ownerOf(connection, task['taskId']);
     if (owner === undefined) {
       this.#early = [...this.#early.slice(1 - maxEarly), { connection, task }];
       return undefined;
     }
     if (isEnded(task)) owner.isEnded = true;
-    return owner.context.session;
+    return { session: owner.context.session, tool: owner.tool };
+  }
+
+  /** What a task runs, by the server's own name. */
+  toolOf(connection: UpstreamConnection, taskId: unknown): string | undefined {
+    return this.#ownerOf(connection, taskId)?.tool;
+  }
+
+  #ownerOf(connection: UpstreamConnection, taskId: unknown): Owner | undefined {
+    return this.#known.find((each) => each.connection === connection && each.taskId === taskId);
   }
 
   /** A task's result was fetched, or its state seen to be final. */
@@ -108,9 +123,9 @@ export class Tasks {
   }
 
   /** The task whose progress a token stands for. */
-  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly session: SessionKey; readonly wantsProgress: boolean } | undefined {
+  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly tool: string; readonly session: SessionKey; readonly wantsProgress: boolean } | undefined {
     const owner = this.#known.find((each) => each.connection === connection && each.requestId === token);
-    return owner === undefined ? undefined : { taskId: owner.taskId, session: owner.context.session, wantsProgress: owner.context.wantsProgress };
+    return owner === undefined ? undefined : { taskId: owner.taskId, tool: owner.tool, session: owner.context.session, wantsProgress: owner.context.wantsProgress };
   }
 
   /** Whether a task still runs over the connection. */
@@ -119,8 +134,8 @@ export class Tasks {
   }
 
   /** A caller that nothing but its session identifies sees its session's tasks only (2025-11-25 basic/utilities/tasks, Security). */
-  #isVisible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): boolean {
-    return this.#known.some((owner) => owner.connection === connection && owner.taskId === taskId
+  #visible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): Owner | undefined {
+    return this.#known.find((owner) => owner.connection === connection && owner.taskId === taskId
       && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
   }
 }

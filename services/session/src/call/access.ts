@@ -19,6 +19,8 @@ export interface Wanted {
   readonly args?: JsonObject | undefined;
   /** A tool as its server describes it. */
   readonly entry?: JsonObject | undefined;
+  /** It was decided about before, and runs (`Circumstances`). */
+  readonly isBegun?: true;
 }
 
 /** What was decided about one request, for whoever records how it ended. */
@@ -100,8 +102,8 @@ export class AccessRules {
   }
 
   #decide({ isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Permission {
-    const { kind, server, name, method, args } = wanted;
-    const decision = rights.decide(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address });
+    const { kind, server, name, method, args, isBegun } = wanted;
+    const decision = rights.decide(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
     if (decision.effect === 'deny') this.#tell(decision, isRecording, wanted, caller);
     return { ...decision, isRecorded: isRecording };
   }

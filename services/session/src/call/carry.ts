@@ -53,6 +53,7 @@ export class Carrier<Stream extends CallStream> {
    */
   carry(call: ForwardedCall<Stream>, to: Destination, settled: (outcome: ExchangeOutcome) => void, cancelled?: () => void): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
+    const about = task ?? (tool === undefined ? undefined : to);
     const { stream, progressToken, view, method } = call;
     const { nextExchangeId, tracing, metrics, records } = this.#host;
     this.#kept.contact(server);
@@ -74,25 +75,25 @@ export class Carrier<Stream extends CallStream> {
     }, (gatewayFault) => {
       stop(gatewayFault.message, { kind: 'fault', fault: gatewayFault });
       this.#words.answerFault(stream, call.id, gatewayFault); // S2
-    }, server, tool);
+    }, server, tool ?? task?.tool);
     const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
       affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
-        if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, event, task), stream); // S1
+        if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, event, about), stream); // S1
       },
       lost: (outcome) => metrics.upstream.lost(server, outcome),
       affinity: (worker) => this.#kept.noteAffinity(server, worker),
       log: (entry) => {
-        const text = this.#words.log(view, server, this.#words.mention(server, entry, task));
+        const text = this.#words.log(view, server, this.#words.mention(server, entry, about));
         if (text !== undefined) stream.send(text);
       },
-      notification: (said, about) => stream.send(this.#words.notification(server, said, about, task)),
+      notification: (said, more) => stream.send(this.#words.notification(server, said, more, about)),
       input: (event) => {
         questions ??= records?.questions(this.#port, server, span?.traceparent ?? stream.trace);
         questions?.asked(event.input, event.method);
-        this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, task) });
+        this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, about) });
       },
       answered: records === undefined ? undefined : (input, answer) => questions?.answered(input, answer),
       inputWithdrawn: (input, reason) => {

@@ -41,7 +41,7 @@ export class Forwarding<Stream extends CallStream> {
   #notified = 0;
 
   constructor(host: CallHost, port: ClientPort<Stream>, linkedResources: LinkedResources, hooks: ForwardingHooks) {
-    const tasks = new TaskIds(host.sealer, port.caller.principal, { owner: port.key, place: undefined });
+    const tasks = new TaskIds(host.sealer, port.caller.principal, { owner: port.key, place: undefined, tool: undefined });
     this.#host = host;
     this.#client = { tasks, linkedResources, port };
     this.#idle = hooks.idle;

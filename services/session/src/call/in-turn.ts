@@ -76,12 +76,20 @@ export class InTurn<Stream extends CallStream> {
     const { server, cursor } = page;
     this.#carrier.carry(call, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
       // A server that cannot list, or not now, has nothing on the list; the others have.
+      const tools = outcome.kind === 'result' ? outcome.tools : undefined;
       const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
       const all = whole[entries];
-      const listed = Array.isArray(all) ? { ...whole, [entries]: all.filter((entry) => !isObject(entry) || typeof entry['uri'] !== 'string' || call.view.mayHave(server, entry['uri'])) } : whole;
+      const seen = Array.isArray(all) ? all.map((entry, index) => ({ entry: entry as unknown, tool: tools?.[index] ?? '' })).filter(({ entry, tool }) => mayList(call, server, entry, tool)) : undefined;
+      const listed = seen === undefined ? whole : { ...whole, [entries]: seen.map(({ entry }) => entry) };
       const following = servers[index + 1];
       const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
-      this.#words.answer(call, { server }, { ...outcome, kind: 'result', result: listed }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
+      this.#words.answer(call, { server }, { ...outcome, kind: 'result', result: listed, ...(seen === undefined ? {} : { tools: seen.map(({ tool }) => tool) }) }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
     });
   }
+}
+
+/** Whether the client may see an entry of a list that its server made. @param tool that a task runs. */
+function mayList({ method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>, server: ServerName, entry: unknown, tool: string): boolean {
+  if (method === 'tasks/list') return view.mayHaveTask(server, tool);
+  return !isObject(entry) || typeof entry['uri'] !== 'string' || view.mayHave(server, entry['uri']);
 }

@@ -5,6 +5,7 @@
 import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { View } from '@omnibus/catalog';
 import type { Access, Permission, Wanted } from './access.ts';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Destination, Plan } from './route.ts';
 import { unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
@@ -33,7 +34,7 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
       if (wanted === undefined) return plan;
       const permission = access.decide(wanted);
       if (permission.effect === 'allow' || permission.isRecorded) return { ...plan, permission };
-      return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : unknown(wanted, view, given), permission };
+      return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : isAboutTask(plan) ? fault('task.unknown') : unknown(wanted, view, given), permission };
     }
   }
 }
@@ -55,11 +56,32 @@ function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: 
       return type === 'ref/prompt' ? { kind: 'prompt', server, name: String(params === undefined ? view.promptRoute(String(name))?.original : name), method } : { kind: 'resource', server, name: String(uri), method };
     }
     case 'server':
-      return undefined;
+      return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, method, view) : undefined;
     case undefined:
       return { kind: 'server', server, name: method, method };
   }
 }
+
+/**
+ * Whoever asks about a task asks for the tool that it runs: who may not see the tool does not know of the task. What its call was permitted by
+ * its arguments and the moment is not asked again.
+ * @returns undefined for an id of an older version, which says no more than its server.
+ */
+function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View): Wanted | undefined {
+  if (tool === undefined) return undefined;
+  return tool === '' ? { kind: 'server', server, name: method, method, isBegun: true } : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+}
+
+/** A request about a task that no plan is made for. @returns why it is refused, and what rules say of it. */
+export function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access | undefined): { readonly refusal?: GatewayFault; readonly permission?: Permission } {
+  const wanted = access === undefined ? undefined : wantedOfTask(task, method, view);
+  if (access === undefined || wanted === undefined) return {};
+  const permission = access.decide(wanted);
+  if (permission.effect === 'allow' || permission.isRecorded) return { permission };
+  return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
+}
+
+const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
 
 /** A tool or prompt that others have under that name. */
 function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted | undefined {

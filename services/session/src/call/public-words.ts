@@ -1,6 +1,6 @@
 /** What servers say to one client, with the ids and URIs in it as the client may see them, and what it says with the servers' own. */
 import type { View } from '@omnibus/catalog';
-import { fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import { createdTask, fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { CallHost } from './call-host.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
@@ -47,8 +47,8 @@ export class PublicWords<Stream extends CallStream> {
     return notificationText(method, params === undefined ? undefined : this.mention(server, params, about));
   }
 
-  task({ server, task, place }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
-    return this.#tasks.of({ place }).publicTask(server, task);
+  task({ server, task, place, tool }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
+    return this.#tasks.of({ place, tool }).publicTask(server, task);
   }
 
   /** With the task that is mentioned as the client knows it. @param about what is known of that task. */
@@ -82,18 +82,20 @@ export class PublicWords<Stream extends CallStream> {
   }
 
   /** Answers a request of a client that was carried, and notes what it came to. @param more members of the result that are the gateway's own. */
-  answer(call: ForwardedCall<Stream>, to: Partial<Pick<Destination, 'server' | 'task' | 'wrapsOutput'>>, outcome: ExchangeOutcome, more?: JsonObject): void {
+  answer(call: ForwardedCall<Stream>, to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>>, outcome: ExchangeOutcome, more?: JsonObject): void {
     const size = outcome.kind === 'fault' || to.server === undefined ? 0 : this.#answer(call, { ...to, server: to.server }, outcome, more);
     if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
     call.tab?.answered(outcome, size);
   }
 
   /** @returns how much it is, in characters of JSON. */
-  #answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'wrapsOutput'>, outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>, more?: JsonObject): number {
+  #answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, tool, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>, outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>, more?: JsonObject): number {
     const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
     if (outcome.kind === 'result') {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
-      const published = this.#tasks.of(task ?? outcome).publicResult(method, server, outcome.result);
+      const { result, place, tools } = outcome;
+      const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
+      const published = this.#tasks.of(about).publicResult(method, server, result, tools);
       return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
     }
     return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
@@ -106,4 +108,9 @@ export class PublicWords<Stream extends CallStream> {
     stream.answerMember(id, member);
     return member.length;
   }
+}
+
+/** Whether a call was answered with a task, in the words of either era. */
+function isTask(result: JsonObject): boolean {
+  return result['resultType'] === 'task' || createdTask(result) !== undefined;
 }

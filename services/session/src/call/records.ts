@@ -84,14 +84,14 @@ export class CallRecords {
   }
 
   /** A request is about to be sent to a server. @returns undefined where it is not recorded. */
-  begin(requester: Requester, requested: Requested, view: View, { server, tool, params }: Destination): Begun | undefined {
+  begin(requester: Requester, requested: Requested, view: View, { server, tool, task, params }: Destination): Begun | undefined {
     const { method, params: given } = requested;
     const weight = weightOf(method, given, view);
     // What a server refuses is an answer of the server.
     if (!this.#options.audit.wants(weight)) return undefined;
     const event: AuditEvent = {
       ...this.#event(requester, requested), name: kindOf(method), weight, server,
-      target: tool ?? nameOf(params), args: method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'],
+      target: tool ?? (task?.tool || nameOf(params)), args: method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'],
     };
     return { event, at: Date.now(), since: performance.now() };
   }

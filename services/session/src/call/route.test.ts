@@ -20,7 +20,7 @@ function planOf(method: ExchangeMethod, params: JsonObject, { taskMode = 'none' 
   const definition: EndpointDefinition = { endpoint: rootEndpoint, servers, prefix: 'never', rename: new Map(), pin: new Map(), pageSize: 100 };
   const view = new View(definition, new Map(records.map((each) => [each.server, each])));
   return route({ method, view }, params, {
-    tasks: { open: (id) => (id === 'sealed' ? { server: one, id: 'own', owner: 'owner' as SessionKey, place: undefined } : undefined) },
+    tasks: { open: (id) => (id === 'sealed' ? { server: one, id: 'own', owner: 'owner' as SessionKey, place: undefined, tool: undefined } : undefined) },
     linkedResources: { find: (uri) => linked[uri] ?? [] },
     port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => taskMode },
   });

@@ -43,9 +43,9 @@ export class CallTasks<Stream extends CallStream> {
         this.#words.answer(call, to, created);
         return;
       }
-      const { server, subject } = to;
+      const { server, subject, tool } = to;
       const { progressToken, stream } = call;
-      const address: TaskAddress = { server, id: task.taskId, owner: this.#port.key, place: placeOf(created) };
+      const address: TaskAddress = { server, id: task.taskId, owner: this.#port.key, place: placeOf(created), tool };
       const key = progressKey(server, task.taskId, address.place);
       if (progressToken !== undefined) this.#follow(key, (event) => this.#words.tellProgress(progressToken, event, stream));
       this.#carrier.carry({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId }, task: address }, (outcome) => {
@@ -56,8 +56,8 @@ export class CallTasks<Stream extends CallStream> {
   }
 
   /** Progress of a task whose call was answered already. */
-  progressed({ server, taskId, place, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
-    this.#followed.get(progressKey(server, taskId, place))?.(this.#words.progress(server, progress, { place }));
+  progressed({ server, taskId, place, tool, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
+    this.#followed.get(progressKey(server, taskId, place))?.(this.#words.progress(server, progress, { place, tool }));
   }
 
   #follow(key: string, hear: (event: ProgressEvent) => void): void {

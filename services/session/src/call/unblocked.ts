@@ -6,7 +6,7 @@ import type { Plan } from './route.ts';
 export function unblocked(plan: Plan, problemOf: (server: ServerName, tool?: string) => GatewayFault | undefined): Plan {
   if (plan.kind === 'refuse') return plan;
   if (plan.kind !== 'search' && plan.kind !== 'list') {
-    const problem = problemOf(plan.server, 'tool' in plan ? plan.tool : undefined);
+    const problem = problemOf(plan.server, 'tool' in plan ? plan.tool : 'task' in plan ? plan.task?.tool : undefined);
     return problem === undefined ? plan : { kind: 'refuse', fault: problem };
   }
   const problems = plan.servers.map((server) => problemOf(server));

@@ -2,7 +2,8 @@
  * Task ids towards clients: sealed, so that they lead to their server from any session and work for nobody but the caller
  * they were given to (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They name the session or request that
  * created the task, which nobody can guess and which tells two tasks apart to which two programs of one server gave the same id:
- * where callers have no names, a task belongs to whoever holds its id. And they say where the task is, since each worker may have a
+ * where callers have no names, a task belongs to whoever holds its id. They name the tool that runs, so that
+ * rules are asked for it as they are for its call. And they say where the task is, since each worker may have a
  * program of its own: whoever asks, by whichever worker, is led to the program that made it.
  */
 import { createdTask, isObject, withRelatedTask, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
@@ -17,10 +18,12 @@ export interface TaskAddress {
   readonly owner: SessionKey;
   /** Undefined in an id that an older version of the gateway gave. */
   readonly place: TaskPlace | undefined;
+  /** What it runs, by the server's own name; empty where nobody knows, and undefined in an id that an older version of the gateway gave. */
+  readonly tool: string | undefined;
 }
 
-/** Whose tasks are spoken of, and where they are. */
-type Tasks = Pick<TaskAddress, 'owner' | 'place'>;
+/** Whose tasks are spoken of, where they are and what they run. */
+type Tasks = Pick<TaskAddress, 'owner' | 'place' | 'tool'>;
 
 /** Where a page of `tasks/list` begins. */
 export interface TaskPage {
@@ -42,21 +45,21 @@ export class TaskIds {
   }
 
   /** The ids of tasks that another session or request created, or that are known to be somewhere. */
-  of({ owner = this.#of.owner, place }: Partial<Tasks> = this.#of): TaskIds {
-    return owner === this.#of.owner && place === this.#of.place ? this : new TaskIds(this.#sealer, this.#principal, { owner, place });
+  of({ owner = this.#of.owner, place, tool }: Partial<Tasks> = this.#of): TaskIds {
+    return owner === this.#of.owner && place === this.#of.place && tool === this.#of.tool ? this : new TaskIds(this.#sealer, this.#principal, { owner, place, tool });
   }
 
   publish(server: ServerName, id: string): string {
-    const { owner, place } = this.#of;
-    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, owner, ...(place === undefined ? [] : [place.worker, place.connection, place.isProgram])]));
+    const { owner, place, tool = '' } = this.#of;
+    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, owner, place?.worker ?? null, place?.connection ?? '', place?.isProgram ?? false, tool]));
   }
 
   /** @returns undefined for an id that was not given to this caller. */
   open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
-    const [server, id, principal, owner, worker, connection = '', isProgram = false] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey, WorkerId?, string?, boolean?];
-    return principal === this.#principal ? { server, id, owner, place: worker === undefined ? undefined : { worker, connection, isProgram } } : undefined;
+    const [server, id, principal, owner, worker, connection = '', isProgram = false, tool] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey, (WorkerId | null)?, string?, boolean?, string?];
+    return principal === this.#principal ? { server, id, owner, place: worker === undefined || worker === null ? undefined : { worker, connection, isProgram }, tool } : undefined;
   }
 
   publishCursor({ server, cursor }: TaskPage): string {
@@ -85,8 +88,8 @@ export class TaskIds {
     return withRelatedTask(value, (id) => this.open(id)?.id);
   }
 
-  /** A result with every task id in it made public. */
-  publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject): JsonObject {
+  /** A result with every task id in it made public. @param tools what each task of a list runs. */
+  publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, tools?: readonly string[]): JsonObject {
     switch (method) {
       case 'tools/call': {
         if (result['resultType'] === 'task') return this.publicTask(server, result);
@@ -97,7 +100,7 @@ export class TaskIds {
       case 'tasks/cancel':
         return this.publicTask(server, result);
       case 'tasks/list':
-        return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task) => this.publicTask(server, task)) : [] };
+        return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task, index) => this.of({ ...this.#of, tool: tools?.[index] }).publicTask(server, task)) : [] };
       default:
         return this.publicMention(server, result);
     }

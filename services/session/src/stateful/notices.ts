@@ -17,16 +17,17 @@ export function hearNotice({ host, client, sight, streams, forwarding, questions
   const { words } = forwarding;
   switch (notice.kind) {
     case 'question':
-      questions.outsideCalls(notice);
+      if (notice.tool === undefined || view.mayHaveTask(notice.server, notice.tool)) questions.outsideCalls(notice);
+      else questions.refuseOutsideCalls(notice);
       return;
     case 'question-withdrawn':
       questions.withdrawOutsideCalls(notice);
       return;
     case 'task-status':
-      if (client.taskMode() === 'requested') streams.push(notificationText('notifications/tasks/status', words.task(notice)));
+      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool)) streams.push(notificationText('notifications/tasks/status', words.task(notice)));
       return;
     case 'task-progress':
-      forwarding.taskProgressed(notice);
+      if (view.mayHaveTask(notice.server, notice.tool)) forwarding.taskProgressed(notice);
       return;
     case 'resource-updated':
       if (view.mayHave(notice.server, notice.uri)) streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));

@@ -1,7 +1,7 @@
 /** What servers ask of the client of one session, in words of its revision, and what it says to that. */
 import { subjects } from '@omnibus/bus';
 import {
-  askerOf, inputCapabilities, isInputMethod,
+  askerOf, fault, inputCapabilities, isInputMethod, toErrorObject,
   type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
   type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
@@ -67,12 +67,17 @@ export class ServerQuestions {
 
   /** What a server asks of this session outside any call: its connection to it is this session's own. */
   outsideCalls(notice: NamedNotice<'question'>): void {
-    const { server, input, method, params, place, movedFrom } = notice;
+    const { server, input, method, params, place, tool, movedFrom } = notice;
     const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
     this.#recordsOf(server)?.asked(input, method);
-    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.words.question(server, params, { place }));
+    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.words.question(server, params, { place, tool }));
     this.#options.changed();
+  }
+
+  /** The client may not see any more what asks. */
+  refuseOutsideCalls({ server, input }: NamedNotice<'question'>): void {
+    this.#questioner(server).answerInput(input, { error: toErrorObject(fault('policy.denied', 'who began this may not use it any more')) });
   }
 
   withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {

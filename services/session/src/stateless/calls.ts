@@ -200,7 +200,7 @@ export class StatelessCalls {
 
   /** A task that the request names by an id that its caller was given. */
   taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
-    return typeof taskId === 'string' ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined }).open(taskId) : undefined;
+    return typeof taskId === 'string' ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(taskId) : undefined;
   }
 
   /** The server has its own state brought back: that passes through the gateway, bound to its caller where that one is known. */

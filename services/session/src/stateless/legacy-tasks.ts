@@ -10,7 +10,7 @@
 import type { Blocks } from '@omnibus/bus';
 import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
-  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type JsonObject, type ServerName, type SessionKey, type WorkerId,
+  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
@@ -36,7 +36,7 @@ interface TaskRequest {
 
 /** A `tasks/result` that is open because the task needs something. */
 interface TaskWatch extends Kept {
-  readonly server: ServerName;
+  readonly task: TaskAddress;
   readonly exchange: Exchange;
   readonly questions: Map<string, Input>;
   /** Who wants to know when the first question is there, or the task has gone on without. */
@@ -87,15 +87,15 @@ export class LegacyTasks {
 
   /** Whoever waits for a blocked server is told so, and nothing is kept open there. */
   blocked(blocks: Blocks): void {
-    const problemOf = (caller: Caller, server: ServerName): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, undefined);
+    const problemOf = (caller: Caller, { server, tool }: Pick<TaskAddress, 'server' | 'tool'>): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool);
     for (const { waiter, task, exchange } of [...this.#asking.values()]) {
-      const problem = problemOf(waiter.command.caller, task.server);
+      const problem = problemOf(waiter.command.caller, task);
       if (problem === undefined) continue;
       exchange?.cancel(problem.message);
       refuse(waiter, problem);
     }
     for (const watch of [...this.#watches.values()]) {
-      const problem = problemOf(watch.caller, watch.server);
+      const problem = problemOf(watch.caller, watch.task);
       if (problem !== undefined) watch.drop(problem.message);
     }
   }
@@ -164,8 +164,8 @@ export class LegacyTasks {
     else this.#answerTask(asking, outcome.result, {});
   }
 
-  #answerTask({ waiter, task: { server, owner, place } }: TaskRequest, task: JsonObject, more: JsonObject): void {
-    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal, { owner, place });
+  #answerTask({ waiter, task: { server, owner, place, tool } }: TaskRequest, task: JsonObject, more: JsonObject): void {
+    const ids = new TaskIds(this.#host.sealer, waiter.command.caller.principal, { owner, place, tool });
     answerResult(waiter, modernResult('tasks/get', { ...extensionTask(ids.publicTask(server, task)), ...more }));
   }
 
@@ -221,7 +221,7 @@ export class LegacyTasks {
       },
     });
     const watch: TaskWatch = {
-      exchange, questions, asked, server: asking.task.server, caller: asking.waiter.command.caller,
+      exchange, questions, asked, task: asking.task, caller: asking.waiter.command.caller,
       drop: (reason) => {
         exchange.cancel(reason);
         end();

@@ -6,6 +6,7 @@ import {
   carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
   type ErrorReason, type ExtensionTaskMethod, type GatewayFault, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
+import { taskPermission } from '../call/permission.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { discovery, modernList } from '../dialect/modern/encode.ts';
@@ -233,9 +234,9 @@ export class StatelessRequests {
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
-      const blocked = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, undefined);
-      if (blocked !== undefined) {
-        this.#deny(waiter, blocked);
+      const { refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
+      if (refusal !== undefined) {
+        this.#deny(waiter, refusal);
         return;
       }
       const full = this.#running.take(caller);
