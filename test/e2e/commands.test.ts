@@ -143,7 +143,7 @@ describe('files', () => {
     const imported = await pipe('import');
     expect(imported.status).toBe(0);
     expect(imported.stderr).toMatch(/fs\.timeout: a bare number is milliseconds.*left out/);
-    expect(imported.stderr).toContain('fs.headersHelper: a program that makes headers is not run here');
+    expect(imported.stderr).toContain('fs.headersHelper: a program that makes headers is not supported here');
     expect(imported.stderr + imported.stdout).not.toContain('hunter2');
     expect(await readFile(join(folder, 'omnibus.yaml'), 'utf8')).toBe(`mcpServers:
   fs:

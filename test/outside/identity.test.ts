@@ -94,7 +94,7 @@ it('a client that is joined to a gateway without a key is told what to give, and
     const [line] = await joined.line(/^\{"jsonrpc".*"id":1.*$/);
     return line as string;
   };
-  expect(await start()).toMatch(/wants to know who asks.*--header/);
+  expect(await start()).toMatch(/serves known callers only.*--header/);
   expect(await start('--header', `Authorization: ${ann['authorization'] as string}`)).toContain('"result"');
 });
 

@@ -29,7 +29,7 @@ it('whoever has no secret needs no issuer', () => {
 it.each([
   [{ listen: '0.0.0.0:7300' }], [{ publicUrl: 'https://mcp.example.com' }], [{ publicUrl: 'http://10.0.0.1:7300' }],
 ])('users are not told apart by a gateway that others reach: %j', (more) => {
-  expect(problemsOf({ kind: 'oauth' }, { auth: 'none', ...more })).toContain('that only programs of this machine reach');
+  expect(problemsOf({ kind: 'oauth' }, { auth: 'none', ...more })).toContain('a gateway of one user only');
 });
 
 it.each([[{}], [{ listen: '[::1]:7300' }], [{ publicUrl: 'http://localhost:7300' }]])('a gateway of one machine is for its one user: %j', (more) => {

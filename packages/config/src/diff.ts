@@ -19,7 +19,7 @@ export function diffServers(before: Config, after: Config): ServerChanges {
   return {
     added: [...now.keys()].filter((name) => !old.has(name)),
     removed: [...old.keys()].filter((name) => !now.has(name)),
-    // What a tool's word is worth concerns rules alone, and no connection.
+    // `hints` matters to the rules under `access` only; changing it does not touch the connection.
     changed: [...now].filter(([name, server]) => old.has(name) && !isDeepStrictEqual({ ...old.get(name), hints: undefined }, { ...server, hints: undefined })).map(([name]) => name),
   };
 }
@@ -30,13 +30,13 @@ export function restartOptions(before: Config, after: Config): string[] {
   return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
 }
 
-/** Who has which role at the admin port is followed. */
+/** The configuration without the roles of the admin port, which a running gateway follows. */
 function withoutRoles(config: Config): Config {
   const { auth } = config;
   return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
 }
 
-/** What callers may use is followed. */
+/** The configuration without `limits.rules`, which a running gateway follows. */
 function withoutRules(config: Config): Config {
   return { ...config, limits: { ...config.limits, rules: [] } };
 }

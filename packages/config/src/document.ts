@@ -1,4 +1,4 @@
-/** The text of a configuration as a document with places: YAML, JSON with the comments and commas that clients leave in it, or TOML. */
+/** Parses the text of a configuration and knows the line of each option: YAML, JSON with comments and trailing commas, or TOML. */
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { isMap, isNode, isScalar, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
 import type { Path } from './problem.ts';
@@ -8,11 +8,11 @@ interface Place {
   readonly column: number;
 }
 
-/** A text that could be read. */
+/** A text that could be parsed. */
 export interface ReadDocument {
   readonly format: 'yaml' | 'json' | 'toml';
   readonly value: unknown;
-  /** Of the deepest part of a path that the text has. */
+  /** The place of an option; of its nearest parent in the text where the text does not have it. */
   placeOf(path: Path): Place;
 }
 
@@ -20,7 +20,7 @@ export interface Unreadable {
   readonly faults: readonly (Place & { readonly message: string })[];
 }
 
-/** Takes whatever a configuration is written in. A text that begins with a brace is JSON. */
+/** Parses a configuration. A file that ends in `.toml` is TOML, a text that begins with a brace is JSON, anything else YAML. */
 export function readDocument(text: string, file: string): ReadDocument | Unreadable {
   if (file.endsWith('.toml')) return readToml(text);
   const isJson = looksLikeJson(text);
@@ -44,12 +44,12 @@ export function blankComments(text: string): string {
   return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) => (found.startsWith('"') ? found : found.replaceAll(/[^\r\n]/g, ' ')));
 }
 
-/** Some editors of Windows put a mark in front of a text. */
+/** Replaces the byte order mark that some editors on Windows put in front of a text. */
 function withoutMark(text: string): string {
   return text.replace(/^\uFEFF/, ' ');
 }
 
-/** What is wrong, once: one mistake in the punctuation makes others of everything behind it. */
+/** The mistakes in a text, of which structural ones only the first: everything after it would be reported too. */
 function faultsOf(errors: readonly YAMLError[], text: string, lines: LineCounter, isJson: boolean): (Place & { readonly message: string })[] {
   const faults: (Place & { readonly message: string })[] = [];
   let hasStructural = false;
@@ -66,17 +66,17 @@ function faultsOf(errors: readonly YAMLError[], text: string, lines: LineCounter
   return faults;
 }
 
-/** @returns undefined for what spoils everything behind it. */
+/** @returns undefined for a structural mistake, which makes everything behind it unreadable. */
 function wordsOf({ code, pos: [at] }: YAMLError, text: string, isJson: boolean): string | undefined {
   switch (code) {
     case 'BAD_DQ_ESCAPE':
-      return `in double quotes a backslash begins an escape, and this is none: write \\\\ for each backslash of a path, or / instead${isJson ? '' : ', or put it in single quotes'}`;
+      return `in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash of a path, or / instead${isJson ? '' : ', or put it in single quotes'}`;
     case 'DUPLICATE_KEY': {
       const key = /^\s*("[^"\n]*"|'[^'\n]*'|[^\s:,}]+)/.exec(text.slice(at))?.[1] ?? 'this';
-      return `${key.replaceAll(/^["']|["']$/g, '').replaceAll(/^|$/g, '"')} stands twice in the same map, and only one of them can count: rename or remove one`;
+      return `${key.replaceAll(/^["']|["']$/g, '').replaceAll(/^|$/g, '"')} stands twice in the same map: rename or remove one of them`;
     }
     case 'TAB_AS_INDENT':
-      return 'lines of YAML are indented with blanks, and this one with a tab: put two blanks for each tab';
+      return 'this line is indented with a tab, and YAML takes blanks only: write two blanks for each tab';
     default:
       return undefined;
   }
@@ -109,7 +109,7 @@ function readToml(text: string): ReadDocument | Unreadable {
   }
 }
 
-/** The parser tells no places: the line of the table, and in it that of the option. */
+/** The TOML parser reports no places, so this looks for the line of the table, and in it for the line of the option. */
 function placeInToml(text: string, path: Path): Place {
   const lines = text.split('\n');
   const bare = (line: string): string => line.replaceAll(/["'\s]/g, '');

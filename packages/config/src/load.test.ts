@@ -73,7 +73,7 @@ profiles:
       'omnibus.yaml:2:1: lisen: unknown option; did you mean "listen"?',
       'omnibus.yaml:4:3: timeouts.call: expected a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on, got "soon"',
       'omnibus.yaml:7:5: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "ftp://example.com"',
-      'omnibus.yaml:8:16: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}; until then this server is down',
+      'omnibus.yaml:8:16: mcpServers.a.headers.Authorization: the environment variable TOKEN is not set; set it or give a default: ${TOKEN:-value}; this server stays down until that is mended',
       'omnibus.yaml:10:5: mcpServers.b.comand: unknown option; did you mean "command"?',
       'omnibus.yaml:11:3: mcpServers.c d: expected 1 to 64 characters of letters, digits, "_" and "-", for example "c_d"',
     ]);

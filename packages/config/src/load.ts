@@ -1,4 +1,4 @@
-/** From text to a complete configuration, or to the list of everything that is wrong with it. */
+/** Turns the text of a configuration file into a complete configuration, or into the list of everything that is wrong with it. */
 import { adopt } from './clients/adopt.ts';
 import { isMap, recognize } from './clients/recognize.ts';
 import type { Client } from './clients/table.ts';
@@ -12,24 +12,24 @@ import { ServerFaults } from './server-faults.ts';
 import { reportIssue } from './words.ts';
 
 export interface ConfigSource extends ReferenceSource {
-  /** Shown in problems. Its name tells whose it is. */
+  /** Path of the file: problems show it, and a client's file is recognized by it. */
   readonly file: string;
   /** YAML or JSON; TOML where the name of the file says so. */
   readonly text: string;
-  /** Leaves out what servers are sent as `headers` or given as `env`: secrets are for the process that connects to them, and are not looked up elsewhere. */
+  /** Leaves out the secrets of servers (`headers`, `env` and the like): only a process that connects to servers looks them up. */
   readonly withoutServerSecrets?: boolean;
 }
 
-/** A mistake that is found out later, where it stands in the file. */
+/** Makes a problem of a mistake that is found only after loading, with its place in the file. */
 export type ProblemAt = (path: Path, message: string) => ConfigProblem;
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** What keeps single servers from being connected to; the others are. */
+  /** Problems of single servers, which are then not connected to; all others are. */
   readonly faults: readonly ConfigProblem[];
-  /** What was taken otherwise than whoever wrote it may think. */
+  /** Options that have no effect, or another effect than their author may expect. */
   readonly notes: readonly ConfigProblem[];
-  /** The program whose file it is, when it is not one of Omnibus. */
+  /** The MCP client whose file it is; undefined for a configuration of Omnibus. */
   readonly client: Client | undefined;
   readonly problemAt: ProblemAt;
 }
@@ -46,7 +46,7 @@ export function loadConfig(source: ConfigSource): LoadResult {
   return client === undefined ? loadOwn(source, read) : loadOf(client, source, read);
 }
 
-/** A file of Omnibus. */
+/** Loads a configuration of Omnibus; options with outdated names are problems that `omnibus migrate` mends. */
 function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
   const { file } = source;
   const { text, outdated } = migrateConfig(source.text);
@@ -57,13 +57,13 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
   return finish(source, read.value ?? {}, { placeOf: (path) => read.placeOf(path), problems, notes: [], client: undefined });
 }
 
-/** A client's file as it is. What would be another server than the client has is refused; nothing is dropped in silence. */
+/** Loads a client's file. An entry that would become a different server than the client has is a problem; nothing is dropped silently. */
 function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadResult {
   const { file } = source;
   const { hasServers, value, notes, losses, origin } = adopt(client, file, read.value);
   const at = (path: Path, message: string): ConfigProblem => ({ file, ...read.placeOf(path), path: formatPath(path), message });
-  const problems = losses.map(({ path, text }) => at(path, `${text}; \`omnibus import ${file}\` takes what else is there`));
-  if (!hasServers) problems.push(at([], `this is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and there is none`));
+  const problems = losses.map(({ path, text }) => at(path, `${text}; \`omnibus import ${file}\` takes over the rest`));
+  if (!hasServers) problems.push(at([], `this is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`));
   if (client.id === 'client' && isMap(read.value)) {
     for (const option of Object.keys(read.value).filter((each) => !['mcpServers', 'inputs', '$schema'].includes(each))) {
       reportIssue({ code: 'unrecognized_keys', keys: [option], path: [], message: '', input: read.value }, read.value, (path, message) => void problems.push(at(path, message)));
@@ -74,14 +74,14 @@ function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadR
 
 interface Found {
   readonly placeOf: (path: Path) => { readonly line: number; readonly column: number };
-  /** Where in the file stands what is at a path here. */
+  /** The path in the file for a path of the translated configuration. */
   readonly pathOf?: (path: Path) => Path;
   readonly problems: ConfigProblem[];
   readonly notes: ConfigProblem[];
   readonly client: Client | undefined;
 }
 
-/** References, rules and the other checks, of a value in our words. */
+/** Resolves references and runs all checks on a configuration with Omnibus' own option names. */
 function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) => path, problems, notes, client }: Found): LoadResult {
   const { file } = source;
   const at = (path: Path, message: string): ConfigProblem => ({ file, ...placeOf(path), path: formatPath(pathOf(path)), message });
@@ -97,21 +97,21 @@ function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) =
   return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at };
 }
 
-/** Where an option is mistyped, that it is missing goes without saying. */
+/** Leaves out "expected command or url" for a server where one of these is only mistyped, which another problem reports. */
 function withoutConsequences(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
   return problems.filter(({ path, message }) => !message.startsWith('expected "command"') || !problems.some((other) => other.path.startsWith(`${path}.`) && /did you mean "(url|command)"/.test(other.message)));
 }
 
 const secretServerKeys = ['headers', 'env', 'envFile'];
 
-/** Takes out what clients keep for themselves, and says so, and what this process is not to hold. */
+/** Removes options that clients write for their own use, with a note, and secrets that this process must not hold. */
 function withoutServerKeys(value: unknown, secrets: readonly string[], note: Report): unknown {
   if (!isMap(value) || !isMap(value['mcpServers'])) return value;
   const servers = Object.entries(value['mcpServers']).map(([name, server]) => {
     if (!isMap(server)) return [name, server] as const;
     const ours = { ...server };
     for (const key of ignoredServerKeys.filter((each) => Object.hasOwn(server, each))) {
-      note(['mcpServers', name, key], 'it is a client\'s own, and means nothing here');
+      note(['mcpServers', name, key], 'an option of clients for their own use, which has no effect here');
       delete ours[key];
     }
     for (const key of secrets) delete ours[key];
@@ -121,7 +121,7 @@ function withoutServerKeys(value: unknown, secrets: readonly string[], note: Rep
   return { ...value, mcpServers: Object.fromEntries(servers), ...(secrets.length > 0 && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}) };
 }
 
-/** That there are some is known everywhere, and what they are only where they are used. */
+/** Replaces secrets by a stand-in: every process knows that there is one, and only the process that uses it knows its value. */
 function without(options: Readonly<Record<string, unknown>>, secrets: readonly string[], instead: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, secrets.includes(key) ? instead : value]));
 }

@@ -1,6 +1,6 @@
 /**
- * What options were called before, or are called where people bring a configuration from. A file that says it the other way is refused with the line to
- * change, and `omnibus migrate` changes it: only the words themselves, so that comments, order and layout stay.
+ * Former names of options, and the names that other programs use for them. A file with such a name is refused, naming the line to change, and
+ * `omnibus migrate` changes it. It changes the names and values only, so that comments, order and layout stay.
  */
 import { isMap, isScalar, LineCounter, parseDocument, type Document, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { blankComments, looksLikeJson } from './document.ts';
@@ -12,7 +12,7 @@ interface Row {
   readonly to?: string;
   /** Values that are written differently now; others stay as they are. */
   readonly values?: Readonly<Record<string, string>>;
-  /** Who says it so. */
+  /** The program that uses this name. */
   readonly of: string;
 }
 
@@ -49,7 +49,7 @@ interface Edit {
   readonly text: string;
 }
 
-/** Finds what is outdated in a configuration, and what it is to be; of a text that is no YAML or JSON, nothing. */
+/** Finds outdated options in a configuration and replaces them. A text that is neither YAML nor JSON is returned as it is. */
 export function migrateConfig(text: string): Migrated {
   const outdated: Outdated[] = [];
   let current = text;
@@ -63,7 +63,7 @@ export function migrateConfig(text: string): Migrated {
       if (row.to !== undefined && siblings.has(row.to)) continue; // Which of the two is meant is for a person to say.
       const { key, value } = pair;
       const said = isScalar(value) ? row.values?.[String(value.value)] : undefined;
-      // Of an option that meant something else, a value that is not known here would mean it still.
+      // An unknown value of an option whose values changed meaning cannot be translated, so the option stays as it is.
       if (said === undefined && (row.to === undefined || row.values !== undefined)) continue;
       if (row.to !== undefined) edits.push(editOf(key, row.to, current));
       if (said !== undefined) edits.push(editOf(value as Scalar, said, current));
@@ -98,7 +98,7 @@ function find(node: unknown, [step, ...rest]: readonly string[], path: readonly 
   });
 }
 
-/** In quotes where it was in quotes. */
+/** Replaces a scalar and keeps its quotes, if it has any. */
 function editOf(node: Scalar, replacement: string, text: string): Edit {
   const [start, end] = node.range as [number, number, number];
   const quote = /^["']/.exec(text.slice(start, end))?.[0] ?? '';

@@ -26,24 +26,24 @@ it.each<readonly [string, string, readonly string[]]>([
   ['two letters that changed places', 'mcpServers:\n  a: { ulr: "http://127.0.0.1:1/mcp" }\n', ['f.yaml:2:8: mcpServers.a.ulr: unknown option; did you mean "url"?']],
   ['arguments as one text', 'mcpServers:\n  a: { command: npx, args: "-y foo" }\n', ['f.yaml:2:22: mcpServers.a.args: expected a list: ["-y","foo"], got "-y foo"']],
   ['a number in the environment', 'mcpServers:\n  a: { command: npx, env: { PORT: 3000 } }\n', ['f.yaml:2:29: mcpServers.a.env.PORT: expected a text: put it in quotes']],
-  ['a server twice', 'mcpServers:\n  a: { command: x }\n  a: { command: y }\n', ['f.yaml:3:3: "a" stands twice in the same map, and only one of them can count: rename or remove one']],
+  ['a server twice', 'mcpServers:\n  a: { command: x }\n  a: { command: y }\n', ['f.yaml:3:3: "a" stands twice in the same map: rename or remove one of them']],
   ['an address without http', 'mcpServers:\n  a: { url: "localhost:3000/mcp" }\n  b: { url: "example.com/mcp" }\n', [
     'f.yaml:2:8: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address: write "http://localhost:3000/mcp", got "localhost:3000/mcp"',
     'f.yaml:3:8: mcpServers.b.url: expected an http://, https://, ws:// or wss:// address: write "https://example.com/mcp", got "example.com/mcp"',
   ]],
   ['a server of a profile that is not there', 'mcpServers: { files: { command: x } }\nprofiles:\n  p: { servers: [fils] }\n', ['f.yaml:3:18: profiles.p.servers[0]: there is no server "fils" under mcpServers, got "fils"']],
   ['globs that fit nothing', 'mcpServers: { files: { command: x } }\nprofiles:\n  p: { tools: ["read_*", "file/read", "files/[", "files__read", "files", "files/*", "*/x", "*"] }\n', [
-    'f.yaml:3:16: profiles.p.tools[0]: "read_*" fits nothing: a glob is over `server/tool`, such as "*/read_*"',
-    'f.yaml:3:26: profiles.p.tools[1]: "file/read" fits nothing: there is no server "file" under mcpServers; did you mean "files"?',
-    'f.yaml:3:39: profiles.p.tools[2]: "files/[" fits nothing: its "[" is not closed',
-    'f.yaml:3:50: profiles.p.tools[3]: "files__read" fits nothing: a glob is over `server/tool`, such as "files/read"',
-    'f.yaml:3:65: profiles.p.tools[4]: "files" fits nothing: a glob is over `server/tool`, such as "files/*"',
+    'f.yaml:3:16: profiles.p.tools[0]: "read_*" matches nothing: a glob is over `server/tool`, such as "*/read_*"',
+    'f.yaml:3:26: profiles.p.tools[1]: "file/read" matches nothing: there is no server "file" under mcpServers; did you mean "files"?',
+    'f.yaml:3:39: profiles.p.tools[2]: "files/[" matches nothing: its "[" is not closed',
+    'f.yaml:3:50: profiles.p.tools[3]: "files__read" matches nothing: a glob is over `server/tool`, such as "files/read"',
+    'f.yaml:3:65: profiles.p.tools[4]: "files" matches nothing: a glob is over `server/tool`, such as "files/*"',
   ]],
   ['a revision', 'mcpServers:\n  a: { command: x, protocolVersion: "2025-06-18" }\n', ['f.yaml:2:20: mcpServers.a.protocolVersion: unknown option; the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is']],
-  ['tabs', 'mcpServers:\n\ta:\n', ['f.yaml:2:1: lines of YAML are indented with blanks, and this one with a tab: put two blanks for each tab']],
-  ['a backslash in double quotes', String.raw`mcpServers: { a: { command: "C:\Users\me\node.exe" } }`, ['f.yaml:1:32: in double quotes a backslash begins an escape, and this is none: write \\\\ for each backslash of a path, or / instead, or put it in single quotes']],
+  ['tabs', 'mcpServers:\n\ta:\n', ['f.yaml:2:1: this line is indented with a tab, and YAML takes blanks only: write two blanks for each tab']],
+  ['a backslash in double quotes', String.raw`mcpServers: { a: { command: "C:\Users\me\node.exe" } }`, ['f.yaml:1:32: in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash of a path, or / instead, or put it in single quotes']],
   ['a backslash that is an escape by chance', String.raw`mcpServers: { a: { command: "C:\tools\node.exe" } }`, [
-    'f.yaml:1:20: mcpServers.a.command: a path of Windows with a control character in it: in double quotes "\\t", "\\n" and the like are one; write \\\\ for each backslash, or /, got "C:\\tools\\node.exe"',
+    'f.yaml:1:20: mcpServers.a.command: this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /, got "C:\\tools\\node.exe"',
   ]],
   ['durations in words of their own', 'timeouts: { call: 60, max: "1 minute" }\nmcpServers: {}\n', [
     'f.yaml:1:13: timeouts.call: a bare number is milliseconds here and seconds elsewhere: write "60s" or "60ms", got 60',
@@ -63,12 +63,12 @@ it.each<readonly [string, string, readonly string[]]>([
   ]],
   ['a command with its arguments', 'mcpServers:\n  a: { command: "npx -y pkg" }\n', ['f.yaml:2:8: mcpServers.a.command: expected a program alone: write command: npx and args: ["-y","pkg"], got "npx -y pkg"']],
   ['two tools of one name, and a name that is none', 'mcpServers: { f: { command: x } }\nprofiles:\n  p: { rename: { f/a: x, f/b: x, f/c: "no name!" } }\n', [
-    'f.yaml:3:26: profiles.p.rename.f/b: f/a is called so already, and two tools of one name cannot be told apart, got "x"',
+    'f.yaml:3:26: profiles.p.rename.f/b: f/a has this new name already, and two tools of one name cannot be told apart, got "x"',
     'f.yaml:3:34: profiles.p.rename.f/c: expected 1 to 128 characters of letters, digits, "_", "-" and ".", got "no name!"',
   ]],
   ['numbers out of bounds and with a unit', 'limits: { maxSessions: -1, maxBodyBytes: "8MB" }\n', ['f.yaml:1:11: limits.maxSessions: expected a number above 0, got -1', 'f.yaml:1:28: limits.maxBodyBytes: expected a number: 8388608, got "8MB"']],
   ['a line that is indented otherwise', 'mcpServers:\n  a:\n    url: http://x/mcp\n   headers:\n', ['f.yaml:4:1: not YAML or JSON: All mapping items must start at the same column; is the line indented as far as the others of its map, with a blank after its colon?']],
-  ['a server with nothing', 'mcpServers:\n  a:\n', ['f.yaml:2:3: mcpServers.a: expected a map, and nothing stands there: write "command" (a program to start) or "url" (a server to connect to) below it, indented']],
+  ['a server with nothing', 'mcpServers:\n  a:\n', ['f.yaml:2:3: mcpServers.a: expected a map, and there is no value: write "command" (a program to start) or "url" (a server to connect to) below it, indented']],
   ['a text', 'just a text', ['f.yaml:1:1: expected a map of options, such as "mcpServers:", and this is a text, got "just a text"']],
   ['a mark in front', '\uFEFFmcpServers: { a: { command: x } }\n', []],
 ])('%s: says what, where and how to mend it', (_what, text, lines) => {
@@ -84,12 +84,12 @@ mcpServers:
   good: { command: node, envFile: there.env, env: { B: own } }
 `, {}, { 'there.env': '# of ours\nA=1\nexport B="2"\n' });
   expect(lines).toEqual([
-    'omnibus.yaml:3:8: mcpServers.a.url: the environment variable HOST is not set; set it or give a default: ${HOST:-value}; until then this server is down',
-    'omnibus.yaml:3:46: mcpServers.a.headers.X: ${file:token} cannot be read: there is no file token; until then this server is down',
-    'omnibus.yaml:4:8: mcpServers.b.command: the environment variable PROGRAM is not set; set it or give a default: ${PROGRAM:-value}; until then this server is down',
-    'omnibus.yaml:4:38: mcpServers.b.args[0]: the environment variable ARG is not set; set it or give a default: ${ARG:-value}; until then this server is down',
-    'omnibus.yaml:4:49: mcpServers.b.timeout: the environment variable TIME is not set; set it or give a default: ${TIME:-value}; until then this server is down',
-    'omnibus.yaml:5:23: mcpServers.c.envFile: .env cannot be read: there is no file .env; until then this server is down',
+    'omnibus.yaml:3:8: mcpServers.a.url: the environment variable HOST is not set; set it or give a default: ${HOST:-value}; this server stays down until that is mended',
+    'omnibus.yaml:3:46: mcpServers.a.headers.X: ${file:token} cannot be read: there is no file token; this server stays down until that is mended',
+    'omnibus.yaml:4:8: mcpServers.b.command: the environment variable PROGRAM is not set; set it or give a default: ${PROGRAM:-value}; this server stays down until that is mended',
+    'omnibus.yaml:4:38: mcpServers.b.args[0]: the environment variable ARG is not set; set it or give a default: ${ARG:-value}; this server stays down until that is mended',
+    'omnibus.yaml:4:49: mcpServers.b.timeout: the environment variable TIME is not set; set it or give a default: ${TIME:-value}; this server stays down until that is mended',
+    'omnibus.yaml:5:23: mcpServers.c.envFile: .env cannot be read: there is no file .env; this server stays down until that is mended',
   ]);
   expect(config?.mcpServers).toMatchObject({
     a: { problem: 'url: the environment variable HOST is not set; set it or give a default: ${HOST:-value}' }, b: { problem: expect.stringContaining('PROGRAM') as string },
@@ -103,24 +103,24 @@ it('JSON may have comments, commas behind the last and tabs, as clients leave th
   const text = '// of mine\n{\n\t/* more */ "mcpServers": {\n\t\t"a": { "url": "http://127.0.0.1:1/mcp", "headers": { "A": "// no comment" }, }, // this one\n\t},\n}\n';
   expect(load('mcp.json', text)).toMatchObject({ lines: [], config: { mcpServers: { a: { url: 'http://127.0.0.1:1/mcp', headers: { A: '// no comment' } } } } });
   expect(load('omnibus.json', text).lines).toEqual([]);
-  expect(load('mcp.json', String.raw`{"mcpServers":{"a":{"command":"C:\Users\me\node.exe"}}}`).lines).toEqual(['mcp.json:1:34: in double quotes a backslash begins an escape, and this is none: write \\\\ for each backslash of a path, or / instead']);
-  expect(load('mcp.json', '{"mcpServers":{"a":{"command":"x"},\n"a":{"command":"y"}}}').lines).toEqual(['mcp.json:2:1: "a" stands twice in the same map, and only one of them can count: rename or remove one']);
+  expect(load('mcp.json', String.raw`{"mcpServers":{"a":{"command":"C:\Users\me\node.exe"}}}`).lines).toEqual(['mcp.json:1:34: in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash of a path, or / instead']);
+  expect(load('mcp.json', '{"mcpServers":{"a":{"command":"x"},\n"a":{"command":"y"}}}').lines).toEqual(['mcp.json:2:1: "a" stands twice in the same map: rename or remove one of them']);
   expect(load('mcp.json', '{"mcpServers": {"a": {"command": "x"}').lines[0]).toMatch(/^mcp\.json:1:\d+: not JSON: /);
 });
 
 it.each<readonly [string, string, object, object, readonly string[]]>([
   ['of VS Code', '.vscode/mcp.json', { inputs: [{ id: 'git-hub', type: 'promptString' }], servers: { a: { type: 'http', url: 'https://e.com/mcp', headers: { A: 'Bearer ${input:git-hub}' } }, b: { type: 'stdio', command: 'npx', args: ['${workspaceFolder}/x', '${userHome}/y'], envFile: '${workspaceFolder}/.env' } } },
-    { a: { headers: { A: 'Bearer t' } }, b: { args: ['./x', '/home/me/y'], env: { FROM: 'file' } } }, ['servers.a.headers.A: what VS Code asks its user for is taken from the environment here: GIT_HUB']],
+    { a: { headers: { A: 'Bearer t' } }, b: { args: ['./x', '/home/me/y'], env: { FROM: 'file' } } }, ['servers.a.headers.A: VS Code asks its user for this value; here it is taken from the environment variable GIT_HUB']],
   ['of Cursor', '.cursor/mcp.json', { mcpServers: { a: { url: 'https://e.com/mcp', headers: { A: '${env:GIT_HUB}' } } } }, { a: { headers: { A: 't' } } }, []],
   ['of Windsurf', 'mcp_config.json', { mcpServers: { a: { serverUrl: 'https://e.com/mcp', disabledTools: ['x'] } } }, { a: { url: 'https://e.com/mcp', excludeTools: ['x'] } }, []],
   ['of Gemini CLI', 'some.json', { theme: 'x', mcp: { excluded: ['b'] }, mcpServers: { a: { httpUrl: 'https://e.com/mcp', timeout: 600, trust: true, includeTools: ['x'], excludeTools: ['y'], headers: { A: '$GIT_HUB' } }, b: { command: 'x' } } },
-    { a: { url: 'https://e.com/mcp', timeout: 600, includeTools: ['x'], excludeTools: ['y'], headers: { A: 't' } }, b: { disabled: true } }, ['mcpServers.a.trust: it is Gemini CLI\'s own, and means nothing here']],
-  ['of Cline, whose numbers are seconds', 'some.json', { mcpServers: { a: { type: 'streamableHttp', url: 'https://e.com/mcp', timeout: 60, autoApprove: [], disabled: false } } }, { a: { timeout: 60_000 } }, ['mcpServers.a.autoApprove: it is Cline\'s own, and means nothing here']],
-  ['of Roo Code', 'mcp_settings.json', { mcpServers: { a: { type: 'streamable-http', url: 'https://e.com/mcp', timeout: 5, disabledTools: ['x'], alwaysAllow: ['y'] } } }, { a: { timeout: 5_000, excludeTools: ['x'] } }, ['mcpServers.a.alwaysAllow: it is Roo Code\'s own, and means nothing here']],
+    { a: { url: 'https://e.com/mcp', timeout: 600, includeTools: ['x'], excludeTools: ['y'], headers: { A: 't' } }, b: { disabled: true } }, ['mcpServers.a.trust: an option of Gemini CLI for its own use, which has no effect here']],
+  ['of Cline, whose numbers are seconds', 'some.json', { mcpServers: { a: { type: 'streamableHttp', url: 'https://e.com/mcp', timeout: 60, autoApprove: [], disabled: false } } }, { a: { timeout: 60_000 } }, ['mcpServers.a.autoApprove: an option of Cline for its own use, which has no effect here']],
+  ['of Roo Code', 'mcp_settings.json', { mcpServers: { a: { type: 'streamable-http', url: 'https://e.com/mcp', timeout: 5, disabledTools: ['x'], alwaysAllow: ['y'] } } }, { a: { timeout: 5_000, excludeTools: ['x'] } }, ['mcpServers.a.alwaysAllow: an option of Roo Code for its own use, which has no effect here']],
   ['of Zed', 'zed/settings.json', { theme: 'One', context_servers: { a: { source: 'custom', command: 'npx', args: ['x'] }, old: { command: { path: 'npx', args: ['y'], env: null } } } }, { a: { command: 'npx' }, old: { command: 'npx', args: ['y'] } }, []],
   ['of Copilot CLI', 'mcp-config.json', { mcpServers: { a: { type: 'local', command: 'npx', tools: ['*'] }, b: { type: 'http', url: 'https://e.com/mcp', tools: ['one'] } } }, { a: { type: 'stdio', includeTools: ['*'] }, b: { includeTools: ['one'] } }, []],
-  ['of Claude Code', '.claude.json', { numStartups: 3, mcpServers: { a: { type: 'stdio', command: 'npx', args: ['x'], env: {} } }, projects: { '/home/me/p': { mcpServers: { z: { command: 'z' } } } } }, { a: { command: 'npx' } }, ['projects./home/me/p.mcpServers: a server of one project only; left out']],
-  ['of Claude Desktop', 'claude_desktop_config.json', { globalShortcut: '', mcpServers: { 'my files': { command: 'npx' } }, preferences: {} }, { my_files: { command: 'npx' } }, ['mcpServers.my files: it is called "my_files" here: names are letters, digits, "_" and "-"']],
+  ['of Claude Code', '.claude.json', { numStartups: 3, mcpServers: { a: { type: 'stdio', command: 'npx', args: ['x'], env: {} } }, projects: { '/home/me/p': { mcpServers: { z: { command: 'z' } } } } }, { a: { command: 'npx' } }, ['projects./home/me/p.mcpServers: a server of a single project; left out']],
+  ['of Claude Desktop', 'claude_desktop_config.json', { globalShortcut: '', mcpServers: { 'my files': { command: 'npx' } }, preferences: {} }, { my_files: { command: 'npx' } }, ['mcpServers.my files: its name here is "my_files": names are letters, digits, "_" and "-"']],
   ['of opencode', 'opencode.json', { mcp: { a: { type: 'local', command: ['npx', '-y', 'x'], enabled: true, environment: { K: '{env:GIT_HUB}' } }, b: { type: 'remote', url: 'https://e.com/mcp', enabled: false } } },
     { a: { type: 'stdio', command: 'npx', args: ['-y', 'x'], env: { K: 't' } }, b: { type: 'http', disabled: true } }, []],
   ['of another client', 'some.json', { mcpServers: { a: { transport: 'streamable-http', url: 'https://e.com/mcp' }, omnibus: { url: 'http://127.0.0.1:7300/mcp' } } }, { a: { type: 'http' } }, ['mcpServers.omnibus: it is this gateway itself, which cannot be its own server; it is left out']],
@@ -144,15 +144,15 @@ it('files of Codex, Continue and Goose are taken as they are, with the places in
 
 it('what would be another server than the client has is refused, with the one command that takes the rest', () => {
   expect(load('some.json', '{"mcpServers":{"a":{"url":"https://e.com/mcp","headersHelper":"/bin/x"}}}').lines).toEqual([
-    'some.json:1:47: mcpServers.a.headersHelper: a program that makes headers is not run here: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret; `omnibus import some.json` takes what else is there',
+    'some.json:1:47: mcpServers.a.headersHelper: a program that makes headers is not supported here: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret; `omnibus import some.json` takes over the rest',
   ]);
   expect(load('some.json', '{"mcpServers":{"a":{"url":"https://e.com/mcp","timeout":60}}}').lines).toEqual(['some.json:1:47: mcpServers.a.timeout: a bare number is milliseconds here and seconds elsewhere: write "60s" or "60ms", got 60']);
   expect(load('some.json', '{"mcpServers":{},"mcpServer":{}}').lines).toEqual(['some.json:1:18: mcpServer: unknown option; did you mean "mcpServers"?']);
-  expect(load('.vscode/mcp.json', '{"server":{}}').lines).toEqual(['.vscode/mcp.json:1:1: this is a file of VS Code, which keeps its servers under servers, and there is none']);
+  expect(load('.vscode/mcp.json', '{"server":{}}').lines).toEqual(['.vscode/mcp.json:1:1: this is a file of VS Code, which keeps its servers under servers, and it has none there']);
 });
 
 it('what clients keep for themselves is said to mean nothing in a file of Omnibus too', () => {
-  expect(load('omnibus.yaml', 'mcpServers:\n  a: { command: x, autoApprove: [y] }\n').lines).toEqual(['omnibus.yaml:2:20: mcpServers.a.autoApprove: it is a client\'s own, and means nothing here']);
+  expect(load('omnibus.yaml', 'mcpServers:\n  a: { command: x, autoApprove: [y] }\n').lines).toEqual(['omnibus.yaml:2:20: mcpServers.a.autoApprove: an option of clients for their own use, which has no effect here']);
 });
 
 it('a number that nobody means in seconds is milliseconds, whatever else a file looks like', () => {

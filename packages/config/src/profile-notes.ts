@@ -1,9 +1,9 @@
-/** Globs of profiles that select nothing, as far as the configuration alone tells. */
+/** Finds globs of profiles that can select nothing, as far as the configuration alone shows. */
 import { distance } from 'fastest-levenshtein';
 import type { Path } from './problem.ts';
 import type { Config } from './schema.ts';
 
-/** Servers that are discovered are not in the file: then nothing can be said. */
+/** Says nothing where servers are discovered in Kubernetes, since those are not in the file. */
 export function profileNotes(config: Config, note: (path: Path, message: string) => void): void {
   if (config.discovery.kubernetes.enabled) return;
   const servers = Object.keys(config.mcpServers);
@@ -16,16 +16,16 @@ export function profileNotes(config: Config, note: (path: Path, message: string)
 }
 
 function globProblem(glob: string, servers: readonly string[]): string | undefined {
-  if (/\[[^\]]*$/.test(glob)) return `${JSON.stringify(glob)} fits nothing: its "[" is not closed`;
+  if (/\[[^\]]*$/.test(glob)) return `${JSON.stringify(glob)} matches nothing: its "[" is not closed`;
   const literal = /^[^*?[{\\]*/.exec(glob)?.[0] ?? '';
   if (literal.includes('/')) {
     const server = literal.split('/', 1)[0] as string;
     if (servers.includes(server)) return undefined;
     const near = servers.find((each) => distance(each, server) <= Math.max(1, server.length / 3));
-    return `${JSON.stringify(glob)} fits nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
+    return `${JSON.stringify(glob)} matches nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
   }
   if (servers.some((server) => server.startsWith(literal)) && literal !== glob) return undefined;
   const named = servers.find((server) => glob.startsWith(`${server}__`));
   const instead = named === undefined ? (servers.includes(glob) ? `${glob}/*` : `*/${glob}`) : `${named}/${glob.slice(named.length + 2)}`;
-  return `${JSON.stringify(glob)} fits nothing: a glob is over \`server/tool\`, such as ${JSON.stringify(instead)}`;
+  return `${JSON.stringify(glob)} matches nothing: a glob is over \`server/tool\`, such as ${JSON.stringify(instead)}`;
 }

@@ -36,208 +36,207 @@ function hostPortProblem(text: string): string | undefined {
   return /^https?:/.test(text) ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"' : 'expected HOST:PORT, for example "127.0.0.1:7300"';
 }
 
-/** Reserved because `/mcp/<name>` is an endpoint for each of these. */
 const prefixMode = z.enum(['auto', 'always', 'never']);
 
-/** As issuers, keys and proxies say them. */
+/** Names of tenants, exactly as issuers, API keys and proxies give them. */
 const tenants = z.array(z.string().min(1).max(255)).min(1).max(1_000).optional();
 
 const toolSettings = z.strictObject({
-  timeout: optionalDuration.describe('Time without an answer or progress after which a call of this tool is given up.'),
-  maxTime: optionalDuration.describe('Time after which a call of this tool is given up whatever happens.'),
+  timeout: optionalDuration.describe('A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.'),
+  maxTime: optionalDuration.describe('A call of this tool is given up after this time, even while it reports progress. Default: `maxTime` of the server.'),
 });
 
-/** Keys that desktop clients keep beside a server for themselves. They are accepted, said to mean nothing here, and taken out. */
+/** Keys that desktop clients write into a server's entry for their own use. They are removed when a file is read, with a note that they have no effect here. */
 export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'gallery', 'version', 'icon', 'oauth', 'dev'] as const;
 
-/** `!(…)` and its like, which other globs have: taken word for word, they would take nothing away. */
+/** Extended globs such as `!(…)`, which other programs know. Read literally they would match nothing, so an exclusion written that way would exclude nothing. */
 const extendedGlob = /[?*+@!]\(/;
 const toolGlob = z.string().min(1).refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part');
 
 const server = z.strictObject({
-  description: z.string().optional().describe('For people.'),
+  description: z.string().optional().describe('A note for the readers of this file.'),
   type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'websocket', 'ws']).optional()
-    .describe('How to talk to the server. Follows from `url` or `command` when left out: with `url`, Streamable HTTP, or HTTP+SSE (`sse`) with a server that knows nothing newer.'),
+    .describe('The transport to the server. Default: stdio with `command` alone; WebSocket where `url` begins with `ws`; else Streamable HTTP, and HTTP+SSE (`sse`) where the server knows nothing newer.'),
   command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
-  env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, besides PATH, HOME and the like. Secret.'),
-  envFile: z.string().min(1).optional().describe('A file with more of it, a line `NAME=value` each; what `env` says comes first. Read with the configuration, from its folder. Secret.'),
+  env: z.record(z.string(), z.string()).default({}).describe('Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.'),
+  envFile: z.string().min(1).optional().describe('A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.'),
   user: z.string().regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' }).optional()
-    .describe('Whom the program runs as, where the gateway runs as root: a user of the machine, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s memory when it is theirs; a user for each keeps them apart.'),
-  cwd: z.string().optional().describe('Folder the program starts in; default: the one of the configuration file.'),
-  url: serverUrl.optional().describe('Address of a server over HTTP, or over a WebSocket (`ws://`). With `command`, the program is started first and serves this address.'),
-  headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request to `url`, for example `Authorization`. Secret.'),
-  credentials: credentialsSchema.optional().describe('On whose behalf the server at `url` is called (docs/credentials.md). Without, `headers` say it, for everybody alike.'),
-  disabled: z.boolean().default(false).describe('Keeps the entry without connecting to it.'),
-  tenants: tenants.describe('Tenants whose callers the server is for; to everybody else it is not there, and neither is anything of it. Default: everybody.'),
-  timeout: optionalDuration.describe('Time without an answer or progress after which a call is given up. Default: `timeouts.call`.'),
-  maxTime: optionalDuration.describe('Time after which a call is given up whatever happens. Default: `timeouts.max`.'),
-  connectTimeout: duration('30s').describe('Time to start, connect and initialize.'),
+    .describe('The user that the program runs as, where the gateway runs as root: a name, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s too if it runs as the same user; a user for each server keeps them apart.'),
+  cwd: z.string().optional().describe('Folder the program starts in. Default: the folder of the configuration file.'),
+  url: serverUrl.optional().describe('Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.'),
+  headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with every request to `url`, for example `Authorization`. Secret.'),
+  credentials: credentialsSchema.optional().describe('In whose name the server at `url` is called (docs/credentials.md). Default: every call carries the same `headers`, whoever makes it.'),
+  disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
+  tenants: tenants.describe('Only callers of these tenants can see and use the server; for everybody else neither it nor anything it offers exists. Default: everybody.'),
+  timeout: optionalDuration.describe('A call of this server is given up after this time without an answer or progress. Default: `timeouts.call`.'),
+  maxTime: optionalDuration.describe('A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.'),
+  connectTimeout: duration('30s').describe('Time the server has to start, accept the connection and be initialized.'),
   era: z.enum(['auto', 'legacy', 'modern']).default('auto')
-    .describe('Whether the server has sessions (legacy: up to 2025-11-25) or every request stands alone (modern: 2026-07-28). auto: it is asked.'),
+    .describe('legacy: the server speaks a revision up to 2025-11-25, in which a connection is initialized first. modern: it speaks 2026-07-28, in which every request stands alone. auto: the gateway asks the server.'),
   isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
-    .describe('Who shares a connection to the server, and the program behind it. auto: callers that a server may ask nothing share one, but each known caller (`auth`) has his own where the server keeps something, in a program or for a session over HTTP; each other session, and each request without a session, has its own. session: nobody shares. principal: the same, but the sessions of one known caller share. shared: everybody; then a server can ask something only in answer to a call on that call\'s own stream, and never for roots.'),
+    .describe('Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. shared: everybody shares one; the server can then ask a client something only on the stream of that client\'s call, and can never ask for roots.'),
   validation: z.enum(['off', 'warn', 'enforce']).default('warn')
-    .describe('Whether arguments and results of tools, arguments of prompts, and answers to what the server asks are held against what was promised or asked. warn: what does not fit is logged and counted; enforce: it is refused with the name of the member.'),
+    .describe('Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, and clients\' answers to the server\'s questions against the question. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member.'),
   definitions: z.enum(['off', 'warn', 'pin']).default('off')
-    .describe('Whether what the server says of itself is held against what was approved: names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What it says when it is seen first is approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: besides, changed words are not shown, and what is new, or takes, gives or does something else, is held back until somebody approves it.'),
+    .describe('Whether the server\'s definitions are compared with the approved ones (docs/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.'),
   hints: z.enum(['ignore', 'believe']).default('ignore')
-    .describe('Whether rules (`access`) may go by what its tools say of themselves, such as `readOnlyHint`. Nobody checks that: believe it of servers that are yours, or whose word is as good.'),
-  rereadLists: duration('5m').describe('Time after which its lists are read again although it has announced no change, as long as a client uses it; sooner where it gives a shorter time to live. 0: never. After every gap in what it tells they are read anyway.'),
-  sleepAfter: duration('0s').describe('Time without a call after which the connection to the server is closed, and its program ended; the next call brings it back, and its lists stay as they were meanwhile. Not while a task, a subscription or a connection of a caller\'s own needs it. 0: never.'),
-  concurrency: count(128).describe('Requests the server works on at once. Of 16 and more, one session has three quarters at most.'),
-  maxConnections: count(200).describe('Connections for callers of their own, each with a program of its own on stdio. One that nobody uses is closed before a caller is refused.'),
-  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for a place, of which one session has three quarters at most; more are refused with "server busy". Sessions take turns.'),
+    .describe('Whether `access` rules may rely on the hints of the server\'s tools, such as `readOnlyHint`. The gateway cannot check hints: choose `believe` only for servers that you run, or whose operator you trust as much.'),
+  rereadLists: duration('5m').describe('While clients use the server, its lists are read again after this time even if it announced no change, and sooner where the server gives a shorter time to live. 0: never. They are always read again when the connection that carries its announcements was interrupted.'),
+  sleepAfter: duration('0s').describe('After this time without a call the connection to the server is closed and its program ended; its lists stay as they were, and the next call brings the server back. It stays up while a task, a subscription or a caller\'s own connection needs it. 0: never.'),
+  concurrency: count(128).describe('Requests that the server works on at the same time. Where this is 16 or more, one session takes at most three quarters of the places.'),
+  maxConnections: count(200).describe('Connections to the server that belong to single callers or sessions (`isolation`); on stdio each has a program of its own. When all are taken, an idle one is closed before a caller is refused.'),
+  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for one of the places of `concurrency`; one session may have at most three quarters of them, and sessions take turns. Further requests are refused with `upstream.busy`.'),
   restart: z.strictObject({
-    minDelay: duration('500ms').describe('Wait before the first new attempt.'),
-    maxDelay: duration('30s').describe('Longest wait between attempts.'),
-  }).prefault({}).describe('Back-off after a server is lost. The wait doubles with each failure, with some randomness, until the server has been up for `maxDelay`.'),
-  tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, by the name the server gives them.'),
-  includeTools: z.array(toolGlob).optional().describe('The tools of this server that anybody is shown and may call, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.'),
-  excludeTools: z.array(toolGlob).default([]).describe('Tools of this server that nobody is shown or may call, at any endpoint, whatever else is said of them: names or globs.'),
+    minDelay: duration('500ms').describe('Wait before the first attempt to reconnect.'),
+    maxDelay: duration('30s').describe('Longest wait between two attempts.'),
+  }).prefault({}).describe('How long the gateway waits before it connects again to a server that was lost. The wait doubles with each failure, with some randomness, and starts over once the server has been up for `maxDelay`.'),
+  tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, keyed by the names that the server gives them.'),
+  includeTools: z.array(toolGlob).optional().describe('Only these tools of the server are shown and can be called, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.'),
+  excludeTools: z.array(toolGlob).default([]).describe('Tools of the server that nobody sees or can call, at any endpoint: names or globs. This overrides `includeTools` and every profile.'),
 });
 
 const profile = z.strictObject({
-  description: z.string().optional().describe('For people.'),
-  tenants: tenants.describe('Tenants whose callers the profile is for; to everybody else there is no such endpoint. Servers with `tenants` of their own are in it for theirs alone. Default: everybody.'),
-  servers: z.array(name).optional().describe('Servers of this profile, in the order of its lists. Default: all.'),
+  description: z.string().optional().describe('A note for the readers of this file.'),
+  tenants: tenants.describe('Only callers of these tenants can use the profile; for everybody else its endpoint does not exist. A server with `tenants` of its own appears in it only to callers of those. Default: everybody.'),
+  servers: z.array(name).optional().describe('Servers of this profile; its lists are in this order. Default: all.'),
   tools: z.array(toolGlob).optional()
-    .describe('Globs over `server/tool`, for example "github/get_*" or "github/*" for all of a server. "!" in front takes away. Default: all tools.'),
-  rename: z.record(z.string(), z.string()).default({}).describe('New public names, by `server/tool`.'),
+    .describe('Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes what it matches. Default: all tools.'),
+  rename: z.record(z.string(), z.string()).default({}).describe('New public names of tools, keyed by `server/tool`.'),
   pin: z.record(z.string(), z.record(z.string(), z.unknown())).default({})
-    .describe('Argument values fixed by `server/tool`; they disappear from the schema and clients cannot change them.'),
-  prefix: prefixMode.optional().describe('Overrides the global `prefix`.'),
+    .describe('Fixed values of arguments, keyed by `server/tool`. Such an argument disappears from the schema that clients see, and they cannot change it.'),
+  prefix: prefixMode.optional().describe('Overrides the global `prefix` at this endpoint.'),
 });
 
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) => z.int().positive().max(maximum).default(defaultLimits[option]);
 
 const shape = z.strictObject({
-  $schema: z.string().optional().describe('Address of the JSON Schema, for editors.'),
-  listen: hostPort.default('127.0.0.1:7300').describe('Where clients connect. Only this machine unless you say otherwise.'),
+  $schema: z.string().optional().describe('Address of the JSON Schema of this file, for editors.'),
+  listen: hostPort.default('127.0.0.1:7300').describe('Address and port that clients connect to. The default accepts connections from this machine only.'),
   tls: z.strictObject({
-    certFile: z.string().min(1).describe('The certificate that clients are shown, and those between it and its authority, PEM.'),
-    keyFile: z.string().min(1).describe('Its key, PEM, without a password.'),
-    admin: z.boolean().default(false).describe('Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to ask it over https.'),
-  }).optional().describe('TLS for clients, on `listen`. Both files are followed: new connections are shown the new certificate. Default: plain HTTP, for this machine or behind a proxy.'),
-  admin: hostPort.default('127.0.0.1:7301').describe('Where /metrics, /status, /healthz, /readyz and what `auth.admin` is about are served.'),
+    certFile: z.string().min(1).describe('File with the certificate that clients are shown, followed by any intermediate certificates, PEM.'),
+    keyFile: z.string().min(1).describe('File with the private key of the certificate, PEM, without a password.'),
+    admin: z.boolean().default(false).describe('Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.'),
+  }).optional().describe('TLS for clients, on `listen`. A running gateway follows both files: new connections are shown the new certificate. Default: plain HTTP, which suits programs of this machine, or a proxy in front that speaks TLS.'),
+  admin: hostPort.default('127.0.0.1:7301').describe('Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).'),
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
-    .describe('What the parts of the gateway talk over: in one process ("memory"), or NATS: "nats://host:port", several separated by commas, "tls://host:port" where nothing may be said in the clear.'),
+    .describe('What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.'),
   nats: z.strictObject({
-    prefix: name.default('omnibus').describe('First word of every subject, bucket and stream there: installations with different ones share a NATS, or an account of one, and do not see each other. The same for all processes of one.'),
-    region: name.optional().describe('Where this process runs, where NATS reaches over several places: sessions are opened and calls made at processes of the same region while there is one that can.'),
-    domain: name.optional().describe('The JetStream domain that everything is stored in, where it is not that of the NATS this process is connected to: behind a leaf node, that of the hub.'),
-    user: z.string().min(1).optional().describe('The user this process is at NATS; with `password`. One of user, token, NKey and credentials file, or none.'),
-    password: z.string().min(1).optional().describe('Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.'),
-    token: z.string().min(1).optional().describe('A token instead of a user. Secret.'),
-    nkeyFile: z.string().min(1).optional().describe('A file with the seed of an NKey. Read for each connection, so that it can be replaced without a restart.'),
-    credentialsFile: z.string().min(1).optional().describe('A credentials file with a JWT, as `nsc` writes it. Read for each connection.'),
+    prefix: name.default('omnibus').describe('First word of every subject, bucket and stream on NATS. All processes of one installation have the same; installations with different prefixes can share a NATS, or an account of one, without seeing each other.'),
+    region: name.optional().describe('The region this process runs in, for a NATS that spans several. Sessions are opened and calls made at processes of the same region as long as one of them can take them.'),
+    domain: name.optional().describe('The JetStream domain that everything is stored in. Needed only where it differs from the domain of the NATS server this process is connected to: behind a leaf node, name the domain of the hub.'),
+    user: z.string().min(1).optional().describe('The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.'),
+    password: z.string().min(1).optional().describe('The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.'),
+    token: z.string().min(1).optional().describe('A NATS token, instead of a user and password. Secret.'),
+    nkeyFile: z.string().min(1).optional().describe('A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.'),
+    credentialsFile: z.string().min(1).optional().describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
     tls: z.strictObject({
-      caFile: z.string().min(1).optional().describe('Certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.'),
-      certFile: z.string().min(1).optional().describe('The certificate this process shows, PEM; with `keyFile`.'),
-      keyFile: z.string().min(1).optional().describe('Its key, PEM.'),
-      handshakeFirst: z.boolean().optional().describe('TLS begins before NATS has said anything (`handshake_first` there).'),
-    }).optional().describe('TLS is used, and NATS without it is not talked to, when this is there or an address begins with tls://.'),
-  }).prefault({}).describe('Where this installation is on its NATS, and how this process shows who it is. All files are read again for each connection.'),
-  prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: when an endpoint has more than one server.'),
-  pageSize: count(1_000).describe('Entries of one page of a list.'),
+      caFile: z.string().min(1).optional().describe('File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.'),
+      certFile: z.string().min(1).optional().describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
+      keyFile: z.string().min(1).optional().describe('File with the private key of `certFile`, PEM.'),
+      handshakeFirst: z.boolean().optional().describe('Whether TLS begins before NATS has sent anything; it matches `handshake_first` in the configuration of NATS.'),
+    }).optional().describe('With this, or with a `bus` address that begins with tls://, the process talks to NATS over TLS only.'),
+  }).prefault({}).describe('Names of this installation on NATS, and how this process logs in there. All files are read again for each connection.'),
+  prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: only at endpoints with more than one server.'),
+  pageSize: count(1_000).describe('Entries on one page of a list.'),
   timeouts: z.strictObject({
-    call: duration('60s').describe('Time without an answer or progress after which a call is given up.'),
-    max: duration('10m').describe('Time after which a call is given up whatever happens.'),
-    human: duration('10m').describe('Time a client has to answer what a server asks of its user. A call does not age meanwhile.'),
-    task: duration('1h').describe('Time a client may wait for the result of a task (2025-11-25) in one request.'),
-    idleSession: duration('1h').describe('Time without a request or an open stream after which a session ends.'),
-    unusedSession: duration('1m').describe('Time after which a session ends whose client has never confirmed that it is there (`notifications/initialized`), and has asked nothing.'),
-    request: duration('60s').describe('Time a client has to send a request whole. Its headers have to be there after a quarter of it.'),
-    leave: duration('0s').describe('Time a stopping edge goes on serving while it sends its clients away, each with the end of its next answer: longer than a load balancer takes to notice. Only where other edges serve meanwhile.'),
-    drain: duration('10s').describe('Time a stopping gateway gives running calls.'),
+    call: duration('60s').describe('A call is given up after this time without an answer or progress.'),
+    max: duration('10m').describe('A call is given up after this time, even while it reports progress.'),
+    human: duration('10m').describe('Time a client has to answer a question that a server asks its user. The time limits of the call stand still meanwhile.'),
+    task: duration('1h').describe('How long one `tasks/result` request of a client (2025-11-25) may wait for the result of a task.'),
+    idleSession: duration('1h').describe('A session ends after this time without a request or an open stream.'),
+    unusedSession: duration('1m').describe('A session ends after this time if its client has neither sent `notifications/initialized` nor made a request.'),
+    request: duration('60s').describe('Time a client has to send a whole HTTP request. The headers have to arrive within a quarter of it.'),
+    leave: duration('0s').describe('How long a stopping edge goes on serving while it closes each client\'s connection after the next answer. Set it longer than your load balancer takes to notice that the edge is leaving, and only where other edges serve meanwhile.'),
+    drain: duration('10s').describe('How long a stopping process waits for running calls to end.'),
   }).prefault({}),
   publicUrl: z.url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' }).refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, { error: 'expected an address without a path, such as "https://mcp.example.com"' })
-    .transform((text) => text.replace(/\/$/, '')).optional().describe('Where clients find the gateway, without a path: "https://mcp.example.com". What tokens are for follows from it, never from what a request says.'),
+    .transform((text) => text.replace(/\/$/, '')).optional().describe('The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.'),
   auth: authSchema.optional()
-    .describe('How callers are known (docs/identity.md). Without, everybody is `anonymous`. none: the same, said on purpose.'),
+    .describe('How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.'),
   access: accessSchema.optional()
-    .describe('Who may see and use what of the servers (docs/policy.md). Without, whoever may connect may use everything. Followed without a restart.'),
+    .describe('Who may see and use which tools, prompts and resources (docs/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.'),
   vault: vaultSchema.optional()
-    .describe('Where is kept what users have connected to servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
+    .describe('Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
   security: z.strictObject({
     allowedHosts: z.array(z.string()).optional()
-      .describe('Host names clients may use, without port. Default: when listening on this machine only, its own names; else any.'),
+      .describe('Host names that clients may use in the `Host` header, without port. Default: the names of this machine where `listen` is a loopback address; else any.'),
     allowedOrigins: z.array(z.string()).default([])
-      .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Pages served from this machine always may while only it is listened on.'),
+      .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Where `listen` is a loopback address, pages served from this machine always may.'),
     sealingKeyFile: z.string().min(1).optional()
-      .describe('A file with the key that seals what clients are given and bring back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`), the same for all session workers, and with `auth` for edges, which sign who a caller is; or OMNIBUS_SEALING_KEY_FILE, or the key itself in OMNIBUS_SEALING_KEY. With several, one a line, the first seals and all of them open. A gateway of one process makes its own.'),
+      .describe('A file with the key that encrypts what clients are given and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign who a caller is. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.'),
     definitionsFile: z.string().min(1).default('omnibus.definitions.json')
-      .describe('Where it is kept what was approved of servers with `definitions`, beside the configuration: a file to review and keep with it. Several processes keep it on the bus instead.'),
+      .describe('File with the approved definitions of servers with `definitions`, in the folder of the configuration: keep it in version control with the configuration and review its changes. Several processes keep them on the bus instead.'),
     trustedProxies: z.array(network).default([])
-      .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway: a client\'s address is then what they say in `X-Forwarded-For` or `Forwarded`. Without, everybody behind a proxy shares its address.'),
+      .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway, which are believed when they name a client\'s address in `X-Forwarded-For` or `Forwarded`. Without, all clients behind a proxy have the proxy\'s address, and share its limits.'),
   }).prefault({}),
   log: z.strictObject({
-    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
-    format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
+    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('The least severe level that is logged.'),
+    format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: text on a terminal, JSON elsewhere. pretty: always text.'),
   }).prefault({}),
   tracing: z.strictObject({
     endpoint: z.url({ protocol: /^https?$/, error: 'expected the http:// address of an OTLP receiver' }).optional()
-      .describe('Where traces are sent: an OTLP receiver over HTTP, such as "http://127.0.0.1:4318". Default: OTEL_EXPORTER_OTLP_ENDPOINT; without either there are none.'),
-    headers: z.record(z.string(), z.string()).default({}).describe('Sent along, for example `Authorization`. Secret.'),
-    sampleRatio: z.number().min(0).max(1).default(1).describe('Part of the traces that are sent, of those that begin here. A client that traces decides for its own.'),
+      .describe('The OTLP receiver over HTTP that traces are sent to, such as "http://127.0.0.1:4318". Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT; without either, nothing is traced.'),
+    headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with the traces, for example `Authorization`. Secret.'),
+    sampleRatio: z.number().min(0).max(1).default(1).describe('Share of the traces begun by the gateway that is sent, from 0 to 1. For a request with a trace context, the client\'s decision holds.'),
   }).prefault({}),
-  audit: auditSchema.optional().describe('A record of every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: none.'),
+  audit: auditSchema.optional().describe('Records every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: nothing is recorded.'),
   limits: z.strictObject({
-    rules: limitRules.describe('How much callers may use: rates, calls at once, quotas of calls and of results (docs/limits.md). Followed without a restart.'),
-    maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one client message.'),
-    maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Nesting of one message, of a client or a server.'),
-    maxJsonValues: limit('maxJsonValues').describe('Objects, arrays and what they hold in one message, of a client or a server.'),
+    rules: limitRules.describe('How much callers may use: rates, simultaneous calls, quotas of calls and of bytes (docs/limits.md). A running gateway follows changes.'),
+    maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one message of a client.'),
+    maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Levels of nesting in one message of a client or a server.'),
+    maxJsonValues: limit('maxJsonValues').describe('Values in one message of a client or a server: objects, arrays, and everything in them.'),
     maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
-    maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all request headers together.'),
-    maxPendingBodyBytes: limit('maxPendingBodyBytes').describe('Bytes of bodies that one edge is reading or serving. A quarter is kept for small ones.'),
-    maxPendingBodyBytesPerAddress: limit('maxPendingBodyBytesPerAddress').describe('The same of one client address, less the first 64 KB of each body.'),
-    maxUnreadBytes: limit('maxUnreadBytes').describe('Bytes of answers that wait at one edge for clients to read them. Beyond it, whoever has not read for longest is cut off.'),
-    maxUnreadBytesPerAddress: limit('maxUnreadBytesPerAddress').describe('The same of one client address.'),
-    maxConnections: limit('maxConnections').describe('Connections of clients to one edge. Fewer where the process may not have as many files open; the admin port has its own.'),
-    maxConnectionsPerAddress: limit('maxConnectionsPerAddress').describe('Connections of one client address, unless it is in `security.trustedProxies`.'),
-    sessionBurst: limit('sessionBurst').describe('Sessions one client address may open at one edge at once.'),
-    sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions it may open every second after that; one that is ended does not count. More is refused with 429.'),
-    maxSessions: limit('maxSessions').describe('Sessions one worker holds.'),
-    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one known caller on one worker; `anonymous` is nobody.'),
-    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answer. A client on a WebSocket for which as many frames wait is read no further until it takes some.'),
-    maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe('Requests without a session (2026-07-28) that wait for their answer at one worker. One client may have maxInFlightPerSession of them.'),
-    maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client that wait at one worker between two requests (2026-07-28), or are kept to be asked for again. The oldest goes first.'),
-    maxParked: limit('maxParked').describe('The same of all clients. A client that has none of its own there is refused beyond it.'),
-    maxParkedBytes: limit('maxParkedBytes').describe('Bytes of what these calls were sent, asked or answered. One client may have a quarter.'),
-    maxListenersPerClient: limit('maxListenersPerClient').describe('Streams of subscriptions (2026-07-28) of one client at one worker.'),
-    maxListeners: limit('maxListeners').describe('The same of all clients.'),
-    maxStreamsPerSession: limit('maxStreamsPerSession').describe('GET streams of one session.'),
-    maxBufferedBytes: limit('maxBufferedBytes').describe('Bytes waiting for a client that does not read; its stream is closed beyond it.'),
-    maxKeptBytes: limit('maxKeptBytes').describe('Bytes of messages one session worker keeps for clients that come back to a stream, or have none open. Beyond it, what has waited longest is let go.'),
-    maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe('The same of one session.'),
-    maxSessionBytes: limit('maxSessionBytes').describe('Bytes one session worker keeps of what clients declared and subscribed to.'),
-    maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe('The same of one session; an `initialize` that declares more is refused.'),
-    maxPreparedListBytes: limit('maxPreparedListBytes').describe('Characters of lists that one session worker keeps prepared for callers who do not see everything (`access`), one for all who may see the same. Beyond it, those used longest ago are made again when they are asked for.'),
+    maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all headers of one request together.'),
+    maxPendingBodyBytes: limit('maxPendingBodyBytes').describe('Bytes of all request bodies that one edge is reading or working on. A quarter of it is reserved for bodies of up to 64 KB.'),
+    maxPendingBodyBytesPerAddress: limit('maxPendingBodyBytesPerAddress').describe('Bytes of the request bodies of one client address that one edge is reading or working on; the first 64 KB of each body do not count.'),
+    maxUnreadBytes: limit('maxUnreadBytes').describe('Bytes of answers that wait at one edge for clients to read them. Beyond it, the connection that has not been read for the longest time is closed.'),
+    maxUnreadBytesPerAddress: limit('maxUnreadBytesPerAddress').describe('Bytes of answers that wait at one edge for the clients of one address to read them.'),
+    maxConnections: limit('maxConnections').describe('Connections of clients to one edge; fewer where the operating system lets the process open fewer files. Connections to the admin port do not count.'),
+    maxConnectionsPerAddress: limit('maxConnectionsPerAddress').describe('Connections of one client address to one edge. Addresses in `security.trustedProxies` are exempt.'),
+    sessionBurst: limit('sessionBurst').describe('Sessions that one client address may open at one edge in a burst.'),
+    sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions that one client address may open at one edge each second after the burst of `sessionBurst`; a session that is ended is given back. More are refused with HTTP 429.'),
+    maxSessions: limit('maxSessions').describe('Sessions that one session worker holds.'),
+    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one known caller on one session worker. `anonymous` callers are not bounded by it.'),
+    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answers. On a WebSocket, also the frames that wait for the client: while so many wait, nothing more is read from it.'),
+    maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe('Requests without a session (2026-07-28) that wait for their answers at one session worker. One client may have maxInFlightPerSession of them.'),
+    maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it keeps in case the client asks again. Beyond it, the oldest is given up.'),
+    maxParked: limit('maxParked').describe('Calls of all clients together that one session worker holds so (see maxParkedPerClient). Beyond it, a client gives up its own oldest call, and one that has none is refused.'),
+    maxParkedBytes: limit('maxParkedBytes').describe('Bytes of the requests, questions and answers that these calls hold. One client may have a quarter of it.'),
+    maxListenersPerClient: limit('maxListenersPerClient').describe('Open `subscriptions/listen` streams (2026-07-28) of one client at one session worker.'),
+    maxListeners: limit('maxListeners').describe('Open `subscriptions/listen` streams (2026-07-28) of all clients at one session worker.'),
+    maxStreamsPerSession: limit('maxStreamsPerSession').describe('Open GET streams of one session.'),
+    maxBufferedBytes: limit('maxBufferedBytes').describe('Bytes that wait on one stream for a client that does not read. Beyond it, the stream is closed.'),
+    maxKeptBytes: limit('maxKeptBytes').describe('Bytes of messages that one session worker keeps for clients that resume a stream or have none open. Beyond it, the oldest are dropped.'),
+    maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe('Bytes of messages that are so kept for one session.'),
+    maxSessionBytes: limit('maxSessionBytes').describe('Bytes of what the clients of all sessions of one worker have declared and subscribed to.'),
+    maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe('Bytes of what the client of one session has declared and subscribed to. An `initialize` that declares more is refused.'),
+    maxPreparedListBytes: limit('maxPreparedListBytes').describe('Characters of the lists that one session worker keeps prepared for callers who see only a part (`access`); callers who see the same share one. Beyond it, the least recently used lists are dropped, and computed again when they are asked for.'),
     maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
-    maxReadingBytes: limit('maxReadingBytes').describe('Bytes of large answers of servers over HTTP that one backend worker reads at once, of which one server has half; others wait until those are whole. One answer of each server is read in any case.'),
+    maxReadingBytes: limit('maxReadingBytes').describe('Bytes of large answers of servers over HTTP that one backend worker reads at the same time; one server may have half of it. Further answers wait until others are read whole, but one answer of each server is always read.'),
     maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
     maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
-    maxCatalogBytes: limit('maxCatalogBytes').describe('Size of one list of one server, in characters of JSON; entries beyond it are left out.'),
-    maxCallerConnections: limit('maxCallerConnections').describe('Connections for callers of their own that one process has, over all its servers. One that nobody uses is closed before a caller is refused.'),
-    maxCallerPrograms: limit('maxCallerPrograms').describe('Programs that one process runs behind such connections; those it runs for everybody are not counted. Each takes the memory it takes.'),
+    maxCatalogBytes: limit('maxCatalogBytes').describe('Size of one list of one server, in characters of JSON. Entries beyond it are left out.'),
+    maxCallerConnections: limit('maxCallerConnections').describe('Connections that belong to single callers or sessions (`isolation`) in one process, over all its servers. When all are taken, an idle one is closed before a caller is refused.'),
+    maxCallerPrograms: limit('maxCallerPrograms').describe('Programs that one process runs behind connections that belong to single callers or sessions; a program that everybody shares does not count. Each program takes memory that the gateway cannot bound.'),
   }).prefault({}),
   discovery: z.strictObject({
     kubernetes: z.strictObject({
-      enabled: z.boolean().default(false).describe('Whether servers are taken from `McpServer` objects and labelled Services too.'),
-      namespaces: z.array(z.string()).default([]).describe('Where to look; "*" for the whole cluster. Default: the namespace the gateway runs in.'),
-      allowedHosts: z.array(z.string()).default([]).describe('Hosts of a `url` that are allowed although they are, or resolve to, an address of this machine (loopback, the gateway itself), of its link, or where clouds keep credentials. Others are refused for servers from the cluster.'),
-      secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway has to be allowed to get Secrets.'),
+      enabled: z.boolean().default(false).describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
+      namespaces: z.array(z.string()).default([]).describe('Namespaces to look in; "*" for the whole cluster. Default: the namespace that the gateway runs in.'),
+      allowedHosts: z.array(z.string()).default([]).describe('A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same.'),
+      secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway\'s service account must be allowed to get Secrets.'),
       pods: z.strictObject({
-        image: z.string().min(1).describe('The image of this gateway, from which pods take what wraps a program that speaks MCP on stdin and stdout.'),
-        commandImage: z.string().min(1).optional().describe('The image that the `command` of an `McpServer` runs in that names none, with npx and uvx for example.'),
-        imagePullSecrets: z.array(z.string()).default([]).describe('Secrets of the namespaces of those pods by which these images are fetched.'),
-        resources: z.record(z.string(), z.unknown()).default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } }).describe('Requests and limits of a pod whose `McpServer` names none.'),
-        from: z.array(z.record(z.string(), z.unknown())).default([]).describe('Who may connect to those pods, as peers of a NetworkPolicy. Default: nobody is kept out.'),
-        egress: z.array(z.record(z.string(), z.unknown())).default([{}]).describe('Where those pods may connect to, as rules of a NetworkPolicy. Default: anywhere.'),
-      }).optional().describe('How an `McpServer` with `command` or `image` is run, as a pod of its own beside it. Default: not at all. The gateway has to be allowed to apply Deployments, Services, ServiceAccounts and NetworkPolicies.'),
+        image: z.string().min(1).describe('The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.'),
+        commandImage: z.string().min(1).optional().describe('The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.'),
+        imagePullSecrets: z.array(z.string()).default([]).describe('Names of the image pull Secrets for these images, in the namespaces of the pods.'),
+        resources: z.record(z.string(), z.unknown()).default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } }).describe('Resource requests and limits of a pod whose `McpServer` names none.'),
+        from: z.array(z.record(z.string(), z.unknown())).default([]).describe('Who may connect to these pods, as peers of a NetworkPolicy. Default: everybody.'),
+        egress: z.array(z.record(z.string(), z.unknown())).default([{}]).describe('What these pods may connect to, as egress rules of a NetworkPolicy. Default: everything.'),
+      }).optional().describe('Runs each `McpServer` that has a `command` or an `image` as a pod in its namespace. Default: such servers are not run. The gateway\'s service account must be allowed to manage Deployments, Services, ServiceAccounts and NetworkPolicies.'),
     }).prefault({}),
   }).prefault({}).describe('Servers that are not in this file.'),
-  mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway, in the order of its lists.'),
+  mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway; lists are in this order.'),
   profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
 });
 
@@ -265,7 +264,7 @@ export const configSchema = shape.superRefine((config, context) => {
     }
     for (const [option, text] of [['command', settings.command], ['cwd', settings.cwd], ...settings.args.map((arg, index) => [index, arg] as const)] as const) {
       if (text === undefined || !/^[A-Za-z]:[^/]*[\b\t\n\v\f\r]/.test(text)) continue;
-      problem('a path of Windows with a control character in it: in double quotes "\\t", "\\n" and the like are one; write \\\\ for each backslash, or /', ...(typeof option === 'number' ? ['args', option] : [option]));
+      problem('this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /', ...(typeof option === 'number' ? ['args', option] : [option]));
     }
     if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
@@ -296,48 +295,48 @@ export const configSchema = shape.superRefine((config, context) => {
     for (const [key, to] of Object.entries(settings.rename)) {
       const other = renamedTo.get(to);
       renamedTo.set(to, other ?? key);
-      if (other !== undefined) problem(`${other} is called so already, and two tools of one name cannot be told apart`, 'rename', key);
+      if (other !== undefined) problem(`${other} has this new name already, and two tools of one name cannot be told apart`, 'rename', key);
       else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to)) problem('expected 1 to 128 characters of letters, digits, "_", "-" and "."', 'rename', key);
     }
   }
 });
 
-/** Whoever reads along where passwords and tokens go in the clear has them. */
+/** Why the authorization server cannot run at this address: passwords and tokens that go in the clear can be read on the way. */
 function serverAddressProblem(publicUrl: string | undefined, issuers: readonly string[]): string | undefined {
   if (publicUrl === undefined) return 'an authorization server needs `publicUrl`, the address that its users and clients know';
   if (!publicUrl.startsWith('https:') && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl)) return 'an authorization server needs a `publicUrl` of https://, unless it is of this machine';
   return issuers.includes(publicUrl) ? '`publicUrl` is this server itself, and not another issuer' : undefined;
 }
 
-/** Whoever reads along where a token goes in the clear has it. */
+/** What is wrong with `credentials` of a server; a token that goes in the clear can be read on the way. */
 function credentialsProblem({ url, credentials, headers }: z.output<typeof server>): string | undefined {
   if (credentials === undefined) return undefined;
   if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';
   if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
-  if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`headers` say already on whose behalf the server is called';
+  if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`credentials` does not go with a header `Authorization` in `headers`, which says already in whose name the server is called';
   const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
   return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
 }
 
-/** Whoever opens the address of a sign-in has to show who he is. */
+/** Why users cannot sign in at a server: the page of a sign-in cannot tell which of several users has opened it. */
 function usersProblem({ credentials }: z.output<typeof server>, config: z.output<typeof shape>): string | undefined {
-  return credentials?.kind !== 'oauth' || isForOneUser(config) ? undefined : 'one user signs in for a server, at a page that cannot tell users apart yet: that takes a gateway that only programs of this machine reach, by `listen` and by `publicUrl`, without `auth`';
+  return credentials?.kind !== 'oauth' || isForOneUser(config) ? undefined : 'signing in at a server works for a gateway of one user only: `listen` and `publicUrl` have to be addresses of this machine, and `auth` has to be left out';
 }
 
 const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether everybody who can reach a gateway is the one user of its machine: a `publicUrl` elsewhere says that something leads others to it. */
+/** Whether everybody who can reach the gateway is the one user of its machine. A `publicUrl` of another machine means that others reach it through something. */
 export function isForOneUser({ auth, listen, publicUrl }: Pick<z.output<typeof shape>, 'auth' | 'listen' | 'publicUrl'>): boolean {
   return (auth === undefined || auth === 'none') && thisMachine.test(listen.slice(0, listen.lastIndexOf(':'))) && (publicUrl === undefined || thisMachine.test(new URL(publicUrl).hostname));
 }
 
 export type Config = z.output<typeof configSchema>;
 /**
- * `addresses`: only on servers that others add; they may not be at addresses of this machine and the like but on these hosts. `isStarted`: somebody
- * starts the server when it is needed, so that it is waited for. `problem`: why it cannot be connected to, whatever else is said of it: a reference in
- * it leads nowhere.
+ * What is configured for one server. `addresses` is set for servers that others add (from a cluster): they may be at an address of this machine, of its
+ * link or of a cloud's credentials only where the host is listed there. `isStarted`: something else starts the server when it is needed, so a call waits for it.
+ * `problem`: why the server cannot be connected to, for example because a reference in its entry leads nowhere.
  */
 export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined; readonly isStarted?: boolean | undefined; readonly problem?: string | undefined };
 export type ProfileConfig = Config['profiles'][string];

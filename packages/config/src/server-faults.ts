@@ -1,4 +1,4 @@
-/** References in a configuration. One that leads nowhere in the options of a server keeps that server from being connected to, and no other. */
+/** Resolves the references (`${…}`) in a configuration. One that cannot be resolved in the options of a server only keeps that server from being connected to. */
 import { parseEnv } from 'node:util';
 import { isMap } from './clients/recognize.ts';
 import { formatPath, type Path } from './problem.ts';
@@ -7,7 +7,7 @@ import type { Config, ServerConfig } from './schema.ts';
 
 type Report = (path: Path, message: string) => void;
 
-/** Of options that have to be what they are for the rest to be checked; the server is not connected to. */
+/** Stand-ins for options whose reference cannot be resolved, so that the rest of the configuration can be checked. The server is not connected to. */
 const standIns: Readonly<Record<string, string>> = { url: 'http://unresolved.invalid/mcp', command: 'unresolved' };
 /** Options of a server that may hold any text. */
 const plainTexts = new Set(['args', 'env', 'headers', 'cwd', 'envFile', 'description']);
@@ -19,8 +19,8 @@ export class ServerFaults {
   readonly #problems = new Map<string, string>();
 
   /**
-   * @param problem told of references of the whole configuration.
-   * @param fault told of those of one server.
+   * @param problem called for an unresolved reference outside servers, which makes the whole configuration unusable.
+   * @param fault called for an unresolved reference of one server.
    */
   constructor(source: ReferenceSource, problem: Report, fault: Report) {
     this.#source = source;
@@ -28,7 +28,7 @@ export class ServerFaults {
     this.#fault = fault;
   }
 
-  /** @returns the value with every reference replaced that leads somewhere. */
+  /** @returns the value with every reference replaced that can be resolved. */
   substitute(value: unknown): unknown {
     const replaced = this.#replace(value, []);
     if (!isMap(replaced) || !isMap(replaced['mcpServers'])) return replaced;
@@ -36,7 +36,7 @@ export class ServerFaults {
     return { ...replaced, mcpServers: Object.fromEntries(servers) };
   }
 
-  /** @returns the servers, those that cannot be connected to with the reason. */
+  /** @returns the servers; one that cannot be connected to has the reason as `problem`. */
   mark(servers: Config['mcpServers']): Record<string, ServerConfig> {
     return Object.fromEntries(Object.entries(servers).map(([name, server]) => {
       const problem = this.#problems.get(name);
@@ -73,7 +73,7 @@ export class ServerFaults {
   }
 
   #fail(path: Path, message: string): void {
-    this.#fault(path, `${message}; until then this server is down`);
+    this.#fault(path, `${message}; this server stays down until that is mended`);
     const name = path[1] as string;
     if (!this.#problems.has(name)) this.#problems.set(name, `${formatPath(path.slice(2))}: ${message}`);
   }

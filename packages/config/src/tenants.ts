@@ -1,4 +1,4 @@
-/** Which servers and profiles there are for callers of a tenant. What is of another one is not there: no name of it means anything. */
+/** Which servers and profiles exist for callers of a tenant. Those of another tenant do not exist for them, not even by name. */
 import type { Config } from './schema.ts';
 import { enabledServers } from './diff.ts';
 
@@ -15,7 +15,7 @@ export function hasTenants(config: Config): boolean {
   return [...Object.values(config.mcpServers), ...Object.values(config.profiles)].some(({ tenants }) => tenants !== undefined);
 }
 
-/** The enabled servers that there are for callers of a tenant, in the order of the configuration. */
+/** The enabled servers that callers of a tenant may see, in the order of the configuration. */
 export function serversFor(config: Config, tenant: string | undefined): readonly string[] {
   return [...enabledServers(config)].filter(([, { tenants }]) => isForTenant(tenants, tenant)).map(([name]) => name);
 }

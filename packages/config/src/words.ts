@@ -1,4 +1,4 @@
-/** What a check of the configuration found, in words that say how to mend it. */
+/** Turns what the check of a configuration found into messages that say how to mend it. */
 import { distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import type { Path } from './problem.ts';
@@ -14,7 +14,7 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     return;
   }
   if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object' && valueAt(value, path) !== null) {
-    // Of a word, a list or a map, what is wrong with the one that was written; of none of them, with the map.
+    // The option takes a word, a list or a map: report what is wrong with the form that was written, and with the map if none fits.
     const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'));
     for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
     return;
@@ -30,17 +30,17 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   report(path, got === undefined || got === null || typeof got === 'object' || isSecret(path) ? words : `${words}, got ${withoutLogin(JSON.stringify(got))}`);
 }
 
-/** What options of others are called that mean nothing here, and what to write. */
+/** Options of other programs that Omnibus does not have, and what to write instead. */
 const known: Readonly<Record<string, string>> = {
   protocolVersion: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
   revision: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
-  headersHelper: 'a program that makes headers is not run: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
-  inputs: 'what VS Code asks its user for is a variable of the environment here: "${NAME}"',
+  headersHelper: 'a program that makes headers is not supported: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
+  inputs: 'values that VS Code asks its user for are taken from environment variables here: write "${NAME}"',
   disabledTools: 'write excludeTools', disabled_tools: 'write excludeTools', enabled_tools: 'write includeTools', allowedTools: 'write includeTools',
   bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }', http_headers: 'write headers',
   tool_timeout_sec: 'write timeout: 60s', startup_timeout_sec: 'write connectTimeout: 10s', requestTimeout: 'write timeout', initTimeout: 'write connectTimeout',
   port: 'write listen: 127.0.0.1:7300', host: 'write listen: 127.0.0.1:7300', mcp: 'write mcpServers', mcp_servers: 'write mcpServers',
-  trust: 'it is a client\'s own, and means nothing here: leave it out',
+  trust: 'an option of clients for their own use, which has no effect here: leave it out',
 };
 
 function foreign(key: string, path: Path): string | undefined {
@@ -54,7 +54,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
   const wanted = typeNames[expected] ?? expected;
   const last = path.at(-1);
   if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean')) return 'expected a text: put it in quotes';
-  if (got === null) return `expected ${wanted}, and nothing stands there${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
+  if (got === null) return `expected ${wanted}, and there is no value${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
   if (expected === 'array' && typeof got === 'string') return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
   if (Array.isArray(got)) return last === 'mcpServers' || last === 'profiles' ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list` : `expected ${wanted}, and this is a list`;
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
@@ -66,7 +66,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
 
 function boundWords(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'too_small') {
-    if (issue.origin === 'string') return 'expected a text that is not empty';
+    if (issue.origin === 'string') return 'expected a non-empty text';
     return issue.origin === 'array' ? `expected ${String(issue.minimum)} or more` : `expected a number ${issue.inclusive === false ? 'above' : 'of at least'} ${String(issue.minimum)}`;
   }
   if (issue.code === 'too_big') return issue.origin === 'string' ? `expected at most ${String(issue.maximum)} characters` : issue.origin === 'array' ? `expected at most ${String(issue.maximum)} of them` : `expected a number of at most ${String(issue.maximum)}`;
@@ -80,7 +80,7 @@ function isSecret(path: Path): boolean {
   return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step));
 }
 
-/** A user and a password may stand in an address. */
+/** Removes the user and password of addresses, which a message must not show. */
 function withoutLogin(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@');
 }
@@ -96,7 +96,7 @@ function nearest(key: string, path: Path): string {
   return '';
 }
 
-/** How many slips lie between two words: two letters that changed places are one. */
+/** The edit distance of two words, where words of the same letters in another order have a distance of 1 at most. */
 function mistyped(one: string, other: string): number {
   const letters = (word: string): string => word.split('').toSorted().join('');
   return letters(one) === letters(other) ? Math.min(1, distance(one, other)) : distance(one, other);

@@ -65,7 +65,7 @@ export function problemOf(error: { readonly code: number; readonly message: stri
 
 function exitOf(reason: string, code: number, message: string): Exit {
   if (/^(tool|prompt|resource|task)\.(unknown|ambiguous)$/.test(reason) || reason === 'http.path_unknown' || (reason === '' && code === -32_002)) return 'unknown';
-  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || /wants to know who asks|\b40[13]\b/.test(message)) return 'forbidden';
+  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || /serves known callers only|wants to know who asks|\b40[13]\b/.test(message)) return 'forbidden';
   if (reason.endsWith('.timeout')) return 'timeout';
   if (/^(upstream\.(busy|connections)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(reason)) return 'busy';
   if (reason === 'upstream.unavailable' || reason === 'gateway.unavailable' || reason === 'upstream.refused') return 'unreachable';

@@ -1,4 +1,4 @@
-/** A client's file as a configuration of Omnibus: the servers in it, and what is to be said about them. */
+/** Turns the file of an MCP client into a configuration of Omnibus: its servers, and remarks about them. */
 import { isToken } from '@omnibus/protocol';
 import type { Path } from '../problem.ts';
 import { isMap, type Values } from './recognize.ts';
@@ -18,7 +18,7 @@ export interface Adopted {
   readonly value: { readonly mcpServers: Readonly<Record<string, unknown>> };
   readonly notes: readonly RemarkAt[];
   readonly losses: readonly RemarkAt[];
-  /** Where in the client's file what stands at a path of `value` comes from. */
+  /** The path in the client's file that the value at a path of `value` comes from. */
   readonly origin: (path: Path) => Path;
 }
 
@@ -43,12 +43,12 @@ export function adopt(client: Client, file: string, value: unknown): Adopted {
       continue;
     }
     const name = freeName(given, servers);
-    if (name !== given) notes.push({ path, text: `it is called "${name}" here: names are letters, digits, "_" and "-"` });
+    if (name !== given) notes.push({ path, text: `its name here is "${name}": names are letters, digits, "_" and "-"` });
     servers[name] = placeholders({ ...server, ...(allowed(given) ? {} : { disabled: true }) }, { file, takesBare: client.id === 'gemini' });
     origins.set(name, { path, calledBefore });
     for (const { option, text } of noted) notes.push({ path: [...path, option], text });
     for (const { option, text } of lost) losses.push({ path: [...path, option], text });
-    for (const { path: where, id } of inputsIn(entry, path)) notes.push({ path: where, text: `what ${client.name} asks its user for is taken from the environment here: ${inputVariable(id)}` });
+    for (const { path: where, id } of inputsIn(entry, path)) notes.push({ path: where, text: `${client.name} asks its user for this value; here it is taken from the environment variable ${inputVariable(id)}` });
   }
   return {
     hasServers: found !== undefined, value: { mcpServers: servers }, notes, losses,
@@ -83,7 +83,7 @@ function elsewhere(client: Client, value: unknown): RemarkAt[] {
   if (client.id !== 'claude-code' || !isMap(value) || !isMap(value['projects'])) return [];
   return Object.entries(value['projects']).flatMap(([folder, project]) => {
     const count = isMap(project) && isMap(project['mcpServers']) ? Object.keys(project['mcpServers']).length : 0;
-    return count === 0 ? [] : [{ path: ['projects', folder, 'mcpServers'], text: `${count === 1 ? 'a server' : `${count} servers`} of one project only; left out` }];
+    return count === 0 ? [] : [{ path: ['projects', folder, 'mcpServers'], text: `${count === 1 ? 'a server' : `${count} servers`} of a single project; left out` }];
   });
 }
 
@@ -97,7 +97,7 @@ function allowedOf(value: Values): (name: string) => boolean {
 function isThisGateway(name: string, { url, command, args }: Values): boolean {
   if (typeof url === 'string') return name === 'omnibus' && /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/mcp(\/|$)/.test(url);
   if (Array.isArray(args) && args.includes('stdio') && args.includes('--connect')) return true;
-  // Under another name it is a gateway of its own, which may stand behind this one.
+  // Under another name it is a different gateway, which may be a server of this one.
   return name === 'omnibus' && typeof command === 'string' && /(^|[/\\])omnibus(\.js)?$/.test(command);
 }
 

@@ -1,11 +1,11 @@
-/** Whose file a configuration is: by its name, else by words that only one client uses. */
+/** Recognizes whose file a configuration is: by the name of the file, else by options that only one client uses. */
 import { clientById, clients, type Client } from './table.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
 
 export const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A program of which nothing is known but that it keeps `mcpServers` in JSON. */
+/** An unknown client: all that is known is that it keeps `mcpServers` in a JSON file. */
 const anyClient: Client = { id: 'client', name: 'a client', keys: [['mcpServers']], known: /^$/, userFiles: () => [], hint: '' };
 
 /**
@@ -14,13 +14,13 @@ const anyClient: Client = { id: 'client', name: 'a client', keys: [['mcpServers'
  */
 export function recognize(file: string, format: 'yaml' | 'json' | 'toml', value: unknown, isOwn: (option: string) => boolean): Client | undefined {
   const path = file.replaceAll('\\', '/');
-  // What has no such ending is no file: an object of Kubernetes, or what a program puts together.
+  // A source without such an ending is not a client's file, but an object of Kubernetes or a configuration that a program has put together.
   if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;
   const named = clients.find(({ known }) => known.test(path));
   if (!isMap(value) || Object.keys(value).some((option) => option !== 'mcpServers' && option !== '$schema' && isOwn(option))) return undefined;
   if (named !== undefined) return named;
   const id = byWords(value);
-  // In YAML only these two write anything.
+  // Only Continue and Goose write YAML.
   if (format === 'yaml') return id === 'continue' || id === 'goose' ? clientById(id) : undefined;
   return (id === undefined ? undefined : clientById(id)) ?? (Object.hasOwn(value, 'mcpServers') ? anyClient : undefined);
 }
@@ -34,7 +34,7 @@ function byWords(value: Values): string | undefined {
     : byEntries(value);
 }
 
-/** Each row: words of an entry, and who alone writes them. */
+/** Each row: a client, and whether an entry has an option that only this client writes. */
 const words: readonly (readonly [string, (entry: Values) => boolean])[] = [
   ['gemini', (entry) => Object.hasOwn(entry, 'httpUrl')],
   ['windsurf', (entry) => Object.hasOwn(entry, 'serverUrl')],

@@ -1,4 +1,4 @@
-/** The programs that keep MCP servers in a file of their own: where it is, where in it the servers stand, and in which words. */
+/** The MCP clients that keep their servers in a file: where the file is, where in it the servers stand, and how an entry is written. */
 import { join } from 'node:path';
 
 interface Machine {
@@ -16,9 +16,9 @@ interface GatewayEntry {
 }
 
 export interface Client {
-  /** What commands call it. */
+  /** Its name in commands. */
   readonly id: string;
-  /** What people call it. */
+  /** Its name in messages. */
   readonly name: string;
   /** Where in the file its servers stand; each list of steps is tried in turn, and the first one is written. */
   readonly keys: readonly (readonly string[])[];
@@ -30,9 +30,9 @@ export interface Client {
   readonly userFiles: (machine: Machine) => readonly string[];
   /** The file of a project, from its folder. */
   readonly projectFile?: string;
-  /** What stands in its file for this gateway; undefined where it is not written there. */
+  /** The entry for this gateway in its file; undefined for a client whose file `omnibus connect` does not write. */
   readonly entry?: (gateway: GatewayEntry) => object;
-  /** What a user does for it to take notice. */
+  /** What a user has to do so that the client reads its file again. */
   readonly hint: string;
 }
 
@@ -66,7 +66,7 @@ export const clients: readonly Client[] = [
     id: 'cursor', name: 'Cursor', keys: [['mcpServers']], known: /(^|\/)\.cursor\/mcp\.json$/,
     userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')], projectFile: '.cursor/mcp.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
-    hint: 'Cursor takes notice by itself; else: Settings, MCP, refresh',
+    hint: 'Cursor rereads the file by itself; else: Settings, MCP, refresh',
   },
   {
     id: 'vscode', name: 'VS Code', keys: [['servers'], ['mcp', 'servers'], ['mcpServers']], known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
@@ -85,13 +85,13 @@ export const clients: readonly Client[] = [
     userFiles: (machine) => [machine.platform === 'darwin' ? join(machine.home, '.config', 'zed', 'settings.json') : join(appData(machine), machine.platform === 'win32' ? 'Zed' : 'zed', 'settings.json')],
     projectFile: '.zed/settings.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
-    hint: 'Zed takes notice by itself',
+    hint: 'Zed rereads the file by itself',
   },
   {
     id: 'cline', name: 'Cline', keys: [['mcpServers']], timeoutUnit: 's', known: /(^|\/)cline_mcp_settings\.json$/,
     userFiles: (machine) => extension(machine, 'saoudrizwan.claude-dev', 'cline_mcp_settings.json'),
     entry: ({ url, headers }) => ({ type: 'streamableHttp', url, ...withHeaders(headers) }),
-    hint: 'Cline takes notice by itself',
+    hint: 'Cline rereads the file by itself',
   },
   {
     id: 'roo', name: 'Roo Code', keys: [['mcpServers']], timeoutUnit: 's', known: /(^|\/)(rooveterinaryinc\.roo-cline\/settings\/mcp_settings|\.roo\/mcp|mcp_settings)\.json$/,
@@ -126,13 +126,13 @@ export const clients: readonly Client[] = [
     id: 'lmstudio', name: 'LM Studio', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)\.(lmstudio|cache\/lm-studio)\/mcp\.json$/,
     userFiles: ({ home }) => [join(home, '.lmstudio', 'mcp.json'), join(home, '.cache', 'lm-studio', 'mcp.json')],
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
-    hint: 'LM Studio takes notice by itself',
+    hint: 'LM Studio rereads the file by itself',
   },
   {
     id: 'kiro', name: 'Kiro', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)\.kiro\/settings\/mcp\.json$/,
     userFiles: ({ home }) => [join(home, '.kiro', 'settings', 'mcp.json')], projectFile: '.kiro/settings/mcp.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
-    hint: 'Kiro takes notice by itself',
+    hint: 'Kiro rereads the file by itself',
   },
   {
     id: 'opencode', name: 'opencode', keys: [['mcp']], timeoutUnit: 'ms', known: /(^|\/)opencode\.jsonc?$/,
@@ -150,7 +150,7 @@ export const clients: readonly Client[] = [
     id: 'continue', name: 'Continue', keys: [['mcpServers']], known: /(^|\/)\.continue\/(config\.ya?ml|mcpServers\/[^/]+\.ya?ml)$/,
     userFiles: ({ home }) => [join(home, '.continue', 'config.yaml')],
     entry: ({ url, headers }) => ({ name: 'omnibus', type: 'streamable-http', url, ...(Object.keys(headers).length === 0 ? {} : { requestOptions: { headers } }) }),
-    hint: 'Continue takes notice by itself',
+    hint: 'Continue rereads the file by itself',
   },
 ];
 

@@ -19,7 +19,7 @@ export function inputVariable(id: string): string {
   return id.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_').replace(/^(?=\d)/, '_');
 }
 
-/** Rewrites what a text says in a client's words; a name that is none of theirs stays, and is told of where it is resolved. */
+/** Rewrites the placeholders of clients in a text as references of Omnibus. An unknown placeholder stays, and is reported when references are resolved. */
 export function translatePlaceholders(text: string, { file, takesBare }: Placeholders): string {
   const braced = text.replaceAll(/\$\{([^}]*)\}/g, (whole, inner: string) => {
     if (inner.startsWith('input:')) return `\${${inputVariable(inner.slice('input:'.length))}}`;

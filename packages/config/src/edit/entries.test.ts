@@ -51,6 +51,6 @@ it('tables of TOML come and go, comments stay', () => {
 
 it('what cannot be read or is something else is left alone, and said', () => {
   expect(() => setEntry('{"a": [}', 'json', path, 'new', value)).toThrow('it is not JSON');
-  expect(() => setEntry('- a\n', 'yaml', path, 'new', value)).toThrow('it holds no map');
+  expect(() => setEntry('- a\n', 'yaml', path, 'new', value)).toThrow('it contains no map');
   expect(() => setEntry('mcpServers: text\n', 'yaml', path, 'new', value)).toThrow();
 });

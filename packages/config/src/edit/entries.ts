@@ -59,7 +59,7 @@ function read(text: string, format: EntryFormat): Read {
   const [error] = document.errors;
   if (error !== undefined) throw new Error(`it is not ${format === 'json' ? 'JSON' : 'YAML'}: ${error.message}`);
   const value = (document.toJS() as unknown) ?? {};
-  if (!isRecord(value)) throw new Error('it holds no map of options');
+  if (!isRecord(value)) throw new Error('it contains no map of options');
   return { document, value };
 }
 
@@ -67,9 +67,9 @@ function verified(text: string, format: EntryFormat, wanted: unknown): string {
   try {
     if (isDeepStrictEqual(normal(read(text, format).value), normal(wanted))) return text;
   } catch (error) {
-    throw new Error('the file is written in a way that is not changed by a program without changing more: do it by hand', { cause: error });
+    throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand', { cause: error });
   }
-  throw new Error('the file is written in a way that is not changed by a program without changing more: do it by hand');
+  throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand');
 }
 
 /** A map that is empty, or has nothing behind it, is the same here. */
@@ -145,7 +145,7 @@ const hasRange = (node: unknown): boolean => {
 };
 
 function fillEmpty(text: string, pair: Pair, value: object): string {
-  if (hasRange(pair.value)) throw new Error('something else stands there: do it by hand');
+  if (hasRange(pair.value)) throw new Error('another value stands there: edit the file by hand');
   const at = endOfLine(text, endOf(text, pair.key));
   return `${text.slice(0, at)}\n${block(value, columnOf(text, startOf(pair.key)) + 2)}${at === text.length ? '\n' : ''}${text.slice(at)}`;
 }
