@@ -1,5 +1,5 @@
 /** What a server may put into a list. An entry that does not fit is left out, and said to be, rather than break the list. */
-import { isObject, parameterHeaders, type CatalogLists, type JsonObject, type ListKind } from '@omnibus/protocol';
+import { isObject, listKinds, parameterHeaders, type CatalogLists, type CatalogRecord, type JsonObject, type ListKind } from '@omnibus/protocol';
 
 const required: Record<ListKind, readonly (readonly [field: string, kind: 'string' | 'object'])[]> = {
   tools: [['name', 'string'], ['inputSchema', 'object']],
@@ -48,9 +48,10 @@ export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly
   return { entries: entries as unknown as CatalogLists[Kind], rejected };
 }
 
-/** Whether a list of a record is one whose entries can be told apart. */
-export function hasIdentities(kind: ListKind, list: unknown): boolean {
-  return Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
+/** Whether a record has the shape of one, with lists whose entries can be told apart. */
+export function isSoundRecord({ capabilities, lists, announcements }: CatalogRecord): boolean {
+  const isSoundList = (kind: ListKind, list: unknown): boolean => Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
+  return isObject(capabilities) && isObject(lists) && isObject(announcements) && listKinds.every((kind) => isSoundList(kind, lists[kind]));
 }
 
 /** An entry as JSON, or why it cannot be shown: whoever reads the catalogue of another process does not know who checked it. */

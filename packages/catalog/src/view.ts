@@ -9,23 +9,18 @@
  *  V4  What of one server cannot be shown is left out, with a reason in `problems`; it takes nothing else with it.
  *  V5  What somebody may not see is not in his view, and changes no name in it: his view is everybody's with less in it.
  */
-import {
-  changeKinds, featuresOf, isModernRevision, isObject, listKinds, servesTasks,
-  type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName,
-} from '@omnibus/protocol';
-import { entryText, hasIdentities } from './entry.ts';
+import { changeKinds, featuresOf, isObject, servesTasks, type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
+import { isSoundRecord } from './entry.ts';
 import { offerFor, offeredTo } from './offers.ts';
-import { needsWrapping } from './output-schema.ts';
+import { instructionsOf } from './instructions.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
-import { digestOf, LazyPages, ListPages, withMembers, type Pages } from './list-pages.ts';
-import { publicNames } from './names.ts';
-import { isPrefixed, ownerByName, toolFilter, type EndpointDefinition } from './profile.ts';
-import type { Sight } from './sight.ts';
-import { isRepeatable, publicTool, taskSupportOf, type Named, type Route } from './tools.ts';
+import { withMembers } from './list-pages.ts';
+import { namedPrompts, namedTools } from './named.ts';
+import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
+import { isInSight, type Sight } from './sight.ts';
+import type { Named, Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
-
-/** Something that is not shown, and keeps its name. */
-const heldEntry = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
+import { eachKind, mapLists, ViewLists } from './view-lists.ts';
 
 /** What a server may have, as clients are told of it. */
 export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
@@ -37,22 +32,8 @@ export interface ViewProblem {
 }
 
 /** A view with less in it than another. */
-interface Narrowed {
-  readonly base: View;
-  readonly sight: Sight;
-}
+type Narrowed = Readonly<{ base: View; sight: Sight }>;
 
-/** An entry of a list as JSON. */
-interface Listed {
-  readonly server: ServerName;
-  /** The server's own name or URI. */
-  readonly original: string;
-  /** Of a tool or prompt. */
-  readonly publicName?: string;
-  readonly text: string;
-}
-
-const maxInstructionsLength = 16 * 1024;
 const maxProblems = 100;
 
 export class View {
@@ -65,21 +46,15 @@ export class View {
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
-  readonly #pages: Record<ListKind, Pages>;
+  readonly #lists: ViewLists;
   /** Members of each list's first page besides its entries. */
   readonly #heads: Record<ListKind, JsonObject>;
   readonly #missing: Record<ListKind, readonly MissingServer[]>;
-  /** Made when the first client of 2026-07-28 asks. */
-  #modernTools: Pages | undefined;
   /** What is seen of everybody's view, by whom; undefined for everybody's. */
   readonly #narrowed: Narrowed | undefined;
-  /** The entries of lists, by `kind`, made when the first view with less in it is. */
-  readonly #entries = new Map<string, readonly Listed[]>();
   readonly #problems: ViewProblem[] = [];
   /** Some clients are offered something else than others, by what they declared. */
   readonly dependsOnCaller: boolean;
-  /** A digest of each list, the same in every process. */
-  readonly versions: Readonly<Record<ListKind, string>>;
 
   /** @param narrowed is for `seenBy` alone. */
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>, narrowed?: Narrowed) {
@@ -90,21 +65,16 @@ export class View {
       this.#prompts = only(base.#prompts, ({ server, original }) => sight.sees('prompt', server, original));
       this.resources = base.resources.seenBy((server, uri) => sight.sees('resource', server, uri));
       const shown = new Set([...this.#tools.values(), ...this.#prompts.values()].map(({ server }) => server));
-      const isInSight = (server: ServerName): boolean => {
-        const record = base.record(server);
-        if (shown.has(server) || record?.lists.resources.some(({ uri }) => sight.sees('resource', server, uri)) === true || record?.lists.resourceTemplates.some(({ uriTemplate }) => sight.sees('resource', server, uriTemplate)) === true) return true;
-        // Where nothing is listed, or more can be read than is, the rules alone tell.
-        if (record === undefined || 'resources' in record.capabilities || listKinds.every((kind) => record.lists[kind].length === 0)) return sight.seesServer(server);
-        return false;
-      };
-      const servers = definition.servers.filter(isInSight);
+      const servers = definition.servers.filter((server) => shown.has(server) || isInSight(sight, server, base.record(server)));
       this.definition = { ...definition, servers, isForKnown: true };
       this.records = base.records.filter(({ server }) => servers.includes(server));
       this.#byServer = new Map(this.records.map((record) => [record.server, record]));
       this.isPrefixed = base.isPrefixed;
       this.dependsOnCaller = base.dependsOnCaller;
-      this.#pages = mapLists(base.#pages, (pages, kind) => this.#lessOf(base, kind, false, pages));
-      this.versions = mapLists(this.#pages, ({ version }) => version);
+      this.#lists = base.#lists.seenBy((kind, { server, original, publicName }) => {
+        if (kind === 'tools' || kind === 'prompts') return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
+        return this.mayHave(server, original);
+      });
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
       this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
       return;
@@ -114,31 +84,13 @@ export class View {
     this.#byServer = new Map(this.records.map((record) => [record.server, record]));
     this.isPrefixed = isPrefixed(definition);
     this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
-    const isShown = toolFilter(definition);
-    const named = (kind: 'tools' | 'prompts'): Named[] => this.records.flatMap((record) => {
-      const { server, held = [] } = record;
-      const isModern = isModernRevision(record.revision);
-      const listed = record.lists[kind].map((entry) => ({ server, original: entry.name, entry, isUp: record.status === 'up', isModern }));
-      const names = new Set(listed.map(({ original }) => original));
-      // Names depend on nothing that is held or not.
-      const kept = held.filter((each) => each.kind === kind && !names.has(each.name)).map(({ name }) => ({ server, original: name, entry: heldEntry(name), isUp: false, isModern, isHeld: true }));
-      return [...listed, ...kept];
-    });
-    // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
-    const runningTasks = new Set(this.taskServers());
-    const tools = named('tools').filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
-      const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-      const withSupport = { ...tool, taskSupport: runningTasks.has(tool.server) ? taskSupportOf(tool.entry) : 'forbidden' as const, runsTasks: runningTasks.has(tool.server), wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
-      return pinned === undefined ? withSupport : { ...withSupport, pinned };
-    });
-    this.#tools = publicNames(tools, this.isPrefixed, definition.rename);
-    this.#prompts = publicNames(named('prompts'), this.isPrefixed, new Map());
+    this.#tools = namedTools(definition, this.records);
+    this.#prompts = namedPrompts(definition, this.records);
     this.resources = new ResourceIndex(
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
     );
-    this.#pages = mapLists(eachKind, (_kind, kind) => new ListPages(kind, this.#texts(kind, false).map(({ text }) => text), definition.pageSize));
-    this.versions = mapLists(this.#pages, ({ version }) => version);
+    this.#lists = ViewLists.of({ tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() }, definition.pageSize, (server, problem) => this.#leaveOut(server, problem));
     this.#missing = mapLists(eachKind, (_kind, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
@@ -180,12 +132,12 @@ export class View {
 
   /** What is on its pages is made again when it is asked for. */
   dropPages(): void {
-    for (const pages of [...Object.values(this.#pages), this.#modernTools]) if (pages instanceof LazyPages) pages.drop();
+    this.#lists.drop();
   }
 
   /** Characters of pages that are kept for this view alone. */
   get keptLength(): number {
-    return [...Object.values(this.#pages), this.#modernTools].reduce((sum, pages) => sum + (pages instanceof LazyPages ? pages.keptLength : 0), 0);
+    return this.#lists.keptLength;
   }
 
   /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */
@@ -200,7 +152,7 @@ export class View {
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined): string | undefined {
-    const page = this.#pages[kind].page(cursor);
+    const page = this.#lists.page(kind, cursor);
     return page === undefined || cursor !== undefined ? page : withMembers(page, this.#heads[kind]);
   }
 
@@ -215,6 +167,11 @@ export class View {
     return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
   }
 
+  /** A digest of each list, the same in every process. */
+  get versions(): Readonly<Record<ListKind, string>> {
+    return this.#lists.versions;
+  }
+
   /** What could not be shown, for whoever runs the gateway. The first hundred. */
   get problems(): readonly ViewProblem[] {
     return this.#problems;
@@ -222,11 +179,7 @@ export class View {
 
   /** The page for a client of 2026-07-28, the first without `head`. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
-    if (kind !== 'tools') return this.#pages[kind].page(cursor);
-    this.#modernTools ??= this.#narrowed === undefined
-      ? new ListPages('tools', this.#texts('tools', true).map(({ text }) => text), this.definition.pageSize, this.versions.tools)
-      : this.#lessOf(this.#narrowed.base, 'tools', true, { version: this.versions.tools, page: (asked) => this.#narrowed?.base.modernList('tools', asked) });
-    return this.#modernTools.page(cursor);
+    return this.#lists.modernPage(kind, cursor);
   }
 
   /** A tool as its server describes it. */
@@ -308,14 +261,7 @@ export class View {
 
   /** What the servers say about themselves, each under its name, and which of them cannot be used now. */
   instructions(): string | undefined {
-    const parts = this.definition.servers.flatMap((server) => {
-      const { status, instructions, problem = 'it is not connected' } = this.record(server) ?? { problem: 'it has not been reached yet' };
-      if (status !== 'up') return [`# ${server}\n\nThis server is not available now: ${problem}`];
-      if (instructions === undefined || instructions === '') return [];
-      return [this.definition.servers.length > 1 ? `# ${server}\n\n${instructions}` : instructions];
-    });
-    const share = Math.floor(maxInstructionsLength / parts.length);
-    return parts.length === 0 ? undefined : parts.map((part) => part.slice(0, share)).join('\n\n');
+    return instructionsOf(this.definition.servers, (server) => this.record(server));
   }
 
   /** The lists that a client of the older view must be told about: those that read differently, and those a server announced. */
@@ -337,56 +283,12 @@ export class View {
     return this.records.filter(({ status }) => status === 'up'); // V2
   }
 
-  /** The pages of a list with less in it than another view's; the other's own where nothing is taken away. */
-  #lessOf(base: View, kind: ListKind, isModern: boolean, pages: Pages): Pages {
-    const all = base.#keptTexts(kind, isModern);
-    const entries = all.filter(({ server, original, publicName }) => {
-      if (kind === 'tools' || kind === 'prompts') return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
-      return this.mayHave(server, original);
-    });
-    if (entries.length === all.length) return pages;
-    const version = isModern ? this.versions[kind] : digestOf(entries.map(({ text }) => text));
-    return new LazyPages(version, () => new ListPages(kind, entries.map(({ text }) => text), this.definition.pageSize, version));
-  }
-
-  #keptTexts(kind: ListKind, isModern: boolean): readonly Listed[] {
-    const key = `${kind} ${String(isModern)}`;
-    const kept = this.#entries.get(key) ?? this.#texts(kind, isModern);
-    this.#entries.set(key, kept);
-    return kept;
-  }
-
-  #texts(kind: ListKind, isModern: boolean): Listed[] {
-    const named = (names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): Listed[] =>
-      [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, each]) => this.#text(each.server, () => show(each, publicName)).map((text) => ({ server: each.server, original: each.original, publicName, text })));
-    switch (kind) {
-      case 'tools': return named(this.#tools, (tool, name) => publicTool(tool, name, isModern));
-      case 'prompts': return named(this.#prompts, ({ entry }, name) => ({ ...entry, name }));
-      case 'resources': return this.#up().flatMap(({ server, lists }) => lists.resources.flatMap((entry) =>
-        this.#text(server, () => ({ ...entry, uri: this.resources.publicUri(server, entry.uri) })).map((text) => ({ server, original: entry.uri, text }))));
-      case 'resourceTemplates': return this.#up().flatMap(({ server, lists }) => lists.resourceTemplates.flatMap((entry) =>
-        this.#text(server, () => entry).map((text) => ({ server, original: entry.uriTemplate, text }))));
-    }
-  }
-
-  /** An entry as a client sees it, or nothing (V4). */
-  #text(server: ServerName, show: () => JsonObject): string[] {
-    try {
-      const text = entryText(show());
-      if (typeof text === 'string') return [text];
-      this.#leaveOut(server, text.problem);
-    } catch (error) {
-      this.#leaveOut(server, `an entry cannot be shown: ${(error as Error).message}`);
-    }
-    return [];
-  }
-
-  /** The record, if its shape is one: it comes over the bus, perhaps from another version. */
+  /** The record, if it is one: it comes over the bus, perhaps from another version. */
   #sound(server: ServerName, record: CatalogRecord | undefined): CatalogRecord[] {
     if (record === undefined) return [];
-    const isSound = isObject(record.capabilities) && isObject(record.lists) && isObject(record.announcements) && listKinds.every((kind) => hasIdentities(kind, record.lists[kind]));
-    if (!isSound) this.#leaveOut(server, 'its record in the catalogue is not one');
-    return isSound ? [record] : [];
+    if (isSoundRecord(record)) return [record];
+    this.#leaveOut(server, 'its record in the catalogue is not one');
+    return [];
   }
 
   #leaveOut(server: ServerName, problem: string): void {
@@ -394,17 +296,4 @@ export class View {
   }
 }
 
-function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
-  return {
-    tools: map(lists.tools, 'tools'),
-    prompts: map(lists.prompts, 'prompts'),
-    resources: map(lists.resources, 'resources'),
-    resourceTemplates: map(lists.resourceTemplates, 'resourceTemplates'),
-  };
-}
-
-const eachKind: Record<ListKind, ListKind> = { tools: 'tools', prompts: 'prompts', resources: 'resources', resourceTemplates: 'resourceTemplates' };
-
-function only(names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> {
-  return new Map([...names].filter(([, named]) => isShown(named)));
-}
+const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> => new Map([...names].filter(([, named]) => isShown(named)));

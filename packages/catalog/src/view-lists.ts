@@ -1,0 +1,147 @@
+/**
+ * The lists of one view as pages of JSON: everybody's, made when the view is, and somebody's with less on them, made when he asks.
+ * Where nothing is taken away, the pages are everybody's own.
+ */
+import { type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
+import { entryText } from './entry.ts';
+import { digestOf, LazyPages, ListPages, type Pages } from './list-pages.ts';
+import { publicTool, type Named } from './tools.ts';
+import type { ResourceIndex } from './uris.ts';
+
+/** An entry of a list as JSON. */
+export interface Listed {
+  readonly server: ServerName;
+  /** The server's own name or URI. */
+  readonly original: string;
+  /** Of a tool or prompt. */
+  readonly publicName?: string;
+  readonly text: string;
+}
+
+/** What lists are made of: names and URIs of the view, and the records of servers that are up. */
+export interface Contents {
+  readonly tools: ReadonlyMap<string, Named>;
+  readonly prompts: ReadonlyMap<string, Named>;
+  readonly resources: ResourceIndex;
+  readonly up: readonly CatalogRecord[];
+}
+
+/** Entries of a list, in the words of clients of 2026-07-28 or of those before. */
+type Entries = (kind: ListKind, isModern: boolean) => readonly Listed[];
+type IsSeen = (kind: ListKind, entry: Listed) => boolean;
+/** Of which lists something is left, and what. */
+interface Less {
+  readonly of: ViewLists;
+  readonly isSeen: IsSeen;
+}
+
+export class ViewLists {
+  readonly #entries: Entries;
+  readonly #pageSize: number;
+  readonly #less: Less | undefined;
+  readonly #pages: Record<ListKind, Pages>;
+  /** Made when the first client of 2026-07-28 asks. */
+  #modernTools: Pages | undefined;
+  /** The entries of lists, by kind, made when the first view with less in it is. */
+  readonly #kept = new Map<string, readonly Listed[]>();
+  /** A digest of each list, the same in every process. */
+  readonly versions: Readonly<Record<ListKind, string>>;
+
+  private constructor(entries: Entries, pageSize: number, less?: Less) {
+    this.#entries = entries;
+    this.#pageSize = pageSize;
+    this.#less = less;
+    this.#pages = mapLists(eachKind, (kind) => (less === undefined ? new ListPages(kind, entries(kind, false).map(({ text }) => text), pageSize) : this.#lessOf(less, less.of.#pages[kind], kind, false)));
+    this.versions = mapLists(this.#pages, ({ version }) => version);
+  }
+
+  /** @param leaveOut is told of entries that cannot be shown, and why. */
+  static of(contents: Contents, pageSize: number, leaveOut: (server: ServerName, problem: string) => void): ViewLists {
+    return new ViewLists((kind, isModern) => entriesOf(contents, kind, isModern, leaveOut), pageSize);
+  }
+
+  /** The same with what somebody sees alone. */
+  seenBy(isSeen: IsSeen): ViewLists {
+    return new ViewLists(this.#entries, this.#pageSize, { of: this, isSeen });
+  }
+
+  /** @returns undefined when the cursor is not one of this list (2025-11-25 pagination: -32602). */
+  page(kind: ListKind, cursor: string | undefined): string | undefined {
+    return this.#pages[kind].page(cursor);
+  }
+
+  /** The page for a client of 2026-07-28. */
+  modernPage(kind: ListKind, cursor: string | undefined): string | undefined {
+    if (kind !== 'tools') return this.page(kind, cursor);
+    const less = this.#less;
+    this.#modernTools ??= less === undefined
+      ? new ListPages('tools', this.#entries('tools', true).map(({ text }) => text), this.#pageSize, this.versions.tools)
+      : this.#lessOf(less, { version: this.versions.tools, page: (asked) => less.of.modernPage('tools', asked) }, 'tools', true);
+    return this.#modernTools.page(cursor);
+  }
+
+  /** What is on its pages is made again when it is asked for. */
+  drop(): void {
+    for (const pages of this.#lazy()) pages.drop();
+  }
+
+  /** Characters of pages that are kept for these lists alone. */
+  get keptLength(): number {
+    return this.#lazy().reduce((sum, pages) => sum + pages.keptLength, 0);
+  }
+
+  #lazy(): LazyPages[] {
+    return [...Object.values(this.#pages), this.#modernTools].filter((pages) => pages instanceof LazyPages);
+  }
+
+  /** The pages of a list with less on them; the others' own where nothing is taken away. */
+  #lessOf({ of, isSeen }: Less, pages: Pages, kind: ListKind, isModern: boolean): Pages {
+    const all = of.#keptEntries(kind, isModern);
+    const entries = all.filter((entry) => isSeen(kind, entry));
+    if (entries.length === all.length) return pages;
+    const texts = entries.map(({ text }) => text);
+    const version = isModern ? this.versions[kind] : digestOf(texts);
+    return new LazyPages(version, () => new ListPages(kind, texts, this.#pageSize, version));
+  }
+
+  #keptEntries(kind: ListKind, isModern: boolean): readonly Listed[] {
+    const key = `${kind} ${String(isModern)}`;
+    const kept = this.#kept.get(key) ?? this.#entries(kind, isModern);
+    this.#kept.set(key, kept);
+    return kept;
+  }
+}
+
+/** One list in order; an entry that cannot be shown takes nothing else with it. */
+function entriesOf({ tools, prompts, resources, up }: Contents, kind: ListKind, isModern: boolean, leaveOut: (server: ServerName, problem: string) => void): Listed[] {
+  const listed = (server: ServerName, original: string, show: () => JsonObject, publicName?: string): Listed[] => {
+    try {
+      const text = entryText(show());
+      if (typeof text === 'string') return [{ server, original, ...(publicName === undefined ? {} : { publicName }), text }];
+      leaveOut(server, text.problem);
+    } catch (error) {
+      leaveOut(server, `an entry cannot be shown: ${(error as Error).message}`);
+    }
+    return [];
+  };
+  const named = (names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): Listed[] =>
+    [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, each]) => listed(each.server, each.original, () => show(each, publicName), publicName));
+  switch (kind) {
+    case 'tools': return named(tools, (tool, name) => publicTool(tool, name, isModern));
+    case 'prompts': return named(prompts, ({ entry }, name) => ({ ...entry, name }));
+    case 'resources': return up.flatMap(({ server, lists }) => lists.resources.flatMap((entry) => listed(server, entry.uri, () => ({ ...entry, uri: resources.publicUri(server, entry.uri) }))));
+    case 'resourceTemplates': return up.flatMap(({ server, lists }) => lists.resourceTemplates.flatMap((entry) => listed(server, entry.uriTemplate, () => entry)));
+  }
+}
+
+/** The same of each list. */
+export function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
+  return {
+    tools: map(lists.tools, 'tools'),
+    prompts: map(lists.prompts, 'prompts'),
+    resources: map(lists.resources, 'resources'),
+    resourceTemplates: map(lists.resourceTemplates, 'resourceTemplates'),
+  };
+}
+
+export const eachKind: Record<ListKind, ListKind> = { tools: 'tools', prompts: 'prompts', resources: 'resources', resourceTemplates: 'resourceTemplates' };
