@@ -39,15 +39,15 @@ export interface SessionWorkerOptions extends Recorded {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
-  /** Of all workers of this gateway; left out, this is the only one, with a key of its own. */
+  /** The sealer that all workers of this gateway share. Default: one with a key of its own, for a single worker. */
   readonly sealer?: Sealer | undefined;
-  /** Undefined in one process, where nobody else is on the bus. */
+  /** Checks the edges' signatures of who a caller is; undefined in one process, where nobody else is on the bus. */
   readonly proofs?: Proofs | undefined;
   /** The rules of `access`, compiled; left out where there are none. */
   readonly policy?: Policy | undefined;
 }
 
-/** What has to be opened before. */
+/** What is opened before the worker is made. */
 interface Opened {
   readonly worker: WorkerId;
   readonly stored: KeyValue<SessionRecord>;
@@ -73,9 +73,9 @@ export class SessionWorker {
   readonly #edges: Edges;
   readonly #interest: Interest;
   readonly #offers: Offers;
-  /** Where sessions come in, and what those that are there hear. */
+  /** Subscriptions by which sessions are opened and taken over, and signals that concern all sessions. */
   #inlets: Subscription[] = [];
-  /** What is said to sessions that are held here. */
+  /** Subscription to the commands for sessions that this worker holds. */
   #commands: Subscription | undefined;
   #news: Watch[] = [];
   #catalog: KeyValue<CatalogRecord> | undefined;
@@ -170,7 +170,7 @@ export class SessionWorker {
     });
   }
 
-  /** Of a session's caller, the tenant was found out when it began. */
+  /** The place of a caller. The tenant of a session's caller was found when the session began. */
   #placeOf(caller: Caller): Place {
     const { endpoint, tenant, facts, proof } = caller;
     return placeAt(endpoint, facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant);
@@ -202,7 +202,7 @@ export class SessionWorker {
       }),
     ];
     this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) => this.#sessions.receive(message, answer));
-    // Heard to the end: what a worker that leaves still works on is asked of it.
+    // These subscriptions stay until the end: a worker that leaves is still asked what it works on.
     const { held } = this.#sessions;
     await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) => reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }));
     await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) => reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }));
@@ -218,7 +218,7 @@ export class SessionWorker {
       this.#stateless.blocked(blocks);
     });
     if (bus.isShared) await this.#watch.start();
-    // Whoever is told that a session is held here has heard of this worker before.
+    // Signs of life start first, so that whoever learns that this worker holds a session already knows the worker.
     await this.#heart.start();
     const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> => this.#adoption.adopt(command).then(reply);
     const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#opening.open(command, reply);
@@ -231,17 +231,17 @@ export class SessionWorker {
     this.#sessions.sweepLater();
   }
 
-  /** What servers offer and clients cannot be shown, in words. */
+  /** The entries of servers that clients cannot be shown, as text. */
   get leftOut(): readonly string[] {
     return this.#views.leftOut;
   }
 
-  /** Servers, with the number of backend workers that a call of this worker's sessions may go to. */
+  /** For each server, the number of backend workers that calls of this worker's sessions may go to. */
   get adapters(): Readonly<Record<string, number>> {
     return this.#watch.adapters;
   }
 
-  /** What adapters are to know of sessions is said again. */
+  /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */
   #adaptersChanged(servers: readonly ServerName[], hasGap: boolean): void {
     for (const server of servers) {
       for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server, hasGap);
@@ -249,28 +249,28 @@ export class SessionWorker {
     }
   }
 
-  /** Sessions by state. */
+  /** The number of sessions in each state. */
   counts(): Record<string, number> {
     return this.#sessions.counts();
   }
 
-  /** The first sessions, for whoever runs the gateway: a key is shown in part, which opens nothing. */
+  /** The first sessions, for administrators. Only a part of each key is shown, which gives no access. */
   list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
     return this.#sessions.list();
   }
 
-  /** Everybody who is told when what he sees changes. */
+  /** Everybody who is told when the lists that they see change. */
   get #readers(): readonly { readonly sight: Pick<Session['sight'], 'asking' | 'view'>; readonly listsChanged: Session['listsChanged'] }[] {
     const listeners = this.#stateless.readers.map((listener) => ({ sight: listener, listsChanged: (kinds: readonly ChangeKind[]) => listener.listsChanged(kinds) }));
     return [...this.#sessions.held.values().map(({ session }) => ({ sight: session.sight, listsChanged: (kinds: readonly ChangeKind[]) => session.listsChanged(kinds) })), ...listeners];
   }
 
   /**
-   * Applies a changed configuration to sessions that exist and to those to come.
-   * @param policy its rules, compiled; undefined where it has none.
+   * Applies a changed configuration to existing and new sessions.
+   * @param policy the compiled rules of the configuration; undefined where it has none.
    */
   apply(config: Config, policy?: Policy): void {
-    // Whoever sees less or more by other rules than before is told so, and nobody else.
+    // Only callers whose visible lists differ under the changed rules are told of a change.
     const seen = this.#access.isOther(config, policy) ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view })) : [];
     this.#config = config;
     this.#settings.apply(config);

@@ -1,6 +1,6 @@
 /**
- * The edges that clients' streams are read at. One that is gone reads nothing any more, whether or not it said so; and what one
- * that is there does not read, it is asked: news that a reader is gone may be lost on the way.
+ * Keeps track of the edges at which clients read their streams. When an edge is gone, its readers are detached, whether or not it said so. An edge that is
+ * there is asked now and then which streams it still reads, because its message that a reader has gone may be lost.
  */
 import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -8,7 +8,7 @@ import type { EdgePresence, StreamId, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionStreams } from './session-streams.ts';
 
-/** A session whose streams edges read. */
+/** A session with streams that edges read. */
 interface ReadSession {
   readonly streams: Pick<SessionStreams, 'detachFrom' | 'readers' | 'detachReaders'>;
 }
@@ -18,15 +18,15 @@ export interface EdgesOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly sessions: () => Iterable<ReadSession>;
-  /** Streams were detached whose edge had not said that they are not read any more. */
+  /** Called when streams were detached although their edge had not said that they are no longer read. */
   readonly onDetach: (streams: number) => void;
 }
 
-/** Between two looks for edges that are lost. */
+/** Time between two checks for edges that are gone. */
 const sweepMs = 1_000;
-/** Between two times that each edge is asked which streams it reads, though nothing was lost that we know of. */
+/** Time between two rounds in which each edge is asked which streams it reads, even if no loss is known. */
 const askEveryMs = 5 * 60_000;
-/** Streams asked for in one message. */
+/** Streams in one such question. */
 const askedAtOnce = 1_000;
 
 export class Edges {
@@ -46,7 +46,7 @@ export class Edges {
     });
   }
 
-  /** In one process there is one edge, and it is there. */
+  /** Does nothing in one process, where the only edge is always there. */
   async start(): Promise<void> {
     if (!this.#options.bus.isShared) return;
     await this.#watch.start();
@@ -77,7 +77,7 @@ export class Edges {
     });
   }
 
-  /** Asks each edge that is there which of its streams it still reads. Of one that does not answer, presence says what is to be said. */
+  /** Asks each edge that is there which of its streams it still reads. For an edge that does not answer, its signs of life decide. */
   #ask(): void {
     const { bus, sessions, log } = this.#options;
     this.#askedAt = performance.now();
@@ -99,7 +99,7 @@ export class Edges {
               const held = new Set(answer.readers);
               this.#detach(new Set(asked.filter((reader) => !held.has(reader))));
             },
-            failed: () => undefined, // It is gone, or not back yet.
+            failed: () => undefined, // The edge is gone, or not connected again yet.
           });
         } catch (error) {
           log.debug({ err: error }, 'edges could not be asked what they read');

@@ -1,6 +1,7 @@
 /**
- * What is kept of streams so that clients can come back to them: of one stream, of one session, of the process. Over a bound,
- * what has rested longest goes first, the session's own before anybody else's; whoever asks for it is refused, not given a gap.
+ * Keeps the frames that were sent on streams, so that clients can resume a stream, within bounds for each stream, each session and the process. When a
+ * bound is reached, the frames of streams that have rested longest are dropped first, those of the same session before those of others. A client that asks
+ * for dropped frames is refused; it is never given a stream with a gap.
  */
 import { Link, Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -14,24 +15,24 @@ export interface SentEvent {
 
 export interface FrameBudgetOptions {
   readonly wheel: DeadlineWheel;
-  /** Of all sessions together, and of one. A character is counted as a byte. */
+  /** Bytes for all sessions of the process, and for one session. A character is counted as a byte. */
   readonly maxBytes: number;
   readonly maxBytesPerSession: number;
-  /** Frames of a stream were let go before their time. */
+  /** Called when frames of a stream are dropped early, with the bound that was reached. */
   readonly onDrop: (bound: 'session' | 'process') => void;
-  /** Monotonic milliseconds. */
+  /** The clock, in monotonic milliseconds. */
   readonly now?: () => number;
 }
 
-/** Of one stream. */
+/** Events kept of one stream. */
 const maxEvents = 256;
 const maxBytes = 4 * 1024 * 1024;
-/** A stream that nobody reads and that says nothing more is kept so long, as long as the journal keeps it. */
+/** How long frames are kept of a stream that has no reader and no more messages to come. The journal keeps them as long. */
 const restMs = 5 * 60_000;
-/** Between two looks for what has rested so long. */
+/** Time between two checks for frames that have rested for that long. */
 const sweepMs = 30_000;
 
-/** The mark of frames that nobody adds to, in the order in which that began. */
+/** Marks a stream to which no more frames are added. Marks are kept in the order in which the streams began to rest. */
 class Rest extends Link {
   readonly frames: KeptFrames;
   readonly since: number;
@@ -43,7 +44,7 @@ class Rest extends Link {
   }
 }
 
-/** Of the process. */
+/** The budget of the process. */
 export class FrameBudget {
   readonly #options: FrameBudgetOptions;
   readonly #now: () => number;
@@ -72,7 +73,7 @@ export class FrameBudget {
     this.#used += bytes;
   }
 
-  /** Lets go of what has rested longest until there is room. @returns false when nothing rests any more. */
+  /** Drops the frames that have rested longest until there is room. @returns false when no stream rests any more. */
   makeRoom(): boolean {
     while (this.#used > this.#options.maxBytes) {
       const { first } = this.#resting;
@@ -110,10 +111,10 @@ export class FrameBudget {
   }
 }
 
-/** Of one session. */
+/** The share of one session. */
 export class FrameShare {
   readonly #budget: FrameBudget;
-  /** Streams of which something is kept, by when that began. */
+  /** Streams with kept frames, in the order in which the first frame was kept. */
   readonly #keeping = new Ring<KeptFrames>();
   #used = 0;
 
@@ -129,7 +130,7 @@ export class FrameShare {
     return new KeptFrames(this, this.#budget);
   }
 
-  /** @returns false when there is no room for it, in this session or at all; then it is not counted. */
+  /** Reserves bytes. @returns false when the session or the process has no room for them; nothing is reserved then. */
   reserve(bytes: number): boolean {
     this.give(-bytes);
     if (this.makeRoom(undefined) && this.#budget.makeRoom()) return true;
@@ -151,8 +152,8 @@ export class FrameShare {
   }
 
   /**
-   * Lets go of frames of this session: of what rests, then of what is longest there, last of what has just grown.
-   * @returns false when nothing is left to let go.
+   * Drops frames of this session: first those of resting streams, then those of the oldest streams, and last those of the stream that has just grown.
+   * @returns false when there is nothing left to drop.
    */
   makeRoom(grown: KeptFrames | undefined): boolean {
     while (this.#used > this.#budget.maxShare) {
@@ -166,7 +167,7 @@ export class FrameShare {
   }
 }
 
-/** Of one stream. */
+/** The kept frames of one stream. */
 export class KeptFrames extends Link {
   readonly #share: FrameShare;
   readonly #budget: FrameBudget;
@@ -201,12 +202,12 @@ export class KeptFrames extends Link {
     }
     this.#share.makeRoom(this);
     if (this.#budget.makeRoom()) return;
-    // Everything else is of streams that are in use.
+    // All other frames are of streams in use, which are not dropped.
     this.#budget.dropped('process');
     this.letGo();
   }
 
-  /** Nothing is kept any more. */
+  /** Drops all kept frames. */
   letGo(): void {
     this.wake();
     if (this.#events.length === 0) return;
@@ -215,7 +216,7 @@ export class KeptFrames extends Link {
     this.#share.ends(this);
   }
 
-  /** Nobody reads it, and nothing is to come. */
+  /** The stream has no reader, and no more messages will come. */
   rest(): void {
     if (this.#rest === undefined && this.#events.length > 0) this.#rest = this.#budget.rest(this);
   }

@@ -1,6 +1,7 @@
 /**
- * A stream that another worker began. What it had sent is in the journal. A worker that only leaves goes on with it, and so
- * does what the journal says; of one that is gone, the answers that are missing are ones nobody will ever know.
+ * A stream that another worker began and whose client comes back to this one. The journal has what was sent on it. If the other worker is only leaving, it
+ * goes on sending, and the journal receives that too. If the other worker is gone, nobody will ever know the answers that are still missing, and the client
+ * is told so.
  */
 import { Inquiry, subjects, type Bus, type Journal, type PresenceWatch, type Watch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -10,7 +11,7 @@ import type { SentEvent } from './kept-frames.ts';
 export interface LostStreamOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  /** Signs of life of the session workers. */
+  /** Signs of life of the session workers, which tell whether a worker is there. */
   readonly workers: Pick<PresenceWatch<Presence>, 'state'>;
   readonly journal: Journal<StreamEntry>;
   readonly key: SessionKey;
@@ -28,14 +29,14 @@ export class LostStream {
     this.#options = options;
   }
 
-  /** Reads what is kept of it. */
+  /** Reads what the journal has of the stream. */
   static async find(options: LostStreamOptions): Promise<LostStream> {
     const lost = new LostStream(options);
     lost.#subscription = await options.journal.follow(subjects.stream(options.key, options.stream), (entry) => lost.#take(entry));
     return lost;
   }
 
-  /** Some client may have had an event of it. */
+  /** Whether a client may have received an event of the stream. */
   get isKnown(): boolean {
     return this.#requests.length > 0 || this.events.length > 0;
   }
@@ -44,7 +45,7 @@ export class LostStream {
     return this.events.at(-1)?.last === true;
   }
 
-  /** From now on, what the worker that goes on with it sends. */
+  /** Passes on what the other worker sends from now on. */
   follow(hear: (event: SentEvent) => void): void {
     this.#hear = hear;
   }
@@ -54,8 +55,8 @@ export class LostStream {
   }
 
   /**
-   * Asks the worker that began it whether it still works on it. Silence is no answer: `lost` is heard when that worker has said that it
-   * does not, or is proven to be gone (`bus/inquiry.ts`); neither is heard of one that is there and cannot be asked.
+   * Asks the worker that began the stream whether it still works on it. `lost` is called only when that worker says that it does not, or is proven to be
+   * gone (`bus/inquiry.ts`); silence proves nothing. Neither function is called while the worker is there but cannot be asked.
    */
   askAfter(worker: WorkerId, { held, lost }: { readonly held: () => void; readonly lost: () => void }): void {
     const { bus, wheel, workers, key, stream } = this.#options;
@@ -69,8 +70,8 @@ export class LostStream {
   }
 
   /**
-   * What there is for a client when a part of what it has not had was lost with a part of the store: a client that is refused
-   * may wait for its answers for ever.
+   * Answers a client when some events that it has not received were lost with part of the journal. The client gets the remaining answers instead of a
+   * refusal, because a client that is refused may wait for its answers for ever.
    */
   conclude({ stream, sequence }: EventPosition, reply: (frame: StreamFrame) => void): void {
     reply({ kind: 'attached', stream });
@@ -80,8 +81,9 @@ export class LostStream {
   }
 
   /**
-   * Answers to the requests that have none, of which nobody knows what became of them.
-   * @param after what the client has had, where that is not what is kept: answers that are kept and may be new to it come first.
+   * Makes answers that say "outcome unknown" for the requests that have no answer.
+   * @param after the last event that the client has received, where it differs from what is kept: kept answers after it, which may be new to the client,
+   * come first.
    */
   lastWords(after?: number): SentEvent[] {
     const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => idKey((parseJson(text) as { readonly id: JsonRpcId }).id)));
@@ -99,8 +101,8 @@ export class LostStream {
       return;
     }
     const last = this.events.at(-1)?.sequence ?? 0;
-    if (entry.sequence <= last) return; // Heard twice.
-    // One that went missing takes those before it along: a client is given answers, but no gap in what leads to them (T3).
+    if (entry.sequence <= last) return; // The event was already read.
+    // If an entry is missing, all entries before it are dropped: a client may be given answers only, but never a stream with a gap (T3).
     if (entry.sequence > last + 1) this.events.length = 0;
     const { kind: _kind, ...event } = entry;
     this.events.push(event);

@@ -1,11 +1,11 @@
-/** Where the messages to one HTTP request of the client go. */
+/** The stream on which the messages for one HTTP POST of the client are sent. */
 import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type SessionCommand, type WorkerId } from '@omnibus/protocol';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
-/** The answer to one POST. Closed by the answer to the last request in it. */
+/** The answer to one POST. It is closed by the answer to the last request of the POST. */
 export class PostStream {
   readonly #stream: ResumableStream;
   readonly #table: StreamTable;
@@ -14,7 +14,7 @@ export class PostStream {
   /** The W3C `traceparent` of the request. */
   readonly trace: string | undefined;
 
-  /** @param requests in it, which are to be answered. */
+  /** @param requests number of requests in the POST that are to be answered. */
   constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable, edge?: WorkerId) {
     this.trace = command.kind === 'post' ? command.trace : undefined;
     this.#stream = new ResumableStream(id, reply, table.home, sentUpTo, edge);
@@ -23,7 +23,7 @@ export class PostStream {
     if (requests > 0) table.add(this.#stream);
   }
 
-  /** Something that belongs to a request of this POST and comes before its answer. */
+  /** Sends a message that belongs to a request of this POST and precedes its answer. */
   send(text: string): void {
     this.#stream.send(text, false, false);
   }
@@ -43,7 +43,7 @@ export class PostStream {
     this.answer(errorText(id, toErrorObject(gatewayFault)));
   }
 
-  /** A request that was cancelled gets no answer (2025-11-25 basic/utilities/cancellation). */
+  /** Counts a request as done without an answer: a cancelled request gets none (2025-11-25 basic/utilities/cancellation). */
   leaveUnanswered(): void {
     this.#openRequests -= 1;
     if (this.#openRequests > 0) return;

@@ -1,24 +1,24 @@
 /**
- * The GET streams of one session, and what waits for one of them. Each message goes to exactly one stream (2025-03-26
- * transports, Multiple Connections): the one that was opened last and whose edge is there, since an older one may be of a
- * connection that is dead and does not know it.
+ * The GET streams of one session, and the messages that wait for one. Each message goes to exactly one stream (2025-03-26 transports, Multiple
+ * Connections): the stream that was opened last among those whose edge is there, because an older one may belong to a connection that is dead without
+ * anybody knowing.
  */
 import { changeNotifications, notificationText, type ChangeKind, type EventPosition, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SentEvent } from './kept-frames.ts';
 import { ResumableStream, type Reply, type StreamHome } from './resumable-stream.ts';
 
-/** Messages other than list changes that wait for a stream; the oldest go first. */
+/** Messages that may wait for a stream, not counting list changes; beyond it the oldest are dropped. */
 const maxWaiting = 256;
-/** Characters of them: as many as are kept of one stream. */
+/** Characters of these messages: as many as are kept of one stream. */
 const maxWaitingBytes = 4 * 1024 * 1024;
-/** Streams whose reader is gone and may come back. */
+/** Streams that are remembered although their reader is gone, because the client may resume them. */
 const maxGone = 4;
 
 export interface PushOptions {
   readonly home: StreamHome;
-  /** A message that waited is not sent. */
+  /** Called when a waiting message is dropped. */
   readonly onDrop: () => void;
-  /** Whether signs of life of an edge are heard. */
+  /** Whether the signs of life of an edge arrive. */
   readonly isThere: (edge: WorkerId) => boolean;
 }
 
@@ -26,7 +26,7 @@ export class PushStreams {
   readonly #options: PushOptions;
   readonly #streams = new Map<StreamId, ResumableStream>();
   #gone: ResumableStream[] = [];
-  /** Lists that changed and of which the client was not told: telling once is enough. */
+  /** Kinds of lists that changed while the client could not be told. Each kind is announced once, however often it changed. */
   readonly #changed = new Set<ChangeKind>();
   readonly #waiting: string[] = [];
   #waitingBytes = 0;
@@ -46,7 +46,7 @@ export class PushStreams {
     this.flush();
   }
 
-  /** @returns false when there is no such stream, or what follows is not kept any more. */
+  /** Resumes a stream of this worker. @returns false when there is no such stream, or when the events that follow are not kept any more. */
   resume({ stream: id, sequence }: EventPosition, reader: StreamId, reply: Reply, edge?: WorkerId): boolean {
     const stream = this.#streams.get(id) ?? this.#gone.find((each) => each.id === id);
     if (stream?.resume(sequence, reader, reply, edge) !== true) return false;
@@ -57,9 +57,9 @@ export class PushStreams {
     return true;
   }
 
-  /** A reader comes back to a stream that another worker held, of which this is kept. @returns false when it would miss something. */
+  /** Resumes a stream that another worker held, from its events in the journal. @returns false when the reader would miss an event. */
   revive({ stream: id, sequence }: EventPosition, events: readonly SentEvent[], reader: StreamId, reply: Reply, edge?: WorkerId): boolean {
-    // What is not kept any more began after what the client has: nothing says that there was something in between.
+    // With no events kept, the stream goes on after the client's last event: there is no sign that an event between them was lost.
     const stream = new ResumableStream(id, undefined, this.#options.home, events.length === 0 ? sequence : 0);
     for (const event of events) stream.restore(event);
     if (stream.sequence < sequence) {
@@ -75,7 +75,7 @@ export class PushStreams {
     return true;
   }
 
-  /** @returns false when it is none of these streams. */
+  /** Detaches a reader. @returns false when the stream is not one of these. */
   detach(id: StreamId, reader: StreamId): boolean {
     const stream = this.#streams.get(id);
     if (stream === undefined) return false;
@@ -87,12 +87,12 @@ export class PushStreams {
     return true;
   }
 
-  /** Those that are read, or seem to be. */
+  /** Streams that have a reader, as far as is known. */
   get read(): readonly ResumableStream[] {
     return [...this.#streams.values()];
   }
 
-  /** Before the client has confirmed the handshake it is told nothing. */
+  /** The client has confirmed the handshake; nothing is sent on these streams before. */
   clientReady(): void {
     this.#isClientReady = true;
     this.flush();
@@ -126,7 +126,7 @@ export class PushStreams {
     return this.#streams.has(id);
   }
 
-  /** The session goes on elsewhere, and so do its streams. */
+  /** Ends all streams because another worker continues the session; their readers are to ask that one. */
   moveAll(): void {
     for (const stream of this.#streams.values()) stream.move();
     this.#forgetAll();
@@ -137,7 +137,7 @@ export class PushStreams {
     this.#forgetAll();
   }
 
-  /** Says what waits, where somebody hears it. */
+  /** Sends the waiting messages if there is a stream to send them on. */
   flush(): void {
     if (this.#changed.size === 0 && this.#waiting.length === 0) return;
     const stream = this.#choose();
@@ -147,7 +147,7 @@ export class PushStreams {
     for (const text of this.#takeWaiting()) stream.send(text, false, false);
   }
 
-  /** The latest stream of an edge that is there. To one that is silent nothing new is sent: it may be gone, and another stream opened instead. */
+  /** The latest stream whose edge is there. Nothing new is sent to an edge without signs of life: it may be gone, and the client may have opened another stream. */
   #choose(): ResumableStream | undefined {
     if (!this.#isClientReady) return undefined;
     let chosen: ResumableStream | undefined;

@@ -1,12 +1,11 @@
 /**
- * One stream of messages to a client, numbered from 1, that a client may come back to (2025-11-25 transports, Resumability
- * and Redelivery). What was sent is kept, within bounds, whether or not it could be delivered: a dead connection looks alive
- * until the network says otherwise.
+ * One stream of messages to a client, numbered from 1, that the client may resume (2025-11-25 transports, Resumability and Redelivery). What was sent is
+ * kept, within bounds, even if it seemed to be delivered: a dead connection looks alive until the network reports it.
  *
  * Invariants
- *  T1  A sequence number is given once, and what is replayed carries the number it was first sent with.
- *  T2  A stream has one reader; a new one takes over, and the old one is ended.
- *  T3  Kept bytes and events are bounded; a reader that asks for what was dropped is refused rather than given a gap.
+ *  T1  A sequence number is given once, and a replayed message carries the number it was first sent with.
+ *  T2  A stream has one reader; a new reader takes over, and the old one is ended.
+ *  T3  Kept bytes and events are bounded; a reader that asks for dropped events is refused rather than given a gap.
  */
 import { Link } from '@omnibus/collections';
 import type { FrameShare, KeptFrames, SentEvent } from './kept-frames.ts';
@@ -14,36 +13,36 @@ import { streamAfterMs, type StreamFrame, type StreamId, type WorkerId } from '@
 
 export type Reply = (frame: StreamFrame) => void;
 
-/** Where what was sent on the streams of one session is kept. */
+/** Where the events of one session's streams are kept. */
 export interface StreamHome {
   readonly share: FrameShare;
   readonly keeper: StreamKeeper | undefined;
 }
 
-/** Keeps what was sent for the case that this worker is gone when the client comes back. */
+/** Writes sent events to the journal, for the case that this worker is gone when the client comes back. */
 export interface StreamKeeper {
   keep(stream: StreamId, event: SentEvent): void;
 }
 
-/** From here on the edge may have opened the stream, with an id to come back with; its clock started before ours. */
+/** After this time the edge may have opened an event stream and told the client event ids by which it can resume. It is half of the edge's own delay, because the edge's clock started earlier. */
 const keepAfterMs = streamAfterMs / 2;
 
 export class ResumableStream extends Link {
   readonly id: StreamId;
   #reply: Reply | undefined;
-  /** Which connection reads it: the late news that an old one is gone must not end the new one. */
+  /** The connection that reads the stream. A late message that an old connection is gone must not end the new one. */
   #reader: StreamId;
   #edge: WorkerId | undefined;
   readonly #openedAt = performance.now();
   #sequence = 0;
   readonly #share: FrameShare;
-  /** Undefined before anything is worth keeping. */
+  /** Undefined until there is something worth keeping. */
   #kept: KeptFrames | undefined;
   #isComplete = false;
   #wasDetached = false;
   readonly #keeper: StreamKeeper | undefined;
 
-  /** @param sequence of the last message that was sent on it before, when another worker began it. */
+  /** @param sequence number of the last message that was sent on the stream, where another worker began it. */
   constructor(id: StreamId, reply: Reply | undefined, { share, keeper }: StreamHome, sequence = 0, edge?: WorkerId) {
     super();
     this.#share = share;
@@ -55,7 +54,7 @@ export class ResumableStream extends Link {
     this.#edge = edge;
   }
 
-  /** Where it is read; undefined when it is not, or in one process. */
+  /** The edge at which the stream is read; undefined without a reader, and in one process. */
   get edge(): WorkerId | undefined {
     return this.#reply === undefined ? undefined : this.#edge;
   }
@@ -68,7 +67,7 @@ export class ResumableStream extends Link {
     return this.#sequence;
   }
 
-  /** Takes what another worker sent on it. */
+  /** Takes over an event that another worker sent on the stream. */
   restore(event: SentEvent): void {
     this.#sequence = event.sequence;
     this.#wasDetached = true;
@@ -77,7 +76,7 @@ export class ResumableStream extends Link {
     if (event.last) this.end();
   }
 
-  /** Whether the client can have seen an event id, or was gone: only then can it come back. */
+  /** Whether the client can have seen an event id, or has lost the connection; otherwise it cannot resume the stream. */
   get isWorthKeeping(): boolean {
     return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= keepAfterMs;
   }
@@ -86,7 +85,7 @@ export class ResumableStream extends Link {
     this.#sequence += 1;
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;
-    // The one message of a call that was answered at once goes out as a JSON body, to which nobody comes back.
+    // The single message of a call that is answered at once is sent as a JSON body, which cannot be resumed.
     if (!last || this.isWorthKeeping) {
       const event = { sequence, text, isAnswer, last };
       this.#keep(event);
@@ -95,14 +94,14 @@ export class ResumableStream extends Link {
     this.#reply?.({ kind: 'message', text, isAnswer, sequence, last });
   }
 
-  /** Its reader is to ask another worker. */
+  /** Ends the reader and tells it to ask another worker. */
   move(): void {
     this.#isComplete = true;
     this.#reply?.({ kind: 'moved' });
     this.#reply = undefined;
   }
 
-  /** Ends it without a further message. */
+  /** Ends the reader without a further message. */
   end(): void {
     this.#isComplete = true;
     this.#reply?.({ kind: 'end' });
@@ -110,8 +109,8 @@ export class ResumableStream extends Link {
   }
 
   /**
-   * A reader is gone; what is sent from now on waits for another.
-   * @returns false when another one has taken over already.
+   * A reader is gone; messages that are sent from now on wait for another reader.
+   * @returns false when another reader has already taken over.
    */
   detach(reader: StreamId): boolean {
     if (reader !== this.#reader) return false;
@@ -121,8 +120,8 @@ export class ResumableStream extends Link {
   }
 
   /**
-   * A reader comes back for what follows `after`.
-   * @returns false when that is not kept any more, or was never sent.
+   * A reader resumes the stream after event `after`.
+   * @returns false when the events after it are not kept any more, or when `after` was never sent.
    */
   resume(after: number, reader: StreamId, reply: Reply, edge?: WorkerId): boolean {
     const kept = this.#kept?.events ?? [];
@@ -142,17 +141,17 @@ export class ResumableStream extends Link {
     return true;
   }
 
-  /** Nobody reads it and nothing more is said on it: what is kept of it has its time. */
+  /** The stream has no reader and no more messages will come: its kept frames are dropped after a while. */
   rest(): void {
     this.#kept?.rest();
   }
 
-  /** What was kept of it was let go. */
+  /** Whether the kept frames were dropped. */
   get isLetGo(): boolean {
     return this.#kept?.hasAny === false;
   }
 
-  /** The session has ended, or is another worker's. */
+  /** Drops what is kept: the session has ended, or another worker continues it. */
   forget(): void {
     this.#kept?.letGo();
   }

@@ -1,4 +1,4 @@
-/** Clients that come back to a stream: one of this worker, or one that another worker began. */
+/** Clients that resume a stream: one of this worker, or one that another worker began. */
 import type { Journal } from '@omnibus/bus';
 import type { Deadline } from '@omnibus/lifecycle';
 import { fault, isPushStream, requestOf, type EventPosition, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
@@ -13,25 +13,25 @@ export interface ReturningOptions {
   readonly host: Pick<StreamHost, 'bus' | 'wheel' | 'log' | 'limits' | 'metrics' | 'drainMs' | 'streams' | 'sessionWorkers'>;
   readonly posts: StreamTable;
   readonly push: PushStreams;
-  /** The worker that held the session before this one did. */
+  /** The worker that held the session before this one. */
   readonly heldBefore: () => WorkerId | undefined;
 }
 
 export class Returning {
   readonly #options: ReturningOptions;
-  /** Streams of another worker that are being read. */
+  /** Streams of another worker whose events are being read from the journal. */
   readonly #reviving = new Map<StreamId, Promise<void>>();
 
   constructor(options: ReturningOptions) {
     this.#options = options;
   }
 
-  /** Continues the stream an event belongs to, and no other (2025-11-25, Resumability: only that stream's messages). */
+  /** Resumes the stream that an event belongs to, and no other (2025-11-25, Resumability: only messages of that stream are replayed). */
   resume(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined): void {
     const { posts, push, host: { streams, log }, key } = this.#options;
     const running = this.#reviving.get(after.stream);
     if (running !== undefined) {
-      // Readers take over from each other in the order in which they came (T2).
+      // While the stream is being read, further readers wait, so that they take over in the order in which they came (T2).
       void running.then(() => this.resume(after, reader, reply, edge));
       return;
     }
@@ -47,7 +47,7 @@ export class Returning {
     }
   }
 
-  /** Goes on with a stream that another worker began. */
+  /** Continues a stream that another worker began. */
   async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
     const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
     const heldBefore = this.#options.heldBefore();

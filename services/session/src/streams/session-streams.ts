@@ -1,4 +1,4 @@
-/** The streams of one session: those that answer its POSTs, those its client keeps open with GET, and clients that come back to either. */
+/** The streams of one session: those that answer POSTs, those that the client keeps open with GET, and those that it resumes. */
 import { subjects } from '@omnibus/bus';
 import { fault, type ChangeKind, type SessionCommand, type SessionKey, type StreamId, type WorkerId } from '@omnibus/protocol';
 import { PostStream, type PostCommand } from './post-stream.ts';
@@ -14,7 +14,7 @@ export class SessionStreams {
   readonly #push: PushStreams;
   readonly #returning: Returning;
 
-  /** @param heldBefore the worker that held the session before this one did. */
+  /** @param heldBefore the worker that held the session before this one. */
   constructor(key: SessionKey, host: StreamHost, heldBefore: () => WorkerId | undefined) {
     this.#host = host;
     const { streams } = host;
@@ -25,12 +25,12 @@ export class SessionStreams {
     this.#returning = new Returning({ key, host, posts: this.#posts, push: this.#push, heldBefore });
   }
 
-  /** GET streams that are open. */
+  /** Number of open GET streams. */
   get standing(): number {
     return this.#push.size;
   }
 
-  /** @param requests in the POST, which are to be answered. */
+  /** @param requests number of requests in the POST that are to be answered. */
   post(command: PostCommand, reply: Reply, requests: number, edge: WorkerId | undefined): PostStream {
     return new PostStream(command, reply, requests, this.#posts, edge);
   }
@@ -45,7 +45,7 @@ export class SessionStreams {
     if (!this.#push.detach(stream, reader)) this.#posts.find(stream)?.detach(reader);
   }
 
-  /** Of these, those that a client cannot come back to here. */
+  /** Those of the given streams that a client cannot resume here. */
   missing(streams: readonly StreamId[]): StreamId[] {
     return this.#posts.missing(streams).filter((id) => !this.#push.has(id));
   }
@@ -56,19 +56,19 @@ export class SessionStreams {
     return streams.filter((id) => open.has(id));
   }
 
-  /** Says something that belongs to no request. */
+  /** Sends a message that belongs to no request. */
   readonly push = (text: string): void => this.#push.push(text);
 
   listsChanged(kinds: readonly ChangeKind[]): void {
     this.#push.listsChanged(kinds);
   }
 
-  /** Before the client has confirmed the handshake it is told nothing. */
+  /** The client has confirmed the handshake; no message that belongs to no request is sent before. */
   clientReady(): void {
     this.#push.clientReady();
   }
 
-  /** Streams that are read at one of these edges are read no more. @returns how many GET streams there were. */
+  /** Detaches all streams that are read at the given edges. @returns how many of them were GET streams. */
   detachFrom(isGone: (edge: WorkerId) => boolean): number {
     return this.#detachAll(({ edge }) => edge !== undefined && isGone(edge));
   }
@@ -77,29 +77,29 @@ export class SessionStreams {
     return this.#detachAll(({ edge, reader }) => edge !== undefined && gone.has(reader));
   }
 
-  /** Who reads GET streams, by edge. */
+  /** Calls `hear` with the edge and the reader of each GET stream. */
   readers(hear: (edge: WorkerId, reader: StreamId) => void): void {
     for (const { edge, reader } of this.#push.read) if (edge !== undefined) hear(edge, reader);
   }
 
-  /** The session goes on elsewhere, and so do its streams. */
+  /** Ends all streams because another worker continues the session. */
   move(): void {
     this.#push.moveAll();
     this.#posts.forgetAll();
   }
 
-  /** Ends the GET streams; those of POSTs end with their answers. */
+  /** Ends the GET streams. Streams of POSTs end with their answers. */
   endStanding(): void {
     this.#push.endAll();
   }
 
-  /** The session has ended: nobody comes back to any of them. */
+  /** The session has ended, and no stream of it can be resumed. */
   end(): void {
     this.#push.endAll();
     this.#posts.forgetAll();
   }
 
-  /** What waited for a stream is said where there is another. */
+  /** Detaches streams, and sends the messages that waited for one of them on another. */
   #detachAll(isGone: (stream: ResumableStream) => boolean): number {
     const pushed = this.#push.read.filter(isGone);
     for (const { id, reader } of pushed) this.#push.detach(id, reader);

@@ -1,4 +1,4 @@
-/** What the streams of sessions work with; one worker has one. */
+/** What the streams of all sessions of one worker share. */
 import type { Bus, Journal, PresenceWatch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Limits, Presence, StreamEntry, WorkerId } from '@omnibus/protocol';
@@ -11,14 +11,14 @@ export interface StreamHost {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly limits: Limits;
-  /** What is kept of streams that clients may come back to. */
+  /** The budget for frames that are kept so that clients can resume streams. */
   readonly frames: FrameBudget;
-  /** Whether signs of life of an edge are heard. */
+  /** Whether the signs of life of an edge arrive. */
   readonly isEdgeThere: (edge: WorkerId) => boolean;
-  /** Signs of life of the session workers. */
+  /** Signs of life of the session workers, which tell whether a worker is there. */
   readonly sessionWorkers: Pick<PresenceWatch<Presence>, 'state'>;
-  /** Milliseconds a worker that leaves goes on with what it has begun. */
+  /** Milliseconds for which a worker that is leaving goes on with the calls it has begun. */
   readonly drainMs: () => number;
-  /** What was sent on streams that clients may come back to; undefined where nothing outlives the process. */
+  /** The journal of sent events; undefined where nothing outlives the process. */
   readonly streams: Journal<StreamEntry> | undefined;
 }

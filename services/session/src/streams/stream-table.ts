@@ -1,4 +1,4 @@
-/** The POST streams of one session that a client may come back to: those still open, and for a while those that ended. */
+/** The POST streams of one session that a client may resume: the open ones, and for a while those that have ended. */
 import { Ring } from '@omnibus/collections';
 import type { StreamId } from '@omnibus/protocol';
 import type { ResumableStream, StreamHome } from './resumable-stream.ts';
@@ -18,7 +18,7 @@ export class StreamTable {
     this.#open.add(stream);
   }
 
-  /** The stream has said its last word. */
+  /** The stream has sent its last message. */
   ended(stream: ResumableStream): void {
     this.#open.remove(stream);
     if (!stream.isWorthKeeping) return;
@@ -28,28 +28,28 @@ export class StreamTable {
     this.#ended = [...kept.slice(1 - maxEnded), stream];
   }
 
-  /** Those that have not had their last word. */
+  /** Streams that have not sent their last message. */
   get open(): readonly ResumableStream[] {
     return this.#open.toArray();
   }
 
-  /** The ids of those that have not had their last word. */
+  /** Ids of the streams that have not sent their last message. */
   openIds(): ReadonlySet<StreamId> {
     return new Set(this.#open.toArray().map(({ id }) => id));
   }
 
-  /** Of these, those that a client cannot come back to here. */
+  /** Those of the given streams that a client cannot resume here. */
   missing(ids: readonly StreamId[]): StreamId[] {
     const known = this.openIds();
     return ids.filter((id) => !known.has(id) && this.#findEnded(id) === undefined);
   }
 
-  /** Undefined also when what was kept of it was let go: it may be kept elsewhere. */
+  /** Undefined also for a stream whose kept frames were dropped: the journal may still have them. */
   find(id: StreamId): ResumableStream | undefined {
     return this.#open.toArray().find((stream) => stream.id === id) ?? this.#findEnded(id);
   }
 
-  /** Nobody comes back to any of them here. */
+  /** Forgets all streams; none can be resumed here any more. */
   forgetAll(): void {
     for (const stream of [...this.#open.toArray(), ...this.#ended]) stream.forget();
     this.#ended = [];

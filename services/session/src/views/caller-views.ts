@@ -1,27 +1,27 @@
-/** Views with less in them than everybody's, one for all callers who may see the same: kept while there is room, since each is a list's text. */
+/** Views for callers who see only a part of what an endpoint offers. Callers who may see the same share one view. Views are kept while there is room, since each has the text of its lists. */
 import type { View } from '@omnibus/catalog';
 
-/** Views that are kept, whatever their lists take: as many as there are sets of rights. */
+/** Bound on the number of kept views, however small their lists are. */
 const maxViews = 1_000;
 
 export class CallerViews {
   readonly #maxLength: () => number;
-  /** The one used longest ago is first. */
+  /** The least recently used view comes first. */
   readonly #kept = new Map<string, { readonly base: View; readonly view: View }>();
 
-  /** @param maxLength characters of prepared lists. */
+  /** @param maxLength the bound on characters of all prepared lists. */
   constructor(maxLength: () => number) {
     this.#maxLength = maxLength;
   }
 
-  /** Characters of lists that are prepared for those who do not see everything. */
+  /** Characters of the lists that are prepared for these callers. */
   get length(): number {
     let sum = 0;
     for (const { view } of this.#kept.values()) sum += view.keptLength;
     return sum;
   }
 
-  /** @param key of what is looked at, and by whom. @param make gives the view where none of this base is kept. */
+  /** Finds a view, or makes and keeps it. @param key names the place, what the client declared, and what its caller may see. @param make makes the view where none of this base is kept. */
   get(key: string, base: View, make: () => View): View {
     const kept = this.#kept.get(key);
     if (kept !== undefined) this.#kept.delete(key);
@@ -37,7 +37,7 @@ export class CallerViews {
     for (const [key, { view }] of this.#kept) {
       if (this.#kept.size <= maxViews && length <= most) return;
       length -= view.keptLength;
-      // It may be known still as what somebody saw last: what is on its pages is made again when it is asked for.
+      // Something may still hold the view as the last one that a caller saw, so its pages are dropped; they are made again when they are asked for.
       view.dropPages();
       this.#kept.delete(key);
     }

@@ -1,20 +1,20 @@
-/** The endpoints a configuration makes: `/mcp` for all servers, `/mcp/<server>` for one, `/mcp/<profile>` for a selection; each as it is for callers of a tenant. */
+/** The endpoints of a configuration, `/mcp` for all servers, `/mcp/<server>` for one and `/mcp/<profile>` for a selection, each as it is for callers of a given tenant. */
 import type { EndpointDefinition, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
 
-/** Places whose definitions are remembered: tenants are what issuers say, and those that nothing is for are as many as they like. */
+/** Bound on places whose definitions are remembered. The names of tenants come from issuers, so there may be any number of tenants that no server is meant for. */
 const maxPlaces = 10_000;
 
 export class Endpoints {
   readonly #config: Config;
-  /** The one that was asked for first is first. */
+  /** The place that was asked for first comes first. */
   readonly #known = new Map<Place, EndpointDefinition>();
-  /** By what is in them: tenants that see the same share what is computed of it. */
+  /** Definitions by their content, so that tenants that see the same servers share everything that is computed from a definition. */
   readonly #distinct = new Map<string, EndpointDefinition>();
 
-  /** Of servers that do not show all their tools. */
+  /** The selection of tools of each server that does not show all of them (`includeTools`, `excludeTools`). */
   readonly #offered: ReadonlyMap<ServerName, OfferedTools>;
 
   constructor(config: Config) {
@@ -23,7 +23,7 @@ export class Endpoints {
       includeTools === undefined && excludeTools.length === 0 ? [] : [[parseServerName(name), { only: includeTools, not: excludeTools }] as const])));
   }
 
-  /** @returns undefined where there is no such endpoint; the same object as long as the configuration does, wherever the same servers are seen. */
+  /** Finds the definition of a place. It is the same object for the whole life of the configuration, and for all places with the same servers. @returns undefined where there is no such endpoint. */
   get(place: Place): EndpointDefinition | undefined {
     const known = this.#known.get(place);
     if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * Tells adapters that somebody uses their servers: lists that nobody asks for are not read again. Said when an endpoint is used first, and
- * again and again while there are clients of it, since what is said once may be lost.
+ * Tells adapters that their servers are in use, because lists that nobody asks for are not read again. This is said when an endpoint is first used and then
+ * repeatedly while it has clients, since a single message may be lost.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -11,13 +11,13 @@ export interface InterestOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly serversOf: (place: Place) => readonly ServerName[];
-  /** Where clients are. */
+  /** The places that have clients. */
   readonly inUse: () => Iterable<Place>;
 }
 
 export class Interest {
   readonly #options: InterestOptions;
-  /** Places of which it was said since the last round. */
+  /** Places whose adapters were told since the last round. */
   #said = new Set<Place>();
   #next: Deadline | undefined;
 
@@ -26,7 +26,7 @@ export class Interest {
     this.#again();
   }
 
-  /** A client asks something at an endpoint that exists. */
+  /** A client made a request at an endpoint that exists. */
   use(place: Place): void {
     if (this.#said.has(place)) return;
     this.#said.add(place);

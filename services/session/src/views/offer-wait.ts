@@ -1,4 +1,4 @@
-/** Requests of one session that wait until it is known what servers offer to a client that declared what this one did. */
+/** Requests of one session that wait until the servers' offers to clients with these declared capabilities are known. */
 import { idKey, type Caller, type Declared, type JsonObject, type JsonRpcId, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Offers } from './offers.ts';
 import type { Place } from './place.ts';
@@ -10,26 +10,26 @@ export interface OfferWaitOptions {
   readonly offers: Offers;
   readonly capabilities: () => JsonObject;
   readonly declared: () => Declared;
-  /** A server is told of the client, and may keep something for it. */
+  /** Called for each server that is told of the client, because the server may keep something for it. */
   readonly told: (server: ServerName) => void;
 }
 
 export class OfferWait {
   readonly #options: OfferWaitOptions;
-  /** By id; true once cancelled. */
+  /** Waiting requests by id; true once the request is cancelled. */
   readonly #waiting = new Map<string | number, boolean>();
 
   constructor(options: OfferWaitOptions) {
     this.#options = options;
   }
 
-  /** Has it found out what is not known yet. @returns undefined when there is nothing to wait for. */
+  /** Begins to find out what is not known yet. @returns undefined when there is nothing to wait for. */
   begin(): Promise<void> | undefined {
     const { key, caller: { principal }, place, offers, capabilities, declared, told } = this.#options;
     return offers.settling({ place, declared: declared(), caller: { principal, session: key, standsAlone: false, capabilities: capabilities() } }, told);
   }
 
-  /** @returns false when there is nothing to wait for; else `go` runs when there is not any more, or `cancelled`. */
+  /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */
   holds(id: JsonRpcId, go: () => void, cancelled: () => void): boolean {
     const settling = this.begin();
     if (settling === undefined) return false;
@@ -44,7 +44,7 @@ export class OfferWait {
     return true;
   }
 
-  /** @returns false when no such request waits. */
+  /** Cancels a waiting request. @returns false when no such request waits. */
   cancel(id: JsonRpcId): boolean {
     if (!this.#waiting.has(idKey(id))) return false;
     this.#waiting.set(idKey(id), true);

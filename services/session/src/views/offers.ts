@@ -1,7 +1,7 @@
 /**
- * Finds out what clients of a declared set of capabilities are offered, before they are shown a list: some servers have tools only for
- * clients they may ask something. Adapters are told once of a set nobody knows yet, and write what they find into the catalogue; what a
- * client asks by name waits for that for a moment. The set of the first client of its kind costs it that moment, and nobody after it.
+ * Finds out what servers offer to clients that declare a certain set of capabilities, before such a client is shown a list: some servers have tools only
+ * for clients that they may ask something. Adapters are told of each set once, and write what they find into the catalogue. Only the first client that
+ * declares a set waits a moment for that.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfferKnown, offerKeyOf } from '@omnibus/catalog';
@@ -12,22 +12,22 @@ import type { Place } from './place.ts';
 export interface OffersOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  /** Of the servers that are seen there. */
+  /** The catalogue records of the servers that are seen at a place. */
   readonly recordsOf: (place: Place) => readonly CatalogRecord[];
 }
 
-/** A client that asks something. */
+/** A client that makes a request, and what it declared. */
 export interface OfferRequest {
   readonly place: Place;
   readonly declared: Declared;
   readonly caller: OfferCaller;
 }
 
-/** A program has started by then; later, what it has besides is announced as a change. */
+/** How long a client waits. By then a program has usually started; what is found later is announced as a change. */
 const waitMs = 2_000;
-/** An adapter that has not answered, because it has no connection to spare or is of an older version, is told again after this long. */
+/** After this time an adapter that has not answered is told again; it may have had no free connection, or be of an older version. */
 const againMs = 60_000;
-/** Sets of servers that are remembered as asked; the oldest is asked again. */
+/** Bound on the sets that are remembered as asked for, by server; the oldest is asked for again. */
 const maxAsked = 10_000;
 
 interface Waiting {
@@ -38,7 +38,7 @@ interface Waiting {
 
 export class Offers {
   readonly #options: OffersOptions;
-  /** When adapters were told of a set last, by server and key. */
+  /** When adapters were last told of a set, by server and key of the set. */
   readonly #asked = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
 
@@ -47,8 +47,9 @@ export class Offers {
   }
 
   /**
-   * @param told hears which servers are told of the client: they may keep something for it.
-   * @returns undefined when nothing is to be waited for; else resolves when the lists can be shown as they are known then.
+   * Asks adapters about the client's set where it is not known yet.
+   * @param told is called for each server that is told of the client, because the server may keep something for it.
+   * @returns undefined when there is nothing to wait for; else resolves when the lists can be shown as far as they are then known.
    */
   settling(asking: OfferRequest, told?: (server: ServerName) => void): Promise<void> | undefined {
     const unknown = this.#unknown(asking);
@@ -77,7 +78,7 @@ export class Offers {
     });
   }
 
-  /** The catalogue has changed. */
+  /** The catalogue has changed, so waiting requests look again. */
   changed(): void {
     for (const waiting of this.#waiting) if (this.#unknown(waiting.asking).length === 0) this.#end(waiting);
   }

@@ -1,8 +1,8 @@
-/** Where callers meet servers: an endpoint, as it is for those of one tenant. To each tenant what is of others is not there, so it may see other servers than the next. */
+/** A place is an endpoint as it is for callers of one tenant: they do not see the servers of other tenants there. */
 import type { EndpointName } from '@omnibus/protocol';
 
 declare const ofTenant: unique symbol;
-/** The endpoint alone, for callers without a tenant; else the endpoint, a space, which no endpoint has, and the tenant. */
+/** The endpoint alone for callers without a tenant; else the endpoint, a space (which no endpoint's name contains) and the tenant. */
 export type Place = EndpointName | (string & { readonly [ofTenant]: true });
 
 export function placeAt(endpoint: EndpointName, tenant: string | undefined): Place {

@@ -1,10 +1,10 @@
 /**
- * What the catalogue says of one server, of which several workers may have an adapter, each with a record of its own. One bad replica
- * takes a server from nobody: what one of those that are there reaches is there.
+ * The catalogue records of one server. Several workers may have an adapter for it, each with a record of its own. The server is up as long as one of these
+ * adapters reaches it, so a failing worker takes the server from nobody.
  */
 import type { CatalogRecord, WorkerId } from '@omnibus/protocol';
 
-/** How much a record counts: of a worker that is there, that has left in order, or that is lost. */
+/** Rank of a record: its worker is there, has left in an orderly way, or is lost. */
 type Weight = 0 | 1 | 2;
 
 const goneProblem = 'the part of the gateway that was connected to it is gone';
@@ -12,12 +12,12 @@ const goneProblem = 'the part of the gateway that was connected to it is gone';
 export class Replicas {
   readonly #records = new Map<WorkerId, CatalogRecord>();
   readonly #isLost: (worker: WorkerId) => boolean;
-  /** The record that stands for the server, as it was written. */
+  /** The chosen record, as it was written. */
   #chosen: CatalogRecord | undefined;
   #isGone = false;
   #shown: CatalogRecord | undefined;
 
-  /** @param isLost whether it is proven that a worker is not there. */
+  /** @param isLost whether a worker is proven to be gone. */
   constructor(isLost: (worker: WorkerId) => boolean) {
     this.#isLost = isLost;
   }
@@ -34,15 +34,15 @@ export class Replicas {
     return this.#records.size === 0;
   }
 
-  /** Stands for the server; the same object while nothing has changed. */
+  /** The record that represents the server; the same object while nothing changes. */
   get record(): CatalogRecord | undefined {
     return this.#shown;
   }
 
   /**
-   * Chooses anew, the same in every process: who is there before who is not, up before down, who has been connected before who never was,
-   * who announced a change last, and the least name.
-   * @returns whether the record is another one.
+   * Chooses the record anew, with the same result in every process. Prefers workers that are there, then servers that are up, then servers that were
+   * connected before, then the latest announced change, then the smallest name.
+   * @returns whether the chosen record has changed.
    */
   choose(): boolean {
     let best: { readonly worker: WorkerId; readonly record: CatalogRecord; readonly rank: readonly number[] } | undefined;
@@ -58,7 +58,7 @@ export class Replicas {
     return true;
   }
 
-  /** Whether a worker that is there reaches the server. */
+  /** Whether a given worker is there and connected to the server. */
   isUpAt(worker: WorkerId): boolean {
     const record = this.#records.get(worker);
     return record?.status === 'up' && record.hasLeft !== true;

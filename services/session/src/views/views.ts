@@ -1,4 +1,4 @@
-/** The views of all endpoints, kept in step with the catalogue. A view is computed when it is first asked for after a change. */
+/** The views of all endpoints, kept up to date with the catalogue. A view is computed when it is first asked for after a change. */
 import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -7,86 +7,86 @@ import { CallerViews } from './caller-views.ts';
 import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
 
-/** Changes that come together, as at a start, are told together. */
+/** Changes within this time, such as at a start, are announced together. */
 const announceDelayMs = 50;
-/** What a worker wrote that was not there for so long is removed. Where it comes back, it writes it again. */
+/** The records of a worker that was gone for this long are removed. If it comes back, it writes them again. */
 const forgottenMs = 10 * 60_000;
 const sweepMs = 60_000;
 /**
- * A record under a key that no version of ours writes is removed when it was not written for so long: longer than a change of versions takes,
- * during which it may be another version's that runs beside this one.
+ * A record under a key that no known version writes is removed when it was not written for this long. The time is longer than a rolling upgrade takes,
+ * since the record may belong to another version that runs beside this one.
  */
 const foreignMs = 60 * 60_000;
-/** Places that are followed; clients at one that is forgotten hear of changes again once they have asked something. Tenants are what issuers say. */
+/** Bound on the places whose clients are told of changes, since names of tenants come from issuers. Clients at a forgotten place are told of changes again after their next request. */
 const maxPlaces = 10_000;
-/** Of such keys as many are remembered; the others come with the next start. */
+/** Bound on such keys that are remembered; further ones are found at the next start. */
 const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
-  /** Clients at a place are to be told that lists changed. @param changesFor which, for those that declared certain capabilities and may see certain things. */
+  /** Tells the clients at a place that lists have changed. @param changesFor gives the changed lists for a client, by what it declared and what its caller may see. */
   readonly announce: (place: Place, changesFor: (declared?: Declared, sight?: Sight) => readonly ChangeKind[]) => void;
-  /** What those may see who are told of changes now, by name. */
+  /** Names of the rights of all callers who are told of changes now. */
   readonly sightsInUse: () => ReadonlySet<string>;
-  /** Characters of lists that are kept for those who do not see everything. */
+  /** Bound on the characters of lists that are prepared for callers who see only a part. */
   readonly maxPreparedLength: () => number;
-  /** Whether it is proven that a backend worker is not there. */
+  /** Whether a backend worker is proven to be gone. */
   readonly isLost: (worker: WorkerId) => boolean;
-  /** Hears what servers offer and clients cannot be shown, when that changes. */
+  /** Called with the entries of servers that clients cannot be shown, when these change. */
   readonly tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
   /** Removes a record from the catalogue. */
   readonly remove: (key: string) => void;
 }
 
-/** What is at a place; the same object wherever it is the same. */
+/** The definitions of places; places with the same content share one object. */
 export interface Definitions {
-  /** @returns undefined where nothing is. */
+  /** @returns undefined where there is no such endpoint. */
   get(place: Place): EndpointDefinition | undefined;
 }
 
-/** What is offered where the same servers are seen. */
+/** The views of one definition, shared by all places that have it. */
 interface Offered {
   readonly common: View;
-  /** For clients that are offered something else, by what differs. */
+  /** Views for clients that are offered something else than others, keyed by the difference. */
   readonly special: Map<string, View>;
 }
 
-/** What one place offers now. */
+/** The current views of one place. */
 interface PlaceViews {
   readonly offered: Offered;
-  /** Which of them clients see, by what they declared. */
+  /** The view for each set of declared capabilities. */
   readonly shown: Map<string, View>;
 }
 
 interface Seen {
   readonly declared: Declared | undefined;
   readonly sight: Sight | undefined;
-  /** By everybody's view of which each is a part, so that there is one of each, also where it is made again. */
+  /** For each view of everybody, the view of the caller that is a part of it: one object each, even if the part is computed again. */
   readonly views: Map<View, View>;
 }
 
 export class Views {
   readonly #options: ViewsOptions;
   readonly #replicas = new Map<ServerName, Replicas>();
-  /** Keys of records whose workers are not there, and since when. */
+  /** Keys of records whose workers are gone, and the time since when. */
   readonly #absent = new Map<string, number>();
-  /** Keys of the catalogue that name no server and worker, and when each was written last. */
+  /** Keys of the catalogue that do not name a server and a worker, and when each was last written. */
   readonly #foreign = new Map<string, number>();
-  /** What was told of each endpoint last, so that a server that says the same again is not heard again. */
+  /** The problems last reported for each endpoint, so that the same problems are not reported again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
-  /** What is computed for each place; nothing, when a change has put an end to it. */
+  /** The computed views of each place; a change removes them. */
   readonly #views = new Map<Place, PlaceViews>();
-  /** The same by what is there: tenants that see the same servers are shown the same lists. */
+  /** The same views by definition, so that tenants that see the same servers share them. */
   readonly #computed = new Map<EndpointDefinition, Offered>();
   /**
-   * What clients may have seen, by what they declared: the view that was announced last, and those that were asked for since, also when a
-   * further change has put an end to them. An endpoint is here once it was asked for.
+   * The views that clients may have seen, by what they declared: the last announced one, and those that were asked for since, even if a later change has
+   * replaced them. A place is in this table after its first request.
    */
   readonly #seen = new Map<Place, Map<string, Seen>>();
   #definitions: Definitions;
   readonly #callerViews: CallerViews;
-  /** Set while changes wait to be told. */
+  /** Set while changes wait to be announced. */
   #announcement: Deadline | undefined;
 
   constructor(definitions: Definitions, options: ViewsOptions) {
@@ -96,19 +96,20 @@ export class Views {
     this.#sweepLater();
   }
 
-  /** What clients cannot be shown now, in words: of those endpoints that were asked for. */
+  /** The entries that clients cannot be shown now, as text, for the endpoints that were asked for. */
   get leftOut(): readonly string[] {
     const all = [...this.#computed.values()].flatMap(({ common: { problems } }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
     return [...new Set(all)];
   }
 
-  /** Characters of lists that are kept for those who do not see everything. */
+  /** Characters of the lists that are prepared for callers who see only a part. */
   get preparedLength(): number {
     return this.#callerViews.length;
   }
 
   /**
-   * @param declared what the client did, where what it is offered may depend on it; it is told of changes then.
+   * The view at a place.
+   * @param declared what the client declared, if its offers may depend on that; the client is then told of changes.
    * @param sight what its caller may see; undefined for everything.
    * @returns undefined when there is no such endpoint.
    */
@@ -130,7 +131,7 @@ export class Views {
     return view;
   }
 
-  /** What clients are offered that declared something, whatever they may see of it. */
+  /** The view for clients with these declared capabilities, before the rights of the caller are applied. */
   #whole({ offered: { common, special }, shown }: PlaceViews, declared: Declared | undefined): View {
     const known = shown.get(declared?.key ?? '');
     if (known !== undefined) return known;
@@ -141,7 +142,7 @@ export class Views {
     return view;
   }
 
-  /** The same for a request that stands alone and hears of no changes. @param capabilities as its client declares them. */
+  /** Like `get`, for a single request without a session, whose client is not told of changes. @param capabilities as its client declares them. */
   getAlone(place: Place, capabilities: JsonObject, sight?: Sight): View | undefined {
     const common = this.get(place, undefined, sight);
     return common?.dependsOnCaller === true ? this.get(place, declaredBy(capabilities, false), sight) : common;
@@ -184,12 +185,12 @@ export class Views {
     this.#chooseAnew(server, replicas);
   }
 
-  /** Backend workers have come or gone. */
+  /** Backend workers have appeared or gone. */
   workersChanged(): void {
     for (const [server, replicas] of this.#replicas) this.#chooseAnew(server, replicas);
   }
 
-  /** Of workers that have an adapter of a server, those that reach it; all, when none does. */
+  /** Of the given workers with an adapter of a server, those that are connected to it; all of them when none is. */
   reaching(server: ServerName, workers: readonly WorkerId[]): readonly WorkerId[] {
     const replicas = this.#replicas.get(server);
     const reaching = replicas === undefined ? [] : workers.filter((worker) => replicas.isUpAt(worker));
