@@ -22,16 +22,16 @@ export function createProgram(): Command {
   const program = new Command('omnibus')
     .description('One MCP endpoint for many MCP servers.')
     .version(version)
-    .showHelpAfterError('(omnibus --help shows what there is)')
+    .showHelpAfterError('(omnibus --help lists the commands)')
     .showSuggestionAfterError()
     .exitOverride();
 
   program.command('serve', { isDefault: true })
     .description('run the gateway')
-    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
-    .option('-l, --listen <host:port>', 'where clients connect (default: 127.0.0.1:7300)')
-    .option('-a, --admin <host:port>', 'where metrics and health are served (default: 127.0.0.1:7301)')
-    .option('-b, --bus <address>', '"memory", or nats://host:port (default: memory)')
+    .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
+    .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
+    .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
+    .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(new Option('-r, --role <role>', 'which part of the gateway this process is').choices(['all', 'edge', 'session', 'backend']).default('all'))
     .action(async (options: ServeOptions) => {
       const { serve } = await import('./commands/serve.ts');
@@ -40,33 +40,33 @@ export function createProgram(): Command {
 
   program.command('stdio')
     .description('serve one client on stdin and stdout, for desktop clients that start their servers')
-    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
+    .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
-    .option('--connect <url>', 'join a gateway that runs already, instead of starting the servers: http://127.0.0.1:7300/mcp')
-    .option('-H, --header <line...>', 'with --connect: an HTTP header to send, "Name: value"')
-    .option('--tokens <file>', 'with --connect: where tokens are kept that you sign in for (default: tokens.json in the folder of your settings)')
+    .option('--connect <url>', 'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp')
+    .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value"')
+    .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);
     });
 
   program.command('doctor')
-    .description('try everything a gateway needs, and say what is wrong and what to do')
-    .option('-c, --config <file>', 'configuration, YAML or JSON (default: omnibus.yaml here)')
-    .option('-b, --bus <address>', '"memory", or nats://host:port (default: memory)')
-    .addOption(new Option('-r, --role <role>', 'what this process is to be; what other roles need is left out').choices(['all', 'edge', 'session', 'backend']).default('all'))
-    .option('--json', 'as JSON')
+    .description('check everything that a gateway needs, and say what is wrong and how to mend it')
+    .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
+    .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
+    .addOption(new Option('-r, --role <role>', 'the role of the process; checks that only other roles need are left out').choices(['all', 'edge', 'session', 'backend']).default('all'))
+    .option('--json', 'print JSON')
     .action(async (options: DoctorOptions) => {
       const { doctor } = await import('./commands/doctor.ts');
       await doctor(options);
     });
 
   program.command('status')
-    .description('show what running processes of a gateway do')
-    .option('-a, --admin <host:port...>', 'their admin addresses, https://host:port where they speak TLS', ['127.0.0.1:7301'])
-    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
-    .option('--json', 'as JSON')
+    .description('show the state of running processes of a gateway')
+    .option('-a, --admin <host:port...>', 'admin addresses of the processes, https://host:port where they speak TLS', ['127.0.0.1:7301'])
+    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
+    .option('--json', 'print JSON')
     .action(async (options: StatusOptions) => {
       const { status } = await import('./commands/status.ts');
       await status(options);
@@ -76,25 +76,25 @@ export function createProgram(): Command {
 
   program.command('check')
     .description('check a configuration and say everything that is wrong with it')
-    .argument('[file]', 'the configuration, or the file of a client (default: omnibus.yaml here)')
-    .option('--json', 'as JSON')
+    .argument('[file]', 'the configuration, or the file of an MCP client (default: omnibus.yaml in this folder)')
+    .option('--json', 'print JSON')
     .action(async (file: string | undefined, options: { readonly json?: boolean }) => {
       const { check } = await import('./commands/check.ts');
       await check(file, options);
     });
 
   program.command('migrate')
-    .description('bring a configuration that an earlier version or another program used to what options are called now')
+    .description('rename options in a configuration that an earlier version or another program calls differently')
     .argument('<file>', 'the configuration')
-    .option('--write', 'change the file, instead of showing what it would be')
+    .option('--write', 'change the file, instead of printing the changed text')
     .action(async (file: string, options: { readonly write?: boolean }) => {
       const { migrate } = await import('./commands/migrate.ts');
       migrate(file, options);
     });
 
   program.command('nats-permissions')
-    .description('print users of NATS, one for each role, that may do what it needs and nothing else (docs/nats.md)')
-    .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml here)')
+    .description('print the configuration of NATS users, one for each role, each with only the permissions that it needs (docs/nats.md)')
+    .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
     .action(async (options: { readonly config?: string }) => {
       const { printPermissions } = await import('./commands/permissions.ts');
       printPermissions(options);
@@ -113,12 +113,12 @@ export function createProgram(): Command {
   return program;
 }
 
-/** What pods run that Kubernetes has for servers. */
+/** Commands that run inside the pods which the gateway makes for servers. */
 function addPod(program: Command): void {
   program.command('expose')
     .description('serve a program that speaks MCP on stdin and stdout over WebSockets, one program for each connection: omnibus expose --listen 0.0.0.0:7300 -- npx SERVER')
-    .requiredOption('-l, --listen <host:port>', 'where to listen; whoever reaches it may use the program')
-    .option('--max-programs <number>', 'programs at once', '64')
+    .requiredOption('-l, --listen <host:port>', 'address to listen on; whoever reaches it can use the program')
+    .option('--max-programs <number>', 'how many programs run at the same time', '64')
     .argument('<command...>', 'the program and its arguments, after "--"')
     .action(async (command: readonly [string, ...string[]], options: ExposeOptions) => {
       const { exposeProgram } = await import('./commands/expose.ts');
@@ -126,8 +126,8 @@ function addPod(program: Command): void {
     });
 
   program.command('copy')
-    .description('copy this program, and the Node it runs on with its libraries, into a folder, from which it runs in any image of the same architecture')
-    .argument('<folder>', 'where to; loader, lib, node and app are made there')
+    .description('copy this program, Node and the libraries that Node needs into a folder, from which it runs in any Linux image of the same architecture')
+    .argument('<folder>', 'the folder; loader, lib, node and app are created in it')
     .action(async (folder: string) => {
       const { copyProgram } = await import('./commands/copy.ts');
       copyProgram(folder);
@@ -138,30 +138,30 @@ function addAdmin(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
     .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301');
 
-  command('reload', 'have a running gateway read its configuration again')
-    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+  command('reload', 'make a running gateway read its configuration again')
+    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .action(async (options: AskOptions) => {
       const { reload } = await import('./commands/administer.ts');
       await reload(options);
     });
 
   const ask = (program: Command): Command => program
-    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)');
+    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)');
   const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
 
-  ask(command('block', 'let somebody or something do nothing any more, everywhere and at once: calls that run are cancelled, sessions and streams end'))
+  ask(command('block', 'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end'))
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
-    .option('--for <time>', 'such as 30m, 1h or 168h (default: until it is unblocked)')
-    .option('--because <text>', 'why; said to whoever is refused')
+    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
+    .option('--because <text>', 'the reason, which refused callers are told')
     .action(async (kind: string, name: string, options: BlockOptions) => {
       const { block } = await import('./commands/metering.ts');
       await block(kind, name, options);
     });
 
-  ask(command('unblock', 'take a block back'))
+  ask(command('unblock', 'end a block'))
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
     .action(async (kind: string, name: string, options: AskOptions) => {
@@ -170,23 +170,23 @@ function addAdmin(program: Command): void {
     });
 
   ask(command('blocks', 'show who and what is blocked'))
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(async (options: ShowOptions) => {
       const { showBlocks } = await import('./commands/metering.ts');
       await showBlocks(options);
     });
 
   ask(command('usage', 'show what known callers have used'))
-    .option('--days <number>', 'today and the days before it, of UTC, 62 at most', '1')
-    .addOption(new Option('--by <what>', 'summed up by').choices(['caller', 'team', 'tool', 'tenant', 'server']).default('caller'))
-    .option('--json', 'as JSON')
+    .option('--days <number>', 'how many days of UTC, today included; 62 at most', '1')
+    .addOption(new Option('--by <what>', 'what each row sums up').choices(['caller', 'team', 'tool', 'tenant', 'server']).default('caller'))
+    .option('--json', 'print JSON')
     .action(async (options: UsageOptions) => {
       const { showUsage } = await import('./commands/metering.ts');
       await showUsage(options);
     });
 
-  command('recover', 'print a token for the admin port when nobody is left who may use it, where the sealing key is')
-    .option('-c, --config <file>', 'configuration that names the sealing key (default: omnibus.yaml here, or the environment)')
+  command('recover', 'print a token for the admin port when nobody who may use it is left; run it where the sealing key is')
+    .option('-c, --config <file>', 'configuration that names the sealing key (default: omnibus.yaml in this folder, or the environment)')
     .action(async (options: RecoverOptions) => {
       const { recover } = await import('./commands/administer.ts');
       await recover(options);
@@ -194,31 +194,31 @@ function addAdmin(program: Command): void {
 }
 
 function addKeys(program: Command): void {
-  const keys = program.command('keys').description('API keys that callers are known by (docs/identity.md)');
+  const keys = program.command('keys').description('make, list and revoke API keys of callers (docs/identity.md)');
   const command = (words: string, description: string): Command => keys.command(words).description(description)
-    .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml here)')
+    .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml in this folder)')
     .option('-f, --file <file>', 'the file of keys itself');
 
-  command('create', 'make a key and show it, this once')
-    .requiredOption('-s, --subject <name>', 'whom it speaks for; keys of one name are one caller')
-    .option('-t, --tenant <name>', 'the tenant of its caller: the same subject of another tenant is another caller')
-    .option('-g, --group <name...>', 'groups of its caller')
-    .option('-e, --endpoint <name...>', 'servers and profiles it opens, "/mcp" for the endpoint of all (default: every endpoint)')
-    .option('-x, --expires <when>', 'days such as 90d, or a date (default: never)')
-    .option('-n, --note <text>', 'for people')
+  command('create', 'make an API key and print it; it is never shown again')
+    .requiredOption('-s, --subject <name>', 'the caller that the key belongs to; all keys of one subject are one caller')
+    .option('-t, --tenant <name>', 'tenant of the caller; the same subject in another tenant is another caller')
+    .option('-g, --group <name...>', 'groups of the caller')
+    .option('-e, --endpoint <name...>', 'servers and profiles that the key is good for, "/mcp" for the endpoint of all servers (default: every endpoint)')
+    .option('-x, --expires <when>', 'when the key expires: days such as 90d, or a date (default: never)')
+    .option('-n, --note <text>', 'a note for people')
     .action(async (options: CreateOptions) => {
       const { createKey } = await import('./commands/keys.ts');
       createKey(options);
     });
 
-  command('list', 'show whom the keys speak for, and what became of them')
-    .option('--json', 'as JSON')
+  command('list', 'list the API keys: whose they are, and whether they are valid, expired or revoked')
+    .option('--json', 'print JSON')
     .action(async (options: KeysOptions & { readonly json?: boolean }) => {
       const { listKeys } = await import('./commands/keys.ts');
       listKeys(options);
     });
 
-  command('revoke', 'make a key open nothing any more')
+  command('revoke', 'revoke an API key')
     .argument('<id>', 'the part between the two "_" of the key')
     .action(async (id: string, options: KeysOptions) => {
       const { revokeKey } = await import('./commands/keys.ts');
@@ -227,28 +227,28 @@ function addKeys(program: Command): void {
 }
 
 function addUsers(program: Command): void {
-  const users = program.command('users').description('users of the gateway\'s own authorization server (docs/identity.md)');
+  const users = program.command('users').description('add, list and remove users of the gateway\'s own authorization server (docs/identity.md)');
   const command = (words: string, description: string): Command => users.command(words).description(description)
-    .option('-c, --config <file>', 'configuration that names the file of users (default: omnibus.yaml here)')
+    .option('-c, --config <file>', 'configuration that names the file of users (default: omnibus.yaml in this folder)')
     .option('-f, --file <file>', 'the file of users itself');
 
-  command('add', 'add a user, or give one another password, which is read from stdin')
-    .argument('<name>', 'what the user signs in as')
+  command('add', 'add a user, or change the password of one; the password is asked for, or read from stdin')
+    .argument('<name>', 'the name that the user signs in with')
     .option('-g, --group <name...>', 'groups of the user')
     .action(async (name: string, options: AddOptions) => {
       const { addUser } = await import('./commands/users.ts');
       await addUser(name, options);
     });
 
-  command('list', 'show the users there are')
-    .option('--json', 'as JSON')
+  command('list', 'list the users')
+    .option('--json', 'print JSON')
     .action(async (options: UsersOptions & { readonly json?: boolean }) => {
       const { listUsers } = await import('./commands/users.ts');
       await listUsers(options);
     });
 
-  command('remove', 'make somebody no user any more')
-    .argument('<name>', 'what the user signs in as')
+  command('remove', 'remove a user')
+    .argument('<name>', 'the name that the user signs in with')
     .action(async (name: string, options: UsersOptions) => {
       const { removeUser } = await import('./commands/users.ts');
       await removeUser(name, options);
@@ -258,14 +258,14 @@ function addUsers(program: Command): void {
 function addLogin(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
     .argument('<url>', 'address of the gateway, such as https://mcp.example.com/mcp')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)');
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)');
 
   command('login', 'sign in to a gateway with your browser')
-    .option('--client-id <id>', 'a client that was registered by hand')
-    .option('--client-secret <secret>', 'its secret, where it has one')
-    .option('--scope <scope...>', 'scopes to ask for besides those that the gateway names, such as mcp:admin')
-    .option('--device', 'by a code that you type on another device, where the sign-in has that (default: where this machine shows no pages)')
-    .option('--no-browser', 'show the address, and open no browser')
+    .option('--client-id <id>', 'client id, where a client was registered by hand')
+    .option('--client-secret <secret>', 'secret of that client, if it has one')
+    .option('--scope <scope...>', 'scopes to ask for in addition to those that the gateway names, such as mcp:admin')
+    .option('--device', 'sign in by a code that you type on another device, if the authorization server supports that (default: where this machine has no display)')
+    .option('--no-browser', 'print the address instead of opening a browser')
     .action(async (url: string, options: LoginOptions) => {
       const { login } = await import('./commands/login.ts');
       await login(url, options);
@@ -278,13 +278,13 @@ function addLogin(program: Command): void {
     });
 
   command('whoami', 'show who you are at a gateway')
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(async (url: string, options: TokenOptions & { readonly json?: boolean }) => {
       const { whoAmI } = await import('./commands/login.ts');
       await whoAmI(url, options);
     });
 
-  command('token', 'print a token for a gateway, a fresh one when it is needed')
+  command('token', 'print a valid access token for a gateway; it is refreshed first if it has expired')
     .action(async (url: string, options: TokenOptions) => {
       const { printToken } = await import('./commands/login.ts');
       await printToken(url, options);

@@ -5,68 +5,68 @@ import type { AddServerOptions, FileOptions } from '../commands/servers.ts';
 
 export function addFiles(program: Command): void {
   const command = (words: string, description: string): Command => program.command(words).description(description)
-    .option('-c, --config <file>', 'the configuration to change (default: omnibus.yaml here, which is made)')
-    .option('-y, --yes', 'do not ask')
-    .option('--print', 'print what it would hold, and change nothing')
-    .option('--no-input', 'ask nothing, even on a terminal')
-    .option('--json', 'as JSON');
+    .option('-c, --config <file>', 'the configuration to change (default: omnibus.yaml in this folder, which is created if missing)')
+    .option('-y, --yes', 'change the file without asking')
+    .option('--print', 'print the changed file, and change nothing')
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('--json', 'print JSON');
 
-  command('add', 'add a server to the configuration, after trying it')
-    .argument('<name>', 'what it is to be called')
-    .argument('[command...]', 'a program and its arguments behind --, or an address')
-    .option('--url <url>', 'its address')
-    .option('--type <type>', 'how to talk to it, where that does not follow: stdio, http, sse, websocket')
-    .option('-H, --header <line...>', 'an HTTP header to send it, such as "Authorization: Bearer ${TOKEN}"')
-    .option('-E, --env <pair...>', 'NAME=value, environment of the program')
+  command('add', 'add a server to the configuration, after connecting to it once')
+    .argument('<name>', 'name of the server')
+    .argument('[command...]', 'a program and its arguments after "--", or an address')
+    .option('--url <url>', 'address of the server')
+    .option('--type <type>', 'transport, where it does not follow from the command or address: stdio, http, sse, websocket')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, such as "Authorization: Bearer ${TOKEN}"')
+    .option('-E, --env <pair...>', 'NAME=value, an environment variable of the program')
     .option('--cwd <folder>', 'folder the program starts in')
-    .option('--no-try', 'do not try it first')
+    .option('--no-try', 'do not connect to the server first')
     .action(async (name: string, words: readonly string[], options: AddServerOptions) => {
       const { addServer } = await import('../commands/servers.ts');
       await addServer(name, words, options);
     });
 
-  command('remove', 'take a server out of the configuration')
-    .argument('<server>', 'its name')
+  command('remove', 'remove a server from the configuration')
+    .argument('<server>', 'name of the server')
     .action(async (name: string, options: FileOptions) => {
       const { removeServer } = await import('../commands/servers.ts');
       await removeServer(name, options);
     });
 
-  command('import', 'take over the servers that clients have')
-    .argument('[from...]', 'clients (omnibus clients) or files of theirs (default: every one that is found)')
+  command('import', 'copy the servers of MCP clients into the configuration')
+    .argument('[from...]', 'names of clients (omnibus clients lists them) or of their files (default: all that are found)')
     .option('--dry-run', 'the same as --print')
     .action(async (from: readonly string[], options: FileOptions & { readonly dryRun?: boolean }) => {
       const { importServers } = await import('../commands/import.ts');
       await importServers(from, options.dryRun === true ? { ...options, print: true } : options);
     });
 
-  program.command('clients').description('list the clients whose files are known, and where those are')
-    .option('--json', 'as JSON')
+  program.command('clients').description('list the MCP clients whose files are known, and where these are')
+    .option('--json', 'print JSON')
     .action(async (options: { readonly json?: boolean }) => {
       const { listClients } = await import('../commands/connect.ts');
       await listClients(options);
     });
 
   const ofClient = (words: string, description: string): Command => program.command(words).description(description)
-    .argument('<client>', 'such as cursor or vscode (omnibus clients)')
-    .option('-n, --name <name>', 'what the gateway is called there', 'omnibus')
-    .option('--project', 'in the file of the project in this folder, instead of your own')
-    .option('-f, --file <file>', 'the file itself')
-    .option('-y, --yes', 'do not ask')
-    .option('--print', 'print what the file would hold, and change nothing')
-    .option('--no-input', 'ask nothing, even on a terminal')
-    .option('--json', 'as JSON');
+    .argument('<client>', 'a client such as cursor or vscode (omnibus clients lists them)')
+    .option('-n, --name <name>', 'name of the gateway in that file', 'omnibus')
+    .option('--project', 'use the file of the project in this folder, instead of your own')
+    .option('-f, --file <file>', 'path of the file of the client')
+    .option('-y, --yes', 'change the file without asking')
+    .option('--print', 'print the changed file, and change nothing')
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('--json', 'print JSON');
 
-  ofClient('connect', 'write the gateway into the file of a client, of which a copy is kept')
+  ofClient('connect', 'write the gateway into the file of an MCP client; a copy of the file is kept')
     .option('-u, --url <url>', 'address of the gateway', 'http://127.0.0.1:7300/mcp')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
-    .option('-H, --header <line...>', 'an HTTP header to send, "Name: value"')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
     .action(async (client: string, options: ConnectOptions) => {
       const { connect } = await import('../commands/connect.ts');
       await connect(client, options);
     });
 
-  ofClient('disconnect', 'take the gateway out of the file of a client')
+  ofClient('disconnect', 'remove the gateway from the file of an MCP client')
     .action(async (client: string, options: ConnectOptions) => {
       const { disconnect } = await import('../commands/connect.ts');
       await disconnect(client, options);

@@ -1,40 +1,40 @@
-/** Commands that use what a gateway offers. */
+/** Commands that use a gateway, or any MCP server, as a client. */
 import type { Command } from 'commander';
 import type { CallOptions, UseOptions } from '../commands/use.ts';
 
 export function addUse(program: Command): void {
   const command = (words: string, description: string): Command => program.command(words).description(description)
     .option('-u, --url <url>', 'a gateway, or any MCP server over HTTP (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
-    .option('-c, --config <file>', 'start the servers of this configuration here, instead of asking a gateway that runs')
+    .option('-c, --config <file>', 'start the servers of this configuration for this command, instead of asking a running gateway')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
-    .option('-H, --header <line...>', 'an HTTP header to send, "Name: value" (default: who is signed in, or OMNIBUS_TOKEN)')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: the token that you signed in for, or OMNIBUS_TOKEN)')
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
-    .option('--no-input', 'ask nothing, even on a terminal')
-    .option('-q, --quiet', 'say nothing but the answer')
-    .option('--json', 'the answer as JSON, exactly as it came');
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('-q, --quiet', 'print the answer only')
+    .option('--json', 'print the answer as JSON, exactly as it was received');
 
-  command('tools', 'list tools, a line each')
+  command('tools', 'list tools, one on each line')
     .argument('[pattern]', 'part of a name, or a glob such as "git*"')
-    .option('--schema', 'with the schema of their arguments')
+    .option('--schema', 'also print the schema of the arguments')
     .action(async (pattern: string | undefined, options: UseOptions & { readonly schema?: boolean }) => {
       const { listTools } = await import('../commands/use.ts');
       await listTools(pattern, options);
     });
 
   command('call', 'call a tool')
-    .argument('<tool>', 'its name')
+    .argument('<tool>', 'name of the tool')
     .argument('[arguments...]', 'key=text, key:=JSON, key=@FILE, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
-    .option('--answer <pair...>', 'key=value, an answer to what the server asks meanwhile')
-    .option('--save <file>', 'write images, audio and other bytes there')
+    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
     .action(async (name: string, words: readonly string[], options: CallOptions) => {
       const { callTool } = await import('../commands/use.ts');
       await callTool(name, words, options);
     });
 
-  command('prompts', 'list prompts, a line each')
+  command('prompts', 'list prompts, one on each line')
     .argument('[pattern]', 'part of a name, or a glob')
     .action(async (pattern: string | undefined, options: UseOptions) => {
       const { listPrompts } = await import('../commands/use.ts');
@@ -42,34 +42,34 @@ export function addUse(program: Command): void {
     });
 
   command('get', 'get the messages of a prompt')
-    .argument('<prompt>', 'its name')
+    .argument('<prompt>', 'name of the prompt')
     .argument('[arguments...]', 'key=text, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
-    .option('--save <file>', 'write images, audio and other bytes there')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
     .action(async (name: string, words: readonly string[], options: CallOptions) => {
       const { getPrompt } = await import('../commands/use.ts');
       await getPrompt(name, words, options);
     });
 
-  command('resources', 'list resources and their templates, a line each')
+  command('resources', 'list resources and resource templates, one on each line')
     .argument('[pattern]', 'part of an address, or a glob')
     .action(async (pattern: string | undefined, options: UseOptions) => {
       const { listResources } = await import('../commands/use.ts');
       await listResources(pattern, options);
     });
 
-  command('read', 'print what a resource holds')
-    .argument('<uri>', 'its address')
-    .option('--save <file>', 'write it there when it is no text')
+  command('read', 'print the content of a resource')
+    .argument('<uri>', 'URI of the resource')
+    .option('--save <file>', 'write binary content to this file')
     .action(async (uri: string, options: CallOptions) => {
       const { readResource } = await import('../commands/use.ts');
       await readResource(uri, options);
     });
 
-  command('complete', 'ask a server how an argument could go on, a value each line')
-    .argument('<about>', 'the name of a prompt, or the template of a resource')
-    .argument('<argument>', 'ARGUMENT=BEGINNING')
-    .option('--context <pair...>', 'key=value, arguments that are known already')
+  command('complete', 'ask a server for completions of an argument, one on each line')
+    .argument('<about>', 'the name of a prompt, or a resource template')
+    .argument('<argument>', 'ARGUMENT=BEGINNING, such as language=py')
+    .option('--context <pair...>', 'key=value, an argument that is known already')
     .action(async (about: string, word: string, options: UseOptions & { readonly context?: readonly string[] }) => {
       const { completeArgument } = await import('../commands/use.ts');
       await completeArgument(about, word, options);
