@@ -5,6 +5,7 @@ export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
 export { View } from './view.ts';
 export type { Capability, ViewProblem } from './view.ts';
+export type { KeptPages } from './list-pages.ts';
 export type { Route } from './tools.ts';
 export type { Sight } from './sight.ts';
 export type { MissingServer } from './list-head.ts';

@@ -19,29 +19,44 @@ export function digestOf(texts: readonly string[]): string {
   return hash('sha256', texts.join('\n'), 'base64url').slice(0, 12);
 }
 
+/** Characters of pages that are kept for those who do not see everything. */
+export interface KeptPages {
+  length: number;
+}
+
+/** Where the pages of some lists are counted while they are kept; nowhere: they are made each time. */
+export interface Keeping {
+  pages: KeptPages | undefined;
+}
+
 /** Pages that are made when somebody asks for one. */
 export class LazyPages implements Pages {
   readonly version: string;
   readonly #make: () => ListPages;
+  readonly #keeping: Keeping;
   #made: ListPages | undefined;
 
-  constructor(version: string, make: () => ListPages) {
+  constructor(version: string, keeping: Keeping, make: () => ListPages) {
     this.version = version;
+    this.#keeping = keeping;
     this.#make = make;
   }
 
   page(cursor: string | undefined): string | undefined {
-    this.#made ??= this.#make();
-    return this.#made.page(cursor);
+    if (this.#made !== undefined) return this.#made.page(cursor);
+    const made = this.#make();
+    const { pages } = this.#keeping;
+    if (pages !== undefined) {
+      this.#made = made;
+      pages.length += made.length;
+    }
+    return made.page(cursor);
   }
 
   drop(): void {
+    const { pages } = this.#keeping;
+    if (this.#made !== undefined && pages !== undefined) pages.length -= this.#made.length;
     this.#made = undefined;
-  }
-
-  /** Characters that are kept by now. */
-  get keptLength(): number {
-    return this.#made?.length ?? 0;
   }
 }
 

@@ -42,16 +42,24 @@ describe('a view with less in it', () => {
   it('shares the pages of a list of which nothing is taken away, and says by its version when it reads differently', () => {
     const whole = viewOf(...records);
     const all = whole.seenBy(sightOf(() => true));
-    expect([all.list('tools', undefined), all.versions, all.keptLength]).toEqual([whole.list('tools', undefined), whole.versions, 0]);
+    const kept = { length: 0 };
+    all.keepPages(kept);
+    expect([all.list('tools', undefined), all.versions, kept.length]).toEqual([whole.list('tools', undefined), whole.versions, 0]);
     const less = whole.seenBy(sightOf((key) => key.startsWith('tool a')));
     expect(less.changesSince(whole)).toEqual(['tools', 'resources']);
     // What is gone for everybody was never there for some.
     const later = viewOf(records[0] as CatalogRecord).seenBy(sightOf((key) => key.startsWith('tool a')));
     expect(later.changesSince(less)).toEqual([]);
     expect(later.freshness('tools', 0).cacheScope).toBe('private');
-    expect([toolsOf(less).length, less.keptLength > 0]).toEqual([3, true]);
+    expect([toolsOf(less).length, kept.length]).toEqual([3, 0]);
+    less.keepPages(kept);
+    const read = (): number[] => [toolsOf(less).length, toolsOf(less, true).length, kept.length];
+    const [, , length] = read();
+    expect([read(), length]).toEqual([[3, 3, length], expect.toSatisfy((each: number) => each > 0)]);
     less.dropPages();
-    expect([less.keptLength, toolsOf(less).length]).toEqual([0, 3]);
+    expect([kept.length, ...read()]).toEqual([0, 3, 3, 0]);
+    less.keepPages(kept);
+    expect(read()).toEqual([3, 3, length]);
   });
 
   it('finds no URI that may not be seen, by none of its names; what may be is found under the name that everybody uses', () => {

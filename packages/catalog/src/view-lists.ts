@@ -4,7 +4,7 @@
  */
 import { type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { entryText } from './entry.ts';
-import { digestOf, LazyPages, ListPages, type Pages } from './list-pages.ts';
+import { digestOf, LazyPages, ListPages, type KeptPages, type Keeping, type Pages } from './list-pages.ts';
 import { publicTool, type Named } from './tools.ts';
 import type { ResourceIndex } from './uris.ts';
 
@@ -40,6 +40,8 @@ export class ViewLists {
   readonly #pageSize: number;
   readonly #less: Less | undefined;
   readonly #pages: Record<ListKind, Pages>;
+  /** Of pages with less on them. */
+  readonly #keeping: Keeping = { pages: undefined };
   /** Made when the first client of 2026-07-28 asks. */
   #modernTools: Pages | undefined;
   /** The entries of lists, by kind, made when the first view with less in it is. */
@@ -80,18 +82,15 @@ export class ViewLists {
     return this.#modernTools.page(cursor);
   }
 
-  /** What is on its pages is made again when it is asked for. */
+  /** From now on pages with less on them are kept once they were asked for. @param pages counts them. */
+  keep(pages: KeptPages): void {
+    this.#keeping.pages = pages;
+  }
+
+  /** What is on such pages is made again whenever it is asked for. */
   drop(): void {
-    for (const pages of this.#lazy()) pages.drop();
-  }
-
-  /** Characters of pages that are kept for these lists alone. */
-  get keptLength(): number {
-    return this.#lazy().reduce((sum, pages) => sum + pages.keptLength, 0);
-  }
-
-  #lazy(): LazyPages[] {
-    return [...Object.values(this.#pages), this.#modernTools].filter((pages) => pages instanceof LazyPages);
+    for (const pages of [...Object.values(this.#pages), this.#modernTools]) if (pages instanceof LazyPages) pages.drop();
+    this.#keeping.pages = undefined;
   }
 
   /** The pages of a list with less on them; the others' own where nothing is taken away. */
@@ -101,7 +100,7 @@ export class ViewLists {
     if (entries.length === all.length) return pages;
     const texts = entries.map(({ text }) => text);
     const version = isModern ? this.versions[kind] : digestOf(texts);
-    return new LazyPages(version, () => new ListPages(kind, texts, this.#pageSize, version));
+    return new LazyPages(version, this.#keeping, () => new ListPages(kind, texts, this.#pageSize, version));
   }
 
   #keptEntries(kind: ListKind, isModern: boolean): readonly Listed[] {

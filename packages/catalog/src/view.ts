@@ -14,7 +14,7 @@ import { isSoundRecord } from './entry.ts';
 import { offerFor, offeredTo } from './offers.ts';
 import { instructionsOf } from './instructions.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
-import { withMembers } from './list-pages.ts';
+import { withMembers, type KeptPages } from './list-pages.ts';
 import { namedPrompts, namedTools } from './named.ts';
 import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
 import { isInSight, type Sight } from './sight.ts';
@@ -130,14 +130,14 @@ export class View {
     return seen.has(publicName) ? undefined : all.get(publicName);
   }
 
-  /** What is on its pages is made again when it is asked for. */
-  dropPages(): void {
-    this.#lists.drop();
+  /** From now on pages that are of this view alone are kept once they were asked for. @param pages counts their characters. */
+  keepPages(pages: KeptPages): void {
+    this.#lists.keep(pages);
   }
 
-  /** Characters of pages that are kept for this view alone. */
-  get keptLength(): number {
-    return this.#lists.keptLength;
+  /** What is on such pages is made again whenever it is asked for. */
+  dropPages(): void {
+    this.#lists.drop();
   }
 
   /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */

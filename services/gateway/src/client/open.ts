@@ -1,5 +1,6 @@
 /** Where the requests of a command go: to a gateway that runs, to any server at an address, or to servers that are started here. */
 import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@omnibus/config';
 import { isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice } from '../outcome.ts';
@@ -155,9 +156,7 @@ async function inProcess(options: TargetOptions, config: Config, baseFolder: str
   const log = createLogger({ level: 'silent', format: 'json' });
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
   const { bus, wheel, metrics, tracing, faults } = gateway;
-  const ready = Promise.race([gateway.settled(), new Promise<void>((resolve) => {
-    setTimeout(resolve, settleMs).unref();
-  })]).then(() => {
+  const ready = Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]).then(() => {
     for (const { server, status, problem } of gateway.records()) if (status === 'down' && options.quiet !== true) notice(`omnibus: server ${server} is down: ${problem ?? 'it does not answer'}`);
   });
   const [input, output] = [new PassThrough(), new PassThrough()];

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
@@ -92,9 +93,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 
 /** One server that takes its time does not keep from a person where the others are: what it became is said later. */
 async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
-  await Promise.race([settled, new Promise<void>((resolve) => {
-    setTimeout(resolve, bannerMs).unref();
-  })]);
+  await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
   const records = gateway.records();
   const late = new Set(records.filter(isConnecting).map(({ server }) => server));
   process.stdout.write(`${banner(gateway.endpoint ?? '', gateway.adminAddress, records, warnings)}\n`);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Boundary, Delivery, RequestMeter, serveStdioClient } from '@omnibus/edge';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
@@ -94,16 +95,13 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
   stopOnSignal({ limitMs: config.timeouts.drain + stopSlackMs, stop, onForced: (reason) => log.error({ reason }, 'stopped by force') });
-  const limit = new Promise<void>((resolve) => {
-    setTimeout(resolve, settleMs).unref();
-  });
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, metrics, tracing, faults } = gateway;
   process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
   await serveStdioClient({
     bus, endpoint, meter: new RequestMeter(metrics, tracing),
     delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
-    ready: Promise.race([gateway.settled(), limit]),
+    ready: Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]),
   });
   await stop();
   process.exit(0);

@@ -206,3 +206,16 @@ describe('what a worker wrote that is gone', () => {
     expect(new Set(removed)).toEqual(new Set(['up=a=b', 'up']));
   });
 });
+
+it('what many callers have seen who are gone is forgotten without a change, and what one sees who is there is not', () => {
+  const inUse = new Set(['here']);
+  const { views, put, toldSeeing, settle } = setUp(inUse);
+  put('up');
+  const sightOf = (name: string): Sight => ({ name, sees: () => true, seesServer: () => true, mayEverythingOf: () => true });
+  views.get(rootEndpoint, undefined, sightOf('here'));
+  for (let index = 0; index < 10_010; index += 1) views.get(rootEndpoint, undefined, sightOf(`gone ${index}`));
+  expect(views.seenCount).toBeLessThan(20);
+  put('down');
+  settle();
+  expect(toldSeeing.at(-1)?.(sightOf('here'))).toEqual(['tools']);
+});

@@ -19,6 +19,8 @@ const sweepMs = 60_000;
 const foreignMs = 60 * 60_000;
 /** Bound on the places whose clients are told of changes, since names of tenants come from issuers. Clients at a forgotten place are told of changes again after their next request. */
 const maxPlaces = 10_000;
+/** Bound on views that callers of different rights have seen, at all places; beyond it, what no connected client sees is forgotten. Each is a few hundred bytes. */
+const maxSeen = 10_000;
 /** Bound on such keys that are remembered; further ones are found at the next start. */
 const maxForeign = 1_000;
 
@@ -84,6 +86,9 @@ export class Views {
    * replaced them. A place is in this table after its first request.
    */
   readonly #seen = new Map<Place, Map<string, Seen>>();
+  /** How many of them are of callers who do not see everything, and how many there may be before unused ones are looked for. */
+  #seenCount = 0;
+  #seenLimit = maxSeen;
   #definitions: Definitions;
   readonly #callerViews: CallerViews;
   /** Set while changes wait to be announced. */
@@ -107,6 +112,11 @@ export class Views {
     return this.#callerViews.length;
   }
 
+  /** How many views of callers who do not see everything are remembered as seen. */
+  get seenCount(): number {
+    return this.#seenCount;
+  }
+
   /**
    * The view at a place.
    * @param declared what the client declared, if its offers may depend on that; the client is then told of changes.
@@ -126,9 +136,27 @@ export class Views {
     if (sight === undefined) views.shown.set(key, view);
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
+    if (before === undefined && sight !== undefined) this.#countSeen();
     if (before === undefined) seen.set(key, { declared, sight, views: new Map([[whole, view]]) });
     else before.views.set(whole, view);
     return view;
+  }
+
+  /** Forgets what no connected client sees, when there is much of it. The next change of the catalogue would do the same, and may be far off. */
+  #countSeen(): void {
+    this.#seenCount += 1;
+    if (this.#seenCount <= this.#seenLimit) return;
+    const inUse = this.#options.sightsInUse();
+    this.#seenCount = 1;
+    for (const seen of this.#seen.values()) {
+      for (const [key, { sight }] of [...seen]) {
+        if (sight === undefined) continue;
+        if (inUse.has(sight.name)) this.#seenCount += 1;
+        else seen.delete(key);
+      }
+    }
+    // When all of many are in use, they are not looked through again for each new one.
+    this.#seenLimit = Math.max(maxSeen, 2 * this.#seenCount);
   }
 
   /** The view for clients with these declared capabilities, before the rights of the caller are applied. */
