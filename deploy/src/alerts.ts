@@ -1,5 +1,5 @@
 /**
- * The alerts. `deploy/prometheus/alerts.json` is made from this by `npm run docs`; each has a page in `docs/runbooks/` and a
+ * The alerts. `deploy/prometheus/alerts.yaml` is made from this by `npm run docs`; each has a page in `docs/runbooks/` and a
  * test by `promtool` that it fires when it should and is silent when not.
  */
 interface Alert {
@@ -16,7 +16,7 @@ const failing = 'sum by (server) (rate(omnibus_upstream_calls_total{result=~"err
 export const alerts: readonly Alert[] = [
   {
     name: 'OmnibusServerDown', severity: 'critical', for: '2m', expr: 'max by (server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0',
-    summary: 'Server {{ $labels.server }} is down', description: 'No process is connected to it, and its tools have left every list.',
+    summary: 'Server {{ $labels.server }} is down', description: 'No process of the gateway is connected to the server, and its tools have left every list.',
   },
   {
     name: 'OmnibusServerFlapping', severity: 'warning', for: '0m', expr: 'sum by (server) (increase(omnibus_upstream_restarts_total[15m])) > 5',
@@ -52,11 +52,11 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'OmnibusSessionsTaken', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_sessions_taken_total[10m])) > 0',
-    summary: 'A session worker was taken for gone', description: 'It was cut off or did not run for seconds, and others took over {{ $value | humanize }} of its sessions.',
+    summary: 'Sessions of a worker that seemed gone were taken over', description: 'A session worker was cut off or did not run for seconds, and others took over {{ $value | humanize }} of its sessions.',
   },
   {
     name: 'OmnibusSessionsRefused', severity: 'critical', for: '1m', expr: 'sum(rate(omnibus_refusals_total{reason="session.limit"}[5m])) > 0',
-    summary: 'New sessions are refused', description: 'Workers hold as many sessions as `limits.maxSessions` allows.',
+    summary: 'New sessions are refused', description: 'Session workers hold as many sessions as `limits.maxSessions` allows, or a caller as many as `limits.maxSessionsPerPrincipal` does.',
   },
   {
     name: 'OmnibusReadersTooSlow', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_slow_readers_closed_total[15m])) > 10',
@@ -72,55 +72,55 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'OmnibusConnectionsRefused', severity: 'warning', for: '0m', expr: 'sum by (bound) (increase(omnibus_client_connections_refused_total[10m])) > 10',
-    summary: 'Connections of clients are refused', description: '{{ $value | humanize }} were closed at once in ten minutes: the bound of "{{ $labels.bound }}" is reached.',
+    summary: 'Connections of clients are refused', description: '{{ $value | humanize }} connections were closed at once in ten minutes: the bound for "{{ $labels.bound }}" is reached.',
   },
   {
     name: 'OmnibusBodiesRefused', severity: 'warning', for: '0m', expr: 'sum by (reason) (increase(omnibus_refusals_total{reason=~"gateway.busy|message.too_large|http.timeout"}[10m])) > 20',
-    summary: 'Bodies of clients are refused', description: '{{ $value | humanize }} in ten minutes, for the reason {{ $labels.reason }}.',
+    summary: 'Request bodies of clients are refused', description: '{{ $value | humanize }} bodies were refused in ten minutes, for the reason {{ $labels.reason }}.',
   },
   {
     name: 'OmnibusSessionsTooFast', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_refusals_total{reason="session.rate"}[10m])) > 20',
-    summary: 'Somebody opens sessions too fast', description: '{{ $value | humanize }} were refused in ten minutes because their address had opened too many.',
+    summary: 'Somebody opens sessions too fast', description: '{{ $value | humanize }} new sessions were refused in ten minutes because their address had opened too many.',
   },
   {
     name: 'OmnibusSessionsShed', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_sessions_shed_total{kind="idle"}[10m])) > 0',
-    summary: 'Sessions are ended to make room for new ones', description: '{{ $value | humanize }} in ten minutes, of clients that had used them: workers hold as many as they may.',
+    summary: 'Sessions are ended to make room for new ones', description: '{{ $value | humanize }} sessions that had been used were ended in ten minutes: workers hold as many as they may.',
   },
   {
     name: 'OmnibusEntriesLeftOut', severity: 'warning', for: '10m', expr: 'max by (server) (omnibus_catalog_left_out_entries) > 0',
-    summary: 'Not everything that {{ $labels.server }} offers is shown', description: '{{ $value | humanize }} of its tools, prompts and resources do not fit, or are too many.',
+    summary: 'Not everything that {{ $labels.server }} offers is shown', description: '{{ $value | humanize }} of its tools, prompts and resources are left out of lists because they are invalid or exceed a limit.',
   },
   {
     name: 'OmnibusDefinitionsHeld', severity: 'warning', for: '5m', expr: 'max by (server) (omnibus_definitions_held) > 0',
-    summary: 'What {{ $labels.server }} says of itself waits to be approved', description: '{{ $value | humanize }} of its tools, prompts and resource templates are not as they were approved, and kept from clients.',
+    summary: 'Definitions of {{ $labels.server }} wait for approval', description: '{{ $value | humanize }} of its tools, prompts and resource templates differ from the approved ones, and are not shown to clients.',
   },
   {
     name: 'OmnibusSchemaProblems', severity: 'warning', for: '0m', expr: 'sum by (server, what) (increase(omnibus_schema_problems_total[15m])) > 20',
-    summary: 'What {{ $labels.server }} says, or is told, does not fit its schemas', description: '{{ $value | humanize }} times in a quarter of an hour: {{ $labels.what }}.',
+    summary: 'Values sent by or to {{ $labels.server }} do not match their schemas', description: 'This happened {{ $value | humanize }} times in a quarter of an hour, with values of the kind "{{ $labels.what }}".',
   },
   {
     name: 'OmnibusKeptTooMuch', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_kept_streams_dropped_total{bound="process"}[10m])) > 0',
-    summary: 'Clients cannot come back to their streams', description: 'Of {{ $value | humanize }} streams what was kept was let go in ten minutes: workers keep as much as `limits.maxKeptBytes` allows.',
+    summary: 'Clients cannot resume their streams', description: 'The kept messages of {{ $value | humanize }} streams were dropped in ten minutes: workers keep as much as `limits.maxKeptBytes` allows.',
   },
   {
     name: 'OmnibusProgramsRefused', severity: 'warning', for: '0m', expr: 'sum(increase(omnibus_refusals_total{reason="upstream.connections"}[10m])) > 0',
-    summary: 'Callers do not get a program or connection of their own', description: '{{ $value | humanize }} requests were refused in ten minutes: as many are in use as there may be.',
+    summary: 'Callers do not get a program or connection of their own', description: '{{ $value | humanize }} requests were refused in ten minutes because all programs or connections that the limits allow are in use.',
   },
   {
     name: 'OmnibusCallersRefused', severity: 'warning', for: '5m', expr: 'sum by (way) (rate(omnibus_auth_requests_total{outcome!="verified"}[5m])) > 0.5 and sum by (way) (rate(omnibus_auth_requests_total{outcome!="verified"}[5m])) / ignoring (way) group_left sum(rate(omnibus_auth_requests_total[5m])) > 0.2',
-    summary: 'Many requests prove nobody', description: '{{ $value | humanize }} requests a second with the way "{{ $labels.way }}" are refused, more than a fifth of all.',
+    summary: 'Many requests have no valid credential', description: '{{ $value | humanize }} requests a second with the way "{{ $labels.way }}" are refused, more than a fifth of all.',
   },
   {
     name: 'OmnibusIssuerUnavailable', severity: 'critical', for: '0m', expr: 'sum by (way) (increase(omnibus_auth_requests_total{outcome="auth.unavailable"}[5m])) > 5',
-    summary: 'An issuer of tokens does not answer', description: '{{ $value | humanize }} requests were refused in five minutes because nobody could be asked who they are of.',
+    summary: 'An issuer of tokens does not answer', description: '{{ $value | humanize }} requests were refused in five minutes because their token could not be checked.',
   },
   {
     name: 'OmnibusSignInsRefused', severity: 'warning', for: '0m', expr: 'sum by (way) (increase(omnibus_sign_ins_total{outcome=~"refused|throttled"}[10m])) > 20',
-    summary: 'Many sign-ins fail', description: '{{ $value | humanize }} in ten minutes, by {{ $labels.way }}.',
+    summary: 'Many sign-ins fail', description: '{{ $value | humanize }} sign-ins by {{ $labels.way }} failed in ten minutes.',
   },
   {
     name: 'OmnibusTlsReloadRefused', severity: 'critical', for: '0m', expr: 'sum by (instance) (increase(omnibus_tls_reloads_refused_total[1h])) > 0',
-    summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'It shows the one from before, which may be about to expire.',
+    summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'Clients are still shown the previous certificate, which may be about to expire.',
   },
   {
     name: 'OmnibusAuditFailing', severity: 'critical', for: '2m', expr: 'max by (instance, sink) (omnibus_audit_failing) == 1',

@@ -36,12 +36,11 @@ function errors(): string {
   const rows = Object.entries(errorTable).map(([reason, { code, httpStatus, retry, meaning }]) => [`\`${reason}\``, String(code), String(httpStatus), retry, meaning]);
   return `# Errors
 
-${generated('packages/protocol/src/errors.ts')}What the gateway itself answers when it refuses or fails. An error of a server is passed on with its own code. The JSON-RPC
-\`error.data\` of each carries \`reason\` and \`retry\`; \`server\` where one is concerned. The HTTP status applies while
-nothing has been answered yet.
+${generated('packages/protocol/src/errors.ts')}The gateway answers with these errors when it refuses a request or fails itself. An error of a server is passed on with the server's own code. The JSON-RPC
+\`error.data\` has \`reason\` and \`retry\`, and \`server\` where the error concerns one. The HTTP status is used if the response has not begun yet; on an open stream the error is an event.
 
-Retry: \`never\` the same request again; \`same\`: it was not executed and may be sent again; \`unknown-outcome\`: it may have
-been executed, so look before repeating.
+What \`retry\` means: \`never\`: the same request would fail again; \`same\`: the request was not executed and may be sent again; \`unknown-outcome\`: the request may have
+been executed, so look at the result before you repeat it.
 
 ${table(['reason', 'code', 'HTTP', 'retry', 'meaning'], rows)}
 `;
@@ -58,10 +57,10 @@ function commands(): string {
   });
   return `# Commands
 
-${generated('services/gateway/src/cli.ts')}stdout is the answer; progress, notices and questions go to stderr. On a terminal lists are cut to its width and names stand out, unless \`NO_COLOR\` is set; in
-a pipe nothing is cut, and tabs stand between the columns. With \`--json\` the answer is JSON, and what is wrong is too:
-\`{ "reason", "problem", "advice", "retry" }\`. Questions are asked on a terminal and nowhere else; without one, what is missing ends the command.
-\`omnibus completion bash\` (zsh, fish) prints the completion of a shell.
+${generated('services/gateway/src/cli.ts')}Commands print their answer on stdout, and progress, notices and questions on stderr. On a terminal, lists are cut to its width, and names are highlighted unless \`NO_COLOR\` is set; in
+a pipe nothing is cut, and tabs separate the columns. With \`--json\` the answer is JSON, and a failure is too:
+\`{ "reason", "problem", "advice", "retry" }\`. Commands ask questions only on a terminal; elsewhere a missing answer ends the command.
+\`omnibus completion bash\` (or zsh, fish) prints a completion script for the shell.
 
 ## Exit statuses
 
@@ -74,11 +73,11 @@ function subjects(): string {
   const rows = subjectTable.map((row) => [`\`omnibus.v1.${row.subject}\``, row.from, row.to, row.carries, row.answers]);
   return `# Subjects
 
-${generated('packages/bus/src/subjects.ts')}Who says what to whom. Payloads are the types of those names in \`packages/protocol\`.
+${generated('packages/bus/src/subjects.ts')}Which process sends what to which over the bus. Payloads are the types with these names in \`packages/protocol\`.
 
 ${table(['subject', 'from', 'to', 'carries', 'answers'], rows)}
 
-The key-value bucket \`omnibus-catalog\` holds what each server offers (\`CatalogRecord\`, key: the server and the worker of the adapter); its parts
+The key-value bucket \`omnibus-catalog\` has a \`CatalogRecord\` with the lists of each server, under the name of the server and of the worker of its adapter; parts of a record that are
 larger than one message are in \`omnibus-catalog-parts\`.
 `;
 }
@@ -96,8 +95,8 @@ function natsAuthorization(): string {
 function nats(): string {
   return `# The NATS between the processes
 
-${generated('packages/bus/src/nats/permissions.ts')}Omnibus uses any NATS from 2.9 on that has JetStream. How a process shows who it is, by user and password, token, NKey or credentials
-file, and how it knows that it talks to the right NATS, are options of the configuration: \`nats.*\` in [config.md](config.md). All of them can
+${generated('packages/bus/src/nats/permissions.ts')}Omnibus works with any NATS from 2.9 on that has JetStream. The options \`nats.*\` in [config.md](config.md) say how a process logs in (user and password, token, NKey or credentials
+file), and how it checks that it talks to the right NATS. All of them can
 differ from role to role: \`user: "\${NATS_USER}"\` takes the user from the environment.
 
 \`\`\`yaml
@@ -107,21 +106,21 @@ nats:
   tls: { caFile: /etc/ssl/company.pem }
 \`\`\`
 
-An address with \`tls://\`, or \`nats.tls\`, means that nothing is said in the clear: a NATS without TLS is not talked to. Files are read for
-each connection, so that certificates and credentials are replaced without a restart. A login that is refused is tried again, and
+With an address that begins with \`tls://\`, or with \`nats.tls\`, a process talks to NATS over TLS only. It reads the files for
+each connection, so certificates and credentials can be replaced without a restart. While NATS refuses the login, the process tries again, and
 \`/readyz\` says why it waits.
 
-Several installations share a NATS, or one account of it, when each has a prefix of its own: \`nats: { prefix: team-a }\` makes every subject
-\`team-a.v1.…\` and every bucket and stream \`team-a-…\`, and the permissions below follow: \`omnibus nats-permissions\` prints them. Behind a leaf
-node, \`nats: { domain: hub }\` keeps what is stored in the JetStream of the hub.
+Several installations can share a NATS, or one account of it, if each has a prefix of its own. With \`nats: { prefix: team-a }\` every subject begins with
+\`team-a.v1.\` and every bucket and stream with \`team-a-\`, and so do the permissions, which \`omnibus nats-permissions\` prints. Behind a leaf
+node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 
-Where clusters are joined by gateways, or by leaf nodes, \`nats: { region: eu }\` says where a process runs: sessions are opened and calls made at
-processes of the same region while there is one that can, and elsewhere only then. What that costs: [scale.md](scale.md).
+Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
+processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](scale.md) says what that costs.
 
-## What each role has to be allowed
+## Permissions of each role
 
-Nothing else is needed, and the tests of the gateway run with exactly this. A process with all roles over NATS needs all three lists, and
-answers under \`omnibus.v1.inbox.all.>\`. What each subject carries: [subjects.md](subjects.md).
+A role needs these permissions and no others; the tests of the gateway run with exactly these. A process with all roles over NATS needs all three lists, and
+gets its replies under \`omnibus.v1.inbox.all.>\`. [subjects.md](subjects.md) says what each subject carries.
 
 \`\`\`
 ${natsAuthorization()}\`\`\`
@@ -131,10 +130,10 @@ ${natsAuthorization()}\`\`\`
 function differences(): string {
   return `# What differs from talking to a server directly
 
-${generated('test/direct/differences.ts')}A client gets through Omnibus what it would get directly, member by member, but for these rows. Published servers (everything, filesystem,
-memory, Playwright, git, time, fetch, examples of the Go SDK) and servers of the official suites on the SDKs of TypeScript, Python, Go and
-Rust and on FastMCP are asked the same things directly and through one gateway that has all of them, in both eras; a difference
-that is not here fails \`npm test -- direct\`.
+${generated('test/direct/differences.ts')}Through Omnibus a client gets, member by member, what it would get from a server directly, except for the differences in this table. A test asks published servers (everything, filesystem,
+memory, Playwright, git, time, fetch, examples of the Go SDK) and the servers of the official suites on the SDKs of TypeScript, Python, Go and
+Rust and on FastMCP the same things directly and through one gateway with all of them, in both eras; a difference
+that is not in the table fails \`npm test -- direct\`.
 
 ${table(['what', 'where', 'why'], allDifferences.map(({ what, where, why }) => [what, where, why]))}
 `;
@@ -145,8 +144,8 @@ async function metrics(): Promise<string> {
   const rows = own.map(({ name, type, help }) => [`\`${name}\``, String(type), help]);
   return `# Metrics
 
-${generated('packages/telemetry/src/metrics.ts')}Served at \`/metrics\` on the admin port, together with the usual ones of the process and of Node. Label values are configured
-server names, methods of the protocol and words of our own: never what a client chose.
+${generated('packages/telemetry/src/metrics.ts')}The admin port serves these metrics at \`/metrics\`, together with the usual ones of the process and of Node. Label values are configured
+names, methods of the protocol and words of the gateway, never a string that a client chose.
 
 ${table(['metric', 'type', 'meaning'], rows)}
 `;
@@ -169,10 +168,12 @@ interface Schema {
 function config(): string {
   return `# Configuration
 
-${generated('packages/config/src/schema.ts')}YAML or JSON. Any text may hold \`\${NAME}\` (environment), \`\${NAME:-default}\` or \`\${file:path}\`; \`$\${\` is a plain
-\`\${\`. Durations are \`500ms\`, \`30s\`, \`10m\`, \`1h\`, \`90d\` or a number of milliseconds. A running gateway follows the file: servers
-that did not change are not touched. \`omnibus check FILE\` says everything that is wrong with one. For editors there is
+${generated('packages/config/src/schema.ts')}The configuration is a YAML or JSON file. Any text in it may contain \`\${NAME}\` (an environment variable), \`\${NAME:-default}\` or \`\${file:path}\`; write \`$\${\` for a plain
+\`\${\`. Durations are written \`500ms\`, \`30s\`, \`10m\`, \`1h\`, \`90d\` or as a number of milliseconds from 1000 on. A running gateway follows the file, without touching servers
+that did not change. \`omnibus check FILE\` lists everything that is wrong with a file. Editors can use
 [omnibus.schema.json](omnibus.schema.json).
+
+"Secret" marks an option whose value is never shown in messages or logs; "a running gateway follows changes" marks those that take effect without a restart.
 
 ${table(['option', 'takes', 'default', 'meaning'], options(configJsonSchema(), ''))}
 `;

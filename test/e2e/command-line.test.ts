@@ -53,7 +53,7 @@ it('migrate shows what a configuration would be, and writes it where it is told 
   expect((await omnibus('check', file)).status).toBe(78);
   expect((await omnibus('migrate', file, '--write')).status).toBe(0);
   expect((await omnibus('check', file)).status).toBe(0);
-  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: `${file} says everything as this version does` });
+  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: `${file} has no outdated options` });
   expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
 });
 
@@ -252,5 +252,5 @@ it('status shows the processes and their servers, as a table and as JSON', async
   expect(lines.at(-1)).toEqual(['up', admins[0], 'up', '2025-11-25', '1', '0', '0']);
   const json = await omnibus('status', '--json', '--admin', admins[1] as string);
   expect(JSON.parse(json.output)).toMatchObject([{ status: { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } } }]);
-  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 1, output: expect.stringContaining('nobody listens there') as string });
+  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 1, output: expect.stringContaining('nothing listens at this address') as string });
 });

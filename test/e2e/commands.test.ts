@@ -184,7 +184,7 @@ describe('files', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     const copy = (await readdir(join(folder, 'home/.cursor'))).find((name) => name.includes('backup'));
     expect(await readFile(join(folder, 'home/.cursor', copy as string), 'utf8')).toBe(before);
-    expect((await pipe('connect', 'cursor')).stdout).toContain('says that already');
+    expect((await pipe('connect', 'cursor')).stdout).toContain('has that already');
     expect((await pipe('disconnect', 'cursor', '--yes', '--json')).status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(before);
     expect((await pipe('connect', 'nobody', '--yes')).status).toBe(5);

@@ -152,13 +152,13 @@ it('over NATS, edges that know their callers need the sealing key', async () => 
     running.child.once('close', resolve);
   });
   expect(status).toBe(78);
-  expect(running.output()).toContain('edges that know their callers (`auth`) sign who they are');
+  expect(running.output()).toContain('edges with `auth` need the same sealing key');
 });
 
 const serving = ['serve', '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0', '--config'];
 
 it('where others can reach it, a gateway that knows nobody is not started, unless that was said', async () => {
-  const said = /nothing says how they are known.*"auth: none" lets everybody in, on purpose/;
+  const said = /"auth" is not configured.*"auth: none" lets everybody in on purpose/;
   for (const args of [[...serving, await writeConfig({ mcpServers: {} })], ['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })]]) {
     const running = startProcess('node', [main, ...args]);
     expect(await new Promise((resolve) => {

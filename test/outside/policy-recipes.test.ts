@@ -55,7 +55,7 @@ it('a case that comes out otherwise fails with what came out', async () => {
 it('explain says of each rule why it fits or not', async () => {
   const { output } = await omnibus('policy', 'explain', 'group:support', 'stripe/refund', '--config', join(folder, 'amounts.yaml'), '--args', '{"amount":500,"currency":"EUR"}');
   expect(output).toContain('group:support stripe/refund: deny by refunds (more than 100 is refunded by finance)');
-  expect(output).toContain('allow refunds: fits, and its conditions are not fulfilled');
+  expect(output).toContain('allow refunds: matches, and its conditions are not met');
 });
 
 it('diff says who gains and who loses what', async () => {

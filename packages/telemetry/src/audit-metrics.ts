@@ -1,14 +1,14 @@
-/** Metrics of the audit. Sinks are called by their kind and number in the configuration. */
+/** Metrics of the audit. A sink is named by its kind and its number in the configuration. */
 import { Instruments } from './instruments.ts';
 
 export class AuditMetrics extends Instruments {
   readonly records = this.counter('omnibus_audit_records_total', 'Records that this process has added to its chain.', []);
   readonly #written = this.counter('omnibus_audit_written_total', 'Records that a sink has taken.', ['sink']);
-  readonly #dropped = this.counter('omnibus_audit_dropped_total', 'Records that a sink will never have, since the ring was full: of all sinks, which the chain counts as a gap, or of an optional one that was behind.', ['sink']);
+  readonly #dropped = this.counter('omnibus_audit_dropped_total', 'Records that a sink will never have because the ring was full. Sink "all": records that no sink has, which the chain notes as a gap; otherwise records that an optional sink has missed.', ['sink']);
   readonly #failures = this.counter('omnibus_audit_failures_total', 'Times that a sink began to fail, or that a checkpoint could not be written.', ['sink']);
   readonly #behind = this.gauge('omnibus_audit_behind', 'Records that wait for a sink (audit.ring).', ['sink']);
   readonly #failing = this.gauge('omnibus_audit_failing', '1 while a sink takes nothing, else 0.', ['sink']);
-  readonly refusals = this.counter('omnibus_audit_refusals_total', 'Calls that were not sent because no record of them could be made safe (audit.strict).', []);
+  readonly refusals = this.counter('omnibus_audit_refusals_total', 'Calls that were not sent because no record of them could be stored (audit.strict).', []);
 
   /** @param sinks of the configuration, by kind and number. */
   describe(sinks: readonly string[]): void {

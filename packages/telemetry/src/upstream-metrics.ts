@@ -39,28 +39,28 @@ class ToolMeter {
 
 export class UpstreamMetrics extends Instruments {
   readonly #calls = this.counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', ['server', 'result']);
-  readonly #callSeconds = this.histogram('omnibus_upstream_call_duration_seconds', 'Time from a call reaching the backend to its end, waiting included.', ['server']);
+  readonly #callSeconds = this.histogram('omnibus_upstream_call_duration_seconds', 'Time from the arrival of a call at the backend to its end, including the wait for a place.', ['server']);
   readonly #toolCalls = this.counter('omnibus_tool_calls_total', 'Calls of a tool, by how they ended. Beyond 500 tools of a server, "other".', ['server', 'tool', 'result']);
-  readonly #toolSeconds = this.counter('omnibus_tool_call_seconds_total', 'Time spent in calls of a tool; divided by their number, how long one takes.', ['server', 'tool']);
-  readonly #queueSeconds = this.histogram('omnibus_upstream_queue_wait_seconds', 'Time a call waited for a place at an upstream server; calls that found one at once are not in it.', ['server']);
+  readonly #toolSeconds = this.counter('omnibus_tool_call_seconds_total', 'Time spent in calls of a tool; divided by omnibus_tool_calls_total it is the mean time of a call.', ['server', 'tool']);
+  readonly #queueSeconds = this.histogram('omnibus_upstream_queue_wait_seconds', 'Time for which a call waited for a place at an upstream server; calls that found a place at once are not included.', ['server']);
   readonly #timeouts = this.counter('omnibus_upstream_timeouts_total', 'Calls that a server did not answer within their time limit.', ['server']);
-  readonly #lost = this.counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by what became of them: made again, or answered with "outcome unknown".', ['server', 'outcome']);
+  readonly #lost = this.counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by outcome: made again (repeated), or answered with "outcome unknown" (unknown).', ['server', 'outcome']);
   readonly #restarts = this.counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
-  readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'What did not fit its schema at an upstream server: arguments of tools and prompts, results of tools, answers of clients to its questions.', ['server', 'what']);
-  readonly #credentials = this.counter('omnibus_credential_requests_total', 'Times that an issuer was asked for a token to show to an upstream server, and what came of it: a token, a refusal, or no answer.', ['server', 'outcome']);
-  readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection went, requests in a row failed, it answered nothing any more, or an attempt to connect again failed.', ['server', 'cause']);
+  readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'Values that did not match their schema, by server and by what they were: arguments of tools and prompts, results of tools, answers of clients to questions of the server.', ['server', 'what']);
+  readonly #credentials = this.counter('omnibus_credential_requests_total', 'Requests to an issuer for a token for an upstream server, by outcome: a token (good), a refusal, or no answer (unavailable).', ['server', 'outcome']);
+  readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).', ['server', 'cause']);
   readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
   readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
-  readonly #connections = this.gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that are one caller\'s own; on stdio, programs.', ['server']);
-  readonly callerConnections = this.gauge('omnibus_caller_connections', 'Connections that are one caller\'s own, to all upstream servers together; bounded by limits.maxCallerConnections.', []);
-  readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs that run for one caller alone, of all upstream servers together; bounded by limits.maxCallerPrograms.', []);
-  readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that are kept from clients because their definitions are not as they were approved.', ['server']);
-  readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen and are not as they were approved: held back, shown in the words that were approved (old-words), or shown as they are.', ['server', 'effect']);
-  readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries a server offers that are in no list because they do not fit, or are too many.', ['server']);
+  readonly #connections = this.gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that belong to a single caller or session; on stdio each has a program of its own.', ['server']);
+  readonly callerConnections = this.gauge('omnibus_caller_connections', 'Connections to all upstream servers that belong to a single caller or session; bounded by limits.maxCallerConnections.', []);
+  readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.', []);
+  readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that clients are not shown because their definitions differ from the approved ones.', ['server']);
+  readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen to differ from the approved ones, by effect: held back (held), shown with the approved texts (old-words), or shown as they are (shown).', ['server', 'effect']);
+  readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries of a server that are left out of its lists because they are invalid or exceed a limit.', ['server']);
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
-  readonly readingBytes = this.gauge('omnibus_upstream_reading_bytes', 'Bytes that have come of large answers of servers over HTTP which are not whole (limits.maxReadingBytes).', []);
-  readonly readingWaits = this.counter('omnibus_upstream_reading_waits_total', 'Times that a large answer of a server was not read any further until others were whole.', []);
+  readonly readingBytes = this.gauge('omnibus_upstream_reading_bytes', 'Bytes received of large answers of servers over HTTP that are not complete yet (limits.maxReadingBytes).', []);
+  readonly readingWaits = this.counter('omnibus_upstream_reading_waits_total', 'Times that reading a large answer of a server was paused until other answers were complete.', []);
   /** The tools with series of their own, by server. */
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
 
@@ -78,7 +78,7 @@ export class UpstreamMetrics extends Instruments {
       return meter;
     };
     this.#tools.set(server, tools);
-    // A series that is not there cannot be told from one that nobody scrapes.
+    // Series start at 0: a missing series would look like a process that is not scraped.
     this.#restarts.inc({ server }, 0);
     this.#timeouts.inc({ server }, 0);
     for (const cause of circuitCauses) this.#circuit.inc({ server, cause }, 0);

@@ -11,10 +11,10 @@ export function listensHere({ listen }: Config): boolean {
 /** Why a gateway is not started as it is configured: that everybody may come in has to be said. */
 export function exposureProblem(config: Config): string | undefined {
   if (listensHere(config) || config.auth !== undefined) return undefined;
-  return `others can reach ${config.listen}, and nothing says how they are known: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or another way (docs/identity.md); "auth: none" lets everybody in, on purpose`;
+  return `others can reach ${config.listen}, and "auth" is not configured: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or choose another way (docs/identity.md); "auth: none" lets everybody in on purpose`;
 }
 
 /** The warning that is logged now and then where everybody may come in. */
 export function exposureWarning(config: Config): string | undefined {
-  return config.auth === 'none' && !listensHere(config) ? `whoever reaches ${config.listen} may use every server: "auth: none"` : undefined;
+  return config.auth === 'none' && !listensHere(config) ? `everybody who reaches ${config.listen} may use every server, because of "auth: none"` : undefined;
 }

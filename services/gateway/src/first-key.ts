@@ -20,7 +20,7 @@ export function makeFirstKey(file: string): string | undefined {
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined;
-    throw new Error(`there is no file of API keys ${file}, and none can be made: ${(error as Error).message}`, { cause: error });
+    throw new Error(`the file of API keys ${file} does not exist, and cannot be created: ${(error as Error).message}`, { cause: error });
   } finally {
     rmSync(written, { force: true });
   }

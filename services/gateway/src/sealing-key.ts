@@ -34,8 +34,8 @@ export function findSealingKeys(role: Role, { config, baseFolder, env }: SealerS
     return read(`the sealing key file ${path}`, readText(path));
   }
   if (config.bus === 'memory') return undefined;
-  const who = signs ? 'edges that know their callers (`auth`) sign who they are, and' : 'session workers over NATS';
-  throw new Error(`${who} need one sealing key, the same for all of them: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
+  const who = signs ? 'edges with `auth`' : 'session workers over NATS';
+  throw new Error(`${who} need the same sealing key: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
 }
 
 function readText(path: string): string {

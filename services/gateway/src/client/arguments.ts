@@ -17,7 +17,7 @@ export function readArguments(words: readonly string[], schema: JsonObject | und
   const fields = isObject(schema?.['properties']) ? schema['properties'] : {};
   for (const word of given === first ? [] : words) {
     const match = /^([^=:]+)(:?=)(.*)$/s.exec(word);
-    if (match === null) throw new CommandProblem('usage', `${JSON.stringify(word)} is no argument`, { advice: 'write key=value, key:=JSON or key=@FILE, or all of them as JSON: --args \'{"key": "value"}\'' });
+    if (match === null) throw new CommandProblem('usage', `${JSON.stringify(word)} is not an argument`, { advice: 'write key=value, key:=JSON or key=@FILE, or all of them as JSON: --args \'{"key": "value"}\'' });
     const [, key, sign, text] = match as unknown as [string, string, string, string];
     const field = Object.hasOwn(fields, key) && isObject(fields[key]) ? fields[key] : {};
     all[key] = sign === ':=' ? readJson(text, key) : readValue(text.startsWith('@') ? readText(text.slice(1)) : text, field, key);

@@ -23,7 +23,7 @@ export class Questions {
 
   readonly answer = async (method: string, params: JsonObject): Promise<JsonObject> => {
     if (method === 'roots/list') return { roots: [] };
-    if (method !== 'elicitation/create') throw new Error('this client does not serve that');
+    if (method !== 'elicitation/create') throw new Error('this client does not serve that method');
     const answering = this.#last.then(() => this.#elicit(params));
     this.#last = answering.catch(() => undefined);
     return answering;
@@ -51,14 +51,14 @@ export class Questions {
 
   async #visit(message: string, url: string): Promise<JsonObject> {
     const host = URL.canParse(url) ? new URL(url).host : 'no address';
-    if (!isInteractive(this.#options)) return this.#decline(message, `it wants this opened: ${printable(url, 2_000)}`);
+    if (!isInteractive(this.#options)) return this.#decline(message, `it wants this address opened: ${printable(url, 2_000)}`);
     notice(`${paint('bold', 'A server asks:', process.stderr)} ${message}\n  ${printable(url, 2_000)}\n  at ${paint('bold', host, process.stderr)}`);
     return { action: (await confirm('Have you opened it, or will you?', false)) ? 'accept' : 'decline' };
   }
 
   #decline(message: string, advice: string): JsonObject {
     this.declined.push(message);
-    notice(`omnibus: a server asks, and there is nobody to ask here: ${message}\n    ${printable(advice, 2_000)}`);
+    notice(`omnibus: a server asks its user something, and there is no terminal to ask on: ${message}\n    ${printable(advice, 2_000)}`);
     return { action: 'decline' };
   }
 }

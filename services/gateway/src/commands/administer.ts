@@ -33,10 +33,10 @@ export async function recover({ admin, config }: RecoverOptions): Promise<void> 
   if (settings === undefined) return;
   await told(async () => {
     const keys = findSealingKeys('session', { ...settings, env: process.env });
-    if (keys === undefined) throw new Error('there is no sealing key here, neither in the environment nor as security.sealingKeyFile: whoever may write the configuration says under auth.admin.roles who is admin, and a running gateway follows it');
+    if (keys === undefined) throw new Error('there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change');
     const { question } = JSON.parse((await askAdmin({ admin }, 'GET', '/recovery')).text) as { readonly question: string };
     const { token, until } = JSON.parse((await askAdmin({ admin }, 'POST', '/recovery', { question, proof: recoveryProof(keys[0], question) })).text) as { readonly token: string; readonly until: string };
-    process.stderr.write(`omnibus: until ${until} this process, and no other one, takes the token as that of an admin: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami\n`);
+    process.stderr.write(`omnibus: until ${until} this process, and no other, accepts this token as an administrator's: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami\n`);
     process.stdout.write(`${token}\n`);
   });
 }
@@ -53,12 +53,12 @@ export async function askAdmin({ admin, signedIn, tokens }: AskOptions, method: 
     });
   } catch (error) {
     const cause = (error as Error & { readonly cause?: { readonly code?: string } }).cause?.code;
-    throw new Error(cause === 'ECONNREFUSED' ? 'nobody listens there: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'it hangs up: does it speak TLS (https://HOST:PORT)?' : String(cause ?? error), { cause: error });
+    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : String(cause ?? error), { cause: error });
   }
   const text = await response.text();
   if (response.ok) return { text };
   const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
-  throw new AdminRefusal(response.status, isOurs ? text.trim() : `it answers ${response.status}: is this the admin address of an omnibus?`);
+  throw new AdminRefusal(response.status, isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`);
 }
 
 /** Somebody answered at the admin port, and not with what was asked for. */

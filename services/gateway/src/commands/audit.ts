@@ -128,7 +128,7 @@ const spans = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 function timeOf(text: string): string {
   const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
   const at = count === undefined ? Date.parse(text) : Date.now() - Number(count) * spans[unit as keyof typeof spans];
-  if (Number.isNaN(at)) throw new Error(`"${text}" is no time: write 15m, 2h, 7d, or a date such as 2026-11-22T10:00:00Z`);
+  if (Number.isNaN(at)) throw new Error(`"${text}" is not a time: write 15m, 2h, 7d, or a date such as 2026-11-22T10:00:00Z`);
   return new Date(at).toISOString();
 }
 
@@ -143,7 +143,7 @@ async function findCheckpoints({ checkpoints: files, key: keyFile, config }: Ver
     for (const [index, line] of (await readFile(file, 'utf8')).split('\n').entries()) {
       if (line === '') continue;
       const checkpoint = readCheckpoint(line);
-      if (checkpoint === undefined) throw new Error(`${file}:${index + 1}: this is no checkpoint`);
+      if (checkpoint === undefined) throw new Error(`${file}:${index + 1}: this line is not a checkpoint`);
       checkpoints.push(checkpoint);
     }
   }
@@ -163,8 +163,8 @@ async function* linesOf(given: readonly string[], { config, bus }: ReadOptions):
 /** @throws {Error} */
 async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerator<Line> {
   const settings = findSettings(config, {});
-  if (settings === undefined) throw new Error('name a configuration that says where NATS is');
-  if (settings.config.bus === 'memory') throw new Error(`${settings.file} names no NATS: "bus: nats://host:port"`);
+  if (settings === undefined) throw new Error('name a configuration with the address of NATS: --config FILE');
+  if (settings.config.bus === 'memory') throw new Error(`${settings.file} names no NATS: write "bus: nats://host:port"`);
   const { keep = 90 * spans.d, keepBytes = 1024 ** 3 } = settings.config.audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
   const bus = await openBus(settings.config, { role, baseFolder: settings.baseFolder, onFault: () => undefined, connectTimeoutMs: connectMs });
   try {

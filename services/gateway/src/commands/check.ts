@@ -34,7 +34,7 @@ export async function check(given: string | undefined, { json = false }: CheckOp
 }
 
 const noFile: Checked = {
-  file: '', isGood: false, problems: [{ message: `there is no configuration here: name one, or make one of ${defaultFiles.join(', ')}; "omnibus import" makes one of what your clients have` }],
+  file: '', isGood: false, problems: [{ message: `there is no configuration in this folder: name a file, or create ${defaultFiles.join(' or ')}; "omnibus import" creates one from the servers of your MCP clients` }],
   warnings: [], notes: [], servers: [], profiles: [],
 };
 
@@ -58,7 +58,7 @@ async function examine(file: string): Promise<Checked> {
 function print({ file, isGood, client, problems, warnings, notes, servers, profiles }: Checked): void {
   process.stderr.write(problems.map((each) => `${isWhole(each) ? formatProblem(each) : each.file === undefined ? (each.message ?? '') : `${each.file === '' ? 'omnibus' : each.file}: ${each.message ?? ''}`}\n`).join(''));
   if (isGood) process.stdout.write(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
-  if (client !== undefined && isGood) process.stdout.write(`note: it is a file of ${client}, used as it is; "omnibus import ${file}" makes one of Omnibus of it\n`);
+  if (client !== undefined && isGood) process.stdout.write(`note: this is a file of ${client}, which works as it is; "omnibus import ${file}" copies its servers into a configuration of Omnibus\n`);
   for (const note of notes) process.stdout.write(`note: ${formatProblem(note)}\n`);
   for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`);
 }

@@ -32,7 +32,7 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
     const url = addressOf(options);
     const headers = headersOf(options);
     const entry = client.entry?.({ url, headers, command: process.execPath, args: [program(), 'stdio', '--connect', url, ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`])] });
-    if (entry === undefined) throw new CommandProblem('unknown', `${client.name} is written for no more`, { advice: `Its servers can be taken over: omnibus import ${client.id}` });
+    if (entry === undefined) throw new CommandProblem('unknown', `omnibus does not write the file of ${client.name}`, { advice: `Its servers can be copied, however: omnibus import ${client.id}` });
     return change(client, options, (text, file, path) => setEntry(text, formatOf(file, text), path, options.name, entry));
   });
 }
@@ -43,7 +43,7 @@ export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Pr
     return change(client, options, (text, file, path) => {
       const entries = entriesAt(text, formatOf(file, text), path);
       const entry = Array.isArray(entries) ? entries.find((each) => isObject(each) && each['name'] === options.name) : isObject(entries) ? entries[options.name] : undefined;
-      if (entry !== undefined && !isOurs(entry)) throw new CommandProblem('other', `${options.name} in ${file} is no gateway that "omnibus connect" has written`, { advice: 'Take it out by hand, or name the entry with --name.' });
+      if (entry !== undefined && !isOurs(entry)) throw new CommandProblem('other', `${options.name} in ${file} is not an entry that "omnibus connect" has written`, { advice: 'Remove it by hand, or name the right entry with --name.' });
       return removeEntry(text, formatOf(file, text), path, options.name);
     });
   });
@@ -75,7 +75,7 @@ export function filesOf(client: Client, { project = false, file }: { readonly pr
 async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make: (text: string, file: string, path: readonly string[]) => string): Promise<Exit> {
   const files = filesOf(client, options);
   const file = files.find((each) => existsSync(each)) ?? files[0];
-  if (file === undefined) throw new CommandProblem('usage', `${client.name} has no file for a project`);
+  if (file === undefined) throw new CommandProblem('usage', `${client.name} has no file for single projects`);
   const before = readText(file);
   const after = attempt(file, () => make(before, file, pathIn(client, file, before)));
   const lines = changedLines(before, after);
@@ -85,14 +85,14 @@ async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make
   }
   const report = (isChanged: boolean, copy?: string): Exit => {
     if (options.json === true) answerJson({ client: client.id, file, isChanged, copy });
-    else answer(isChanged ? `${file} is changed${copy === undefined ? '' : `; what was there is in ${copy}`}\n${client.hint === '' ? '' : `${client.hint}\n`}` : `${file} says that already\n`);
+    else answer(isChanged ? `${file} is changed${copy === undefined ? '' : `; the previous text is in ${copy}`}\n${client.hint === '' ? '' : `${client.hint}\n`}` : `${file} has that already, and was not changed\n`);
     return 'done';
   };
   if (lines.length === 0) return report(false);
   if (options.yes !== true) {
     notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
-    if (!isInteractive(options)) throw new CommandProblem('unanswered', `${file} is ${client.name}'s, and there is nobody to ask here`, { advice: 'Say that it may be changed: --yes. What it would hold is shown by --print.' });
-    if (!(await confirm('Change it?', true))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+    if (!isInteractive(options)) throw new CommandProblem('unanswered', `${file} belongs to ${client.name}, and there is no terminal to ask on whether it may be changed`, { advice: 'Allow the change with --yes, or look at it with --print.' });
+    if (!(await confirm('Change it?', true))) throw new CommandProblem('interrupted', `${file} was not changed`);
   }
   return report(true, attempt(file, () => replaceFile(file, before, after, 0o600)));
 }

@@ -27,7 +27,7 @@ export async function listDefinitions({ json = false, ...who }: DefinitionsOptio
       return;
     }
     const rows = servers.flatMap(({ server, mode, problem, deviations }) => (deviations.length === 0
-      ? [[server, mode, '-', '-', problem ?? 'as it was approved', '']]
+      ? [[server, mode, '-', '-', problem ?? 'as approved', '']]
       : deviations.map((each) => [server, mode, each.kind, each.name, stateOf(mode, each), each.risks.join('; ')])));
     process.stdout.write(rows.length === 0 ? 'no server of this process has `definitions: pin` or `warn`\n' : `${alignColumns([['SERVER', 'MODE', 'KIND', 'NAME', 'STATE', 'LOOK AT'], ...rows])}\n`);
   });
@@ -37,7 +37,7 @@ export async function showDifferences(server: string, names: readonly string[], 
   await told(async () => {
     const { deviations } = await one(who, server);
     const chosen = choose(deviations, names);
-    process.stdout.write(json ? `${JSON.stringify(chosen, null, 2)}\n` : chosen.length === 0 ? `server ${server} is as it was approved\n` : `${chosen.map(describe).join('\n\n')}\n`);
+    process.stdout.write(json ? `${JSON.stringify(chosen, null, 2)}\n` : chosen.length === 0 ? `server ${server} has nothing to approve\n` : `${chosen.map(describe).join('\n\n')}\n`);
   });
 }
 
@@ -47,7 +47,7 @@ export async function approveDefinitions(server: string, names: readonly string[
     const { deviations } = await one(who, server);
     const chosen = choose(deviations, names);
     if (chosen.length === 0) {
-      process.stdout.write(`server ${server} is as it was approved\n`);
+      process.stdout.write(`server ${server} has nothing to approve\n`);
       return;
     }
     process.stdout.write(`${chosen.map(describe).join('\n\n')}\n\n`);
@@ -59,7 +59,7 @@ export async function approveDefinitions(server: string, names: readonly string[
 }
 
 async function isAgreed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Error('nobody can be asked here: with --yes what is shown is approved');
+  if (!process.stdin.isTTY) throw new Error('there is no terminal to ask on; --yes approves what is shown without asking');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return /^y(es)?$/i.test((await terminal.question(question)).trim());
@@ -85,12 +85,12 @@ async function one(who: AskOptions, server: string): Promise<ServerDefinitions> 
 function choose(deviations: readonly Deviation[], names: readonly string[]): readonly Deviation[] {
   const called = ({ kind, name }: Deviation): string => (kind === 'instructions' ? 'instructions' : name);
   const missing = names.filter((name) => !deviations.some((each) => called(each) === name));
-  if (missing.length > 0) throw new Error(`nothing of ${missing.map((name) => JSON.stringify(name)).join(', ')} is to be approved; names are the server's own`);
+  if (missing.length > 0) throw new Error(`there is nothing to approve for ${missing.map((name) => JSON.stringify(name)).join(', ')}; write the names that the server itself gives`);
   return names.length === 0 ? deviations : deviations.filter((each) => names.includes(called(each)));
 }
 
 function stateOf(mode: 'pin' | 'warn', { why, isHeld }: Deviation): string {
-  return `${why}, ${isHeld ? 'held back' : mode === 'pin' ? 'approved words are shown' : 'shown'}`;
+  return `${why}, ${isHeld ? 'held back' : mode === 'pin' ? 'approved texts are shown' : 'shown'}`;
 }
 
 function describe({ kind, name, why, risks, differences }: Deviation): string {

@@ -57,7 +57,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   for (const finding of await busFindings(config, baseFolder, role)) found(finding);
   if (role !== 'backend') for (const finding of sealingFindings(config, baseFolder)) found(finding);
   if (role === 'all' || role === 'backend') for (const finding of await serverFindings(config, baseFolder)) found(finding);
-  else found({ about: 'servers', state: 'unchecked', text: `a process of the role ${role} connects to none` });
+  else found({ about: 'servers', state: 'unchecked', text: `a process with the role ${role} connects to no servers` });
   if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
   process.exit(findings.some(({ state }) => state === 'bad') ? exitConfig : 0);
 }
@@ -65,8 +65,8 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 /** Whether others can reach it without being known. */
 function exposureFindings(config: Config): Finding[] {
   const [problem, warning] = [exposureProblem(config), exposureWarning(config)];
-  if (problem !== undefined) return [{ about: 'auth', state: 'bad', text: problem, advice: 'Where callers need not be known, say so: auth: none.' }];
-  return warning === undefined ? [] : [{ about: 'auth', state: 'warning', text: warning, advice: 'Say how callers are known: docs/identity.md.' }];
+  if (problem !== undefined) return [{ about: 'auth', state: 'bad', text: problem, advice: 'To let everybody in on purpose, write: auth: none.' }];
+  return warning === undefined ? [] : [{ about: 'auth', state: 'warning', text: warning, advice: 'Configure how callers prove who they are: docs/identity.md.' }];
 }
 
 /** Whether clients can be spoken to over TLS, and for how long. */
@@ -74,12 +74,12 @@ async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[
   const files = tlsFilesOf(config, baseFolder);
   if (files === undefined) return [];
   const problem = await tlsFilesProblem(config, baseFolder);
-  if (problem !== undefined) return [{ about: 'tls', state: 'bad', text: problem, advice: 'Put `tls` right: a certificate and its key in PEM.' }];
+  if (problem !== undefined) return [{ about: 'tls', state: 'bad', text: problem, advice: 'Correct `tls`: it needs a certificate and its key in PEM.' }];
   const { validToDate } = new X509Certificate(readFileSync(files.certFile));
   const days = Math.floor((validToDate.getTime() - Date.now()) / dayMs);
-  const text = `${files.certFile} is good until ${validToDate.toISOString().slice(0, 10)}`;
+  const text = `${files.certFile} is valid until ${validToDate.toISOString().slice(0, 10)}`;
   if (days >= soonDays) return [{ about: 'tls', state: 'good', text }];
-  return [{ about: 'tls', state: days < 0 ? 'bad' : 'warning', text, advice: 'Put a new certificate and its key there: a running gateway takes them without a restart.' }];
+  return [{ about: 'tls', state: days < 0 ? 'bad' : 'warning', text, advice: 'Replace the certificate and its key: a running gateway uses the new ones without a restart.' }];
 }
 
 /** Whether the ports can be listened on. */
@@ -96,7 +96,7 @@ async function addressFindings({ listen, admin }: Config, role: Role): Promise<F
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       return code === 'EADDRINUSE'
-        ? { about: option, state: 'warning', text: `${address} is in use`, advice: `By a gateway that runs already, or by something else: then choose another address with --${option}.` }
+        ? { about: option, state: 'warning', text: `${address} is in use`, advice: `A gateway may be running already. If something else uses the address, choose another one with --${option}.` }
         : { about: option, state: 'bad', text: `${address} cannot be listened on: ${code}`, advice: 'Choose an address of this machine, and a port above 1023 unless you are root.' };
     }
   }));
@@ -108,37 +108,37 @@ async function busFindings(config: Config, baseFolder: string, role: Role): Prom
     const { roundTripMs, roles, storage, clockSkewMs } = await examineBus(config, baseFolder, busMs);
     return [
       roundTripMs < slowBusMs ? { about: 'bus', state: 'good', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(1)} ms` }
-      : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call makes several such ways: run NATS near the gateway.' },
+      : { about: 'bus', state: 'warning', text: `${busAddress(config)} answers in ${roundTripMs.toFixed(0)} ms`, advice: 'Each call needs several such round trips: run NATS near the gateway.' },
       rolesFinding(roles, role), storageFinding(storage), clockFinding(clockSkewMs),
     ];
   } catch (error) {
-    return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message) ? 'See `nats` in docs/config.md.' : 'Start it (nats-server -js), or put its address right: --bus nats://host:4222.' }];
+    return [{ about: 'bus', state: 'bad', text: (error as Error).message, advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message) ? 'See `nats` in docs/config.md.' : 'Start NATS (nats-server -js), or correct its address: --bus nats://host:4222.' }];
   }
 }
 
 /** Which processes this user may be. One that may be only some is right for those, and doctor is told by `--role` which is meant. */
 function rolesFinding(roles: NatsExamination['roles'], wanted: Role): Finding {
   const about = 'bus user';
-  if (roles.includes('all')) return { about, state: 'good', text: 'may be a process of every role' };
-  if (roles.includes(wanted)) return { about, state: 'good', text: `may be a process of the role ${wanted}` };
-  const named = roles.length === 0 ? 'may hear answers as no role' : `may be a process of the role ${roles.join(' or ')}, not of ${wanted === 'all' ? 'all in one' : wanted}`;
+  if (roles.includes('all')) return { about, state: 'good', text: 'may be used by processes of every role' };
+  if (roles.includes(wanted)) return { about, state: 'good', text: `may be used by a process with the role ${wanted}` };
+  const named = roles.length === 0 ? 'has the permissions of no role' : `may be used by a process with the role ${roles.join(' or ')}, not ${wanted === 'all' ? 'by one with all roles' : wanted}`;
   const advice = 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.';
   if (wanted !== 'all' || roles.length === 0) return { about, state: 'bad', text: named, advice };
-  return { about, state: 'unchecked', text: `${named}; what the other roles need was not looked at`, advice: 'Say which role this process is to be: --role.' };
+  return { about, state: 'unchecked', text: `${named}; what the other roles need was not looked at`, advice: 'Name the role of this process: --role.' };
 }
 
 function storageFinding(storage: NatsExamination['storage']): Finding {
   const about = 'storage';
   if (storage === 'there') return { about, state: 'good', text: 'JetStream answers' };
   if (storage === undefined) return { about, state: 'unchecked', text: 'this user may not ask JetStream', advice: 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.' };
-  return { about, state: 'bad', text: storage.problem, advice: 'Start NATS with JetStream (nats-server -js), or put `nats.domain` right.' };
+  return { about, state: 'bad', text: storage.problem, advice: 'Start NATS with JetStream (nats-server -js), or correct `nats.domain`.' };
 }
 
 function clockFinding(skewMs: number | undefined): Finding {
   const about = 'clock';
-  if (skewMs === undefined) return { about, state: 'unchecked', text: 'NATS shows its clock only to who may make something there, and this user may not, or nothing is stored yet', advice: 'Look again when a gateway has run, or compare the clocks yourself: date.' };
+  if (skewMs === undefined) return { about, state: 'unchecked', text: 'the clock of NATS could not be read: this user may not write there, or nothing is stored there yet', advice: 'Try again after a gateway has run, or compare the clocks yourself with "date".' };
   if (Math.abs(skewMs) < maxSkewMs) return { about, state: 'good', text: `within ${Math.max(1, Math.abs(Math.round(skewMs)))} ms of the bus` };
-  return { about, state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Set the clocks by NTP: ids that are sealed with a time expire too early or too late.' };
+  return { about, state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Synchronize the clocks by NTP: encrypted ids contain a time, and would expire too early or too late.' };
 }
 
 /** Session workers seal what clients bring back to any of them. */
@@ -148,13 +148,13 @@ function sealingFindings(config: Config, baseFolder: string): Finding[] {
     findSealingKeys('session', { config, baseFolder, env: process.env });
     return [{ about: 'sealing key', state: 'good', text: 'it is there' }];
   } catch (error) {
-    return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Processes with the role session need it, and edges that know their callers; all of them the same.' }];
+    return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Processes with the role session need it, and with `auth` edges too; all of them need the same key.' }];
   }
 }
 
 /** Starts a gateway with nothing but its servers, and looks what became of them. */
 async function serverFindings(config: Config, baseFolder: string): Promise<Finding[]> {
-  if (enabledServers(config).size === 0) return [{ about: 'servers', state: 'warning', text: 'there are none', advice: 'Name some under mcpServers.' }];
+  if (enabledServers(config).size === 0) return [{ about: 'servers', state: 'warning', text: 'no servers are configured', advice: 'Add some under mcpServers.' }];
   // Servers are started here too.
   hideEnvironment();
   const log = createLogger({ level: 'silent', format: 'json' });
@@ -169,8 +169,8 @@ async function serverFindings(config: Config, baseFolder: string): Promise<Findi
 
 function adviceFor(problem: string, command: string | undefined): string {
   if (/no such program/.test(problem)) return `Is ${JSON.stringify(command)} installed, and on the PATH of the gateway?`;
-  if (/\b40[13]\b/.test(problem)) return 'The server wants credentials, or others: see `headers` of this server.';
+  if (/\b40[13]\b/.test(problem)) return 'The server wants credentials, or does not accept the present ones: see `headers` and `credentials` of this server.';
   if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(problem)) return 'Is the server running, and is its `url` right as seen from here?';
-  if (/did not|time/i.test(problem)) return 'It took too long: try it by hand, or raise `connectTimeout` of this server.';
-  return command === undefined ? 'Try it from here: curl -sv its `url`.' : 'Run its command by hand, and see what it prints on stderr.';
+  if (/did not|time/i.test(problem)) return 'The server took too long: try it by hand, or raise `connectTimeout` of this server.';
+  return command === undefined ? 'Try to reach it from this machine: curl -sv URL.' : 'Run its command by hand, and look at what it prints on stderr.';
 }

@@ -35,12 +35,12 @@ export function importServers(sources: readonly string[], options: FileOptions):
   return runCommand(options.json, async () => {
     const file = findConfigFile(options.config) ?? newFile;
     const files = sources.length === 0 ? everywhere() : sources.flatMap((source) => filesFor(source));
-    if (files.length === 0) throw new CommandProblem('unknown', 'no file of a client was found', { advice: 'Name one: omnibus import FILE. "omnibus clients" lists where they are looked for.' });
+    if (files.length === 0) throw new CommandProblem('unknown', 'no file of an MCP client was found', { advice: 'Name one: omnibus import FILE. "omnibus clients" lists where files are looked for.' });
     const before = attempt(file, () => readText(file));
     const report: Report = { taken: [], same: [], remarks: [], secrets: [] };
     let text = before;
     for (const source of files) {
-      if (resolve(source) === resolve(file)) throw new CommandProblem('usage', `${source} is the configuration itself`, { advice: 'Say where its servers are to be written: --config omnibus.yaml.' });
+      if (resolve(source) === resolve(file)) throw new CommandProblem('usage', `${source} is the configuration itself`, { advice: 'Name another file to write the servers to: --config omnibus.yaml.' });
       text = take(source, file, text, report);
     }
     if (report.taken.length > 0) checkText(file, text);
@@ -60,11 +60,11 @@ function everywhere(): string[] {
 function filesFor(source: string): string[] {
   const client = clientById(source);
   if (client === undefined || existsSync(source)) {
-    if (!existsSync(source)) throw new CommandProblem('unknown', `${source} is neither a file nor a client`, { advice: `Clients are ${clients.map(({ id }) => id).join(', ')}.` });
+    if (!existsSync(source)) throw new CommandProblem('unknown', `${source} is neither a file nor the name of a client`, { advice: `Clients are ${clients.map(({ id }) => id).join(', ')}.` });
     return [source];
   }
   const found = [...filesOf(client, {}), ...filesOf(client, { project: true })].filter((file) => existsSync(file));
-  if (found.length === 0) throw new CommandProblem('unknown', `${client.name} has no file here`, { advice: `It is looked for at ${filesOf(client, {}).join(', ')}.` });
+  if (found.length === 0) throw new CommandProblem('unknown', `${client.name} has no file here`, { advice: `Omnibus looks for it at ${filesOf(client, {}).join(', ')}.` });
   return found;
 }
 
@@ -142,7 +142,7 @@ function writeSecret(file: string, text: string): void {
 
 function say({ taken, same, remarks, secrets }: Report): void {
   for (const { server, client, from } of taken) notice(`${server}  from ${client}, ${from}`);
-  for (const { server, from } of same) notice(`${server}  is there already; ${from} has it too`);
+  for (const { server, from } of same) notice(`${server}  is in the configuration already; ${from} has it too`);
   for (const { from, line, path, text } of remarks) notice(`  ${from}:${line}: ${path}: ${text}`);
-  if (secrets.length > 0) notice(`  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, for you alone`);
+  if (secrets.length > 0) notice(`  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, readable by you only`);
 }

@@ -25,7 +25,7 @@ export interface CreateOptions extends KeysOptions {
 export function createKey({ subject, tenant, group = [], endpoint, expires, note, ...where }: CreateOptions): void {
   inFile(where, (file) => {
     const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, expires, note });
-    process.stderr.write(`omnibus: key ${id} of ${subject} is in ${file}, as a digest. The key itself is shown this once:\n`);
+    process.stderr.write(`omnibus: key ${id} of ${subject} was added to ${file}, as a digest. The key itself is shown only now:\n`);
     process.stdout.write(`${key}\n`);
   });
 }
@@ -45,7 +45,7 @@ export function listKeys({ json = false, ...where }: KeysOptions & { readonly js
 export function revokeKey(id: string, where: KeysOptions): void {
   inFile(where, (file) => {
     revokeKeyIn(file, id);
-    process.stderr.write(`omnibus: key ${id} is revoked in ${file}; gateways that follow it end what was opened with it\n`);
+    process.stderr.write(`omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it\n`);
   });
 }
 
@@ -66,7 +66,7 @@ function findFile({ file, config }: KeysOptions): string | undefined {
   if (settings === undefined) return undefined;
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.keys !== undefined) return resolve(settings.baseFolder, auth.keys.file);
-  fail([`${settings.file} names no file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`]);
+  fail([`${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`]);
   return undefined;
 }
 

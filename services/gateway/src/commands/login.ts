@@ -26,11 +26,11 @@ export async function login(url: string, { tokens: path, clientId, clientSecret,
     const tokens = new KeptTokens(path);
     const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => process.stderr.write(`omnibus: ${text}\n`) });
     if (kept === undefined) {
-      process.stderr.write(`omnibus: ${url} asks nobody who he is\n`);
+      process.stderr.write(`omnibus: ${url} needs no sign-in\n`);
       return;
     }
     await tokens.change(url, () => Promise.resolve(kept));
-    process.stderr.write(`omnibus: signed in to ${url}${nameOf(kept)}; the tokens are in ${tokens.path}, for you alone\n`);
+    process.stderr.write(`omnibus: signed in to ${url}${nameOf(kept)}; the tokens are in ${tokens.path}, readable by you only\n`);
   });
 }
 
@@ -38,7 +38,7 @@ export async function logout(url: string, { tokens: path }: TokenOptions): Promi
   await told(async () => {
     const tokens = new KeptTokens(path);
     await tokens.change(url, () => Promise.resolve(undefined));
-    process.stderr.write(`omnibus: no tokens for ${url} are kept in ${tokens.path}; what you have allowed stays until it is taken back at its sign-in\n`);
+    process.stderr.write(`omnibus: the tokens for ${url} were removed from ${tokens.path}; your consent stays until you withdraw it at the authorization server\n`);
   });
 }
 
@@ -59,8 +59,8 @@ export async function whoAmI(url: string, { tokens: path, json = false }: TokenO
     }
     const list = [groups].flat().map((group) => printable(String(group))).join(', ');
     process.stdout.write(`${alignColumns([
-      ['gateway', url], ['issuer', kept.issuer], ['subject', sub === undefined ? 'the token does not say it' : printable(sub)], ['groups', list === '' ? '-' : list], ['scope', printable(scope ?? '-')],
-      ['token', until === undefined ? 'without an end' : `until ${until}${kept.refreshToken === undefined ? '' : ', refreshed by itself'}`],
+      ['gateway', url], ['issuer', kept.issuer], ['subject', sub === undefined ? 'the token does not name one' : printable(sub)], ['groups', list === '' ? '-' : list], ['scope', printable(scope ?? '-')],
+      ['token', until === undefined ? 'does not expire' : `until ${until}${kept.refreshToken === undefined ? '' : ', refreshed automatically'}`],
     ])}\n`);
   });
 }

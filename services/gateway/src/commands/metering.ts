@@ -38,7 +38,7 @@ export async function showBlocks({ json = false, ...options }: ShowOptions): Pro
     const { text } = await askAdmin(options, 'GET', '/blocks');
     const blocks = JSON.parse(text) as readonly BlockRecord[];
     const rows = blocks.map(({ kind, name, by, at, until, because }) => [kind, printable(name), dateOf(at), until === undefined ? '-' : dateOf(until), printable(by), printable(because ?? '')]);
-    process.stdout.write(json ? text : blocks.length === 0 ? 'nobody and nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
+    process.stdout.write(json ? text : blocks.length === 0 ? 'nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
   });
 }
 

@@ -7,7 +7,7 @@ export function migrate(file: string, { write = false }: { readonly write?: bool
   try {
     const { text, outdated } = migrateConfig(readFileSync(file, 'utf8'));
     if (outdated.length === 0) {
-      process.stderr.write(`${file} says everything as this version does\n`);
+      process.stderr.write(`${file} has no outdated options\n`);
       return;
     }
     for (const { line, path, instead } of outdated) process.stderr.write(`${file}:${line}: ${path.join('.')} -> ${instead}\n`);

@@ -70,7 +70,7 @@ export async function explainPolicy(who: string, what: string, { config, args, a
     const given: unknown = args === undefined ? undefined : JSON.parse(args);
     asked = isObject(given) ? given : undefined;
   } catch (error) {
-    fail([`--args is no JSON: ${(error as Error).message}`]);
+    fail([`--args is not JSON: ${(error as Error).message}`]);
     return;
   }
   const circumstances = { args: asked, at: at === undefined ? undefined : new Date(at), from, hints: hint.length === 0 ? undefined : Object.fromEntries(hint.map((each) => [each, true])) };
@@ -82,7 +82,7 @@ export async function explainPolicy(who: string, what: string, { config, args, a
     const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
     const covers = each.covers(target, key);
     const holds = each.condition?.(around);
-    const why = !isAbout ? 'is about others' : covers === 'no' ? 'is about something else' : covers === 'unknown' ? 'goes by a hint that nobody vouches for' : holds === undefined ? 'fits' : holds === 'yes' ? 'fits, and its conditions are fulfilled' : holds === 'no' ? 'fits, and its conditions are not fulfilled' : 'fits, and its conditions cannot be judged';
+    const why = !isAbout ? 'is about other callers' : covers === 'no' ? 'is about something else' : covers === 'unknown' ? 'depends on a hint that is not believed' : holds === undefined ? 'matches' : holds === 'yes' ? 'matches, and its conditions are met' : holds === 'no' ? 'matches, and its conditions are not met' : 'matches, and its conditions cannot be decided';
     process.stdout.write(`  ${each.effect.padEnd(5)} ${each.id}: ${why}\n`);
   }
 }

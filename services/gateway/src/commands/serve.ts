@@ -29,7 +29,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (settings === undefined) return;
   const { config, file, baseFolder } = settings;
   if (options.role !== 'all' && config.bus === 'memory') {
-    fail([`--role ${options.role} needs a bus that others can reach: give --bus nats://host:port`]);
+    fail([`--role ${options.role} needs a bus between processes: give --bus nats://host:port`]);
     return;
   }
   const rules = await accessProblems(config, settings.problemAt);
@@ -79,7 +79,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.exit(1);
   }
   const { faults } = gateway;
-  surviveFaults((kind, error) => faults.bug(kind, 'something failed where nothing should', error));
+  surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
   watcher = await followConfig(file, config, options, gateway, log);
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
@@ -105,7 +105,7 @@ async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: re
 /** What was found in the configuration and is no reason not to start. */
 function sayFindings({ faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] }, log: ReturnType<typeof createLogger>): void {
   for (const fault of faults) log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
-  for (const note of notes) log.info({ note: formatProblem(note) }, 'something in the configuration is taken otherwise than it may be meant');
+  for (const note of notes) log.info({ note: formatProblem(note) }, 'an option of the configuration may not do what was meant');
 }
 
 /** Where keys were asked for by the environment (the image does) and nobody has made one yet, there is one from now on. */
@@ -113,7 +113,7 @@ function showFirstKey({ auth }: Config): void {
   const file = keysFileOf(process.env);
   if (file === undefined || auth === undefined || auth === 'none' || auth.keys?.file !== file) return;
   const key = makeFirstKey(file);
-  if (key !== undefined) process.stdout.write(`omnibus: a first API key was made, and is shown this once; clients send it as "Authorization: Bearer ...":\n${key}\n`);
+  if (key !== undefined) process.stdout.write(`omnibus: the first API key was made, and is shown only now; clients send it as "Authorization: Bearer ...":\n${key}\n`);
 }
 
 interface Followed {

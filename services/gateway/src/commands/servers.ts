@@ -30,14 +30,14 @@ const newFile = 'omnibus.yaml';
 /** @param words a program and its arguments, or an address. */
 export function addServer(name: string, words: readonly string[], options: AddServerOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    if (!isToken(name)) throw new CommandProblem('usage', `${JSON.stringify(name)} cannot be the name of a server`, { advice: 'Names are 1 to 64 letters, digits, "_" and "-".' });
+    if (!isToken(name)) throw new CommandProblem('usage', `${JSON.stringify(name)} is not a valid name of a server`, { advice: 'Names are 1 to 64 letters, digits, "_" and "-".' });
     const entry = entryOf(words, options);
     const file = findConfigFile(options.config) ?? newFile;
     const before = attempt(file, () => readText(file));
     const existing = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
     if (isObject(existing) && Object.hasOwn(existing, name) && options.yes !== true) {
       if (!isInteractive(options)) throw new CommandProblem('usage', `${file} has a server ${name} already`, { advice: 'Replace it with --yes, or choose another name.' });
-      if (!(await confirm(`${file} has a server ${name} already. Replace it?`, false))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+      if (!(await confirm(`${file} has a server ${name} already. Replace it?`, false))) throw new CommandProblem('interrupted', `${file} was not changed`);
     }
     const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
     checkText(file, after);
@@ -79,19 +79,19 @@ export async function write({ file, before, after, about, first }: Change, optio
   }
   if (lines.length > 0) {
     if (options.json !== true) notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
-    if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+    if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true))) throw new CommandProblem('interrupted', `${file} was not changed`);
     first?.();
     attempt(file, () => replaceFile(file, before, after, 0o600));
   }
   if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 });
-  else answer(lines.length > 0 ? `${file} is changed; a gateway that runs with it follows\n` : `${file} says that already\n`);
+  else answer(lines.length > 0 ? `${file} is changed; a running gateway follows the change\n` : `${file} has that already, and was not changed\n`);
   return 'done';
 }
 
 /** Nothing is written that would be refused afterwards. */
 export function checkText(file: string, text: string): void {
   const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
-  if ('problems' in loaded) throw new CommandProblem('config', `${file} would not be good any more:\n${loaded.problems.map(formatProblem).join('\n')}`);
+  if ('problems' in loaded) throw new CommandProblem('config', `${file} would have mistakes after the change:\n${loaded.problems.map(formatProblem).join('\n')}`);
 }
 
 export function attempt<Result>(file: string, work: () => Result): Result {
@@ -105,7 +105,7 @@ export function attempt<Result>(file: string, work: () => Result): Result {
 function entryOf(words: readonly string[], { url, type, header = [], env = [], cwd }: AddServerOptions): Record<string, unknown> {
   const [first] = words;
   const address = url ?? (words.length === 1 && first !== undefined && /^(https?|wss?):\/\//.test(first) ? first : undefined);
-  if (address === undefined && first === undefined) throw new CommandProblem('usage', 'there is neither a program nor an address', { advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp' });
+  if (address === undefined && first === undefined) throw new CommandProblem('usage', 'neither a program nor an address was given', { advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp' });
   const pairs = (lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> => Object.fromEntries(lines.map((line) => {
     const at = line.indexOf(sign);
     if (at < 1) throw new CommandProblem('usage', `${option}: expected "NAME${sign === ':' ? ': value' : '=value'}", not ${JSON.stringify(line)}`);
@@ -132,6 +132,6 @@ async function tryServer(name: string, file: string, text: string, options: AddS
   }
   const problem = `${name} does not work: ${record.problem ?? 'it does not answer'}`;
   if (options.yes === true) notice(`omnibus: ${problem}`);
-  else if (!isInteractive(options)) throw new CommandProblem('unreachable', problem, { advice: 'Mend it, or add it as it is: --yes, or --no-try.' });
-  else if (!(await confirm(`${problem}. Add it all the same?`, false))) throw new CommandProblem('interrupted', `${file} stays as it is`);
+  else if (!isInteractive(options)) throw new CommandProblem('unreachable', problem, { advice: 'Correct it, or add it as it is with --yes or --no-try.' });
+  else if (!(await confirm(`${problem}. Add it all the same?`, false))) throw new CommandProblem('interrupted', `${file} was not changed`);
 }

@@ -56,7 +56,7 @@ export function readSettings(file: string, overrides: Overrides): SettingsResult
 export function findSettings(given: string | undefined, overrides: Overrides): Settings | undefined {
   const file = findConfigFile(given);
   const settings = file === undefined
-    ? { problems: [`no configuration: give one with --config FILE, or make one of ${defaultFiles.join(', ')} here`] }
+    ? { problems: [`no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`] }
     : readSettings(file, overrides);
   if (!('problems' in settings)) return settings;
   fail(settings.problems);

@@ -31,7 +31,7 @@ function print(answers: readonly Answer[]): string {
     if ('problem' in answer) return [answer.admin, '-', '-', '-', '-', answer.problem];
     const { role, uptimeSeconds, bus, sessions, problems } = answer.status;
     const held = sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0));
-    return [answer.admin, role, `${uptimeSeconds} s`, `${bus.kind}${bus.isConnected ? '' : ', cut off'}${bus.reconnects > 0 ? `, ${bus.reconnects} reconnects` : ''}`, held, problems.join('; ') || 'ready'];
+    return [answer.admin, role, `${uptimeSeconds} s`, `${bus.kind}${bus.isConnected ? '' : ', disconnected'}${bus.reconnects > 0 ? `, ${bus.reconnects} reconnects` : ''}`, held, problems.join('; ') || 'ready'];
   });
   const servers = answers.flatMap((answer) => ('problem' in answer ? [] : (answer.status.servers ?? []).map((each) => [
     each.server, answer.admin, each.status, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), each.status === 'down' ? (each.problem ?? '') : '',

@@ -91,7 +91,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
-  surviveFaults((kind, error) => gateway.faults.bug(kind, 'something failed where nothing should', error));
+  surviveFaults((kind, error) => gateway.faults.bug(kind, 'an error was caught nowhere else', error));
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
   stopOnSignal({ limitMs: config.timeouts.drain + stopSlackMs, stop, onForced: (reason) => log.error({ reason }, 'stopped by force') });

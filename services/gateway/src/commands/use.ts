@@ -58,7 +58,7 @@ export function callTool(name: string, words: readonly string[], options: CallOp
     if (tool === undefined) throw unknown('tool', name, (await all(opened, 'tools', request)).map((each) => String(each['name'])));
     const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined;
     const given = await complete(readArguments(words, schema, options.args), schema, options);
-    if (isObject(tool['annotations']) && tool['annotations']['destructiveHint'] === true && options.yes !== true && isInteractive(options) && !(await confirm(`${printable(name)} says that it may destroy something. Call it?`, false))) throw new CommandProblem('interrupted', 'it was not called');
+    if (isObject(tool['annotations']) && tool['annotations']['destructiveHint'] === true && options.yes !== true && isInteractive(options) && !(await confirm(`${printable(name)} says that it may destroy something. Call it?`, false))) throw new CommandProblem('interrupted', 'the tool was not called');
     const result = await opened.client.request('tools/call', { name, arguments: given }, { ...request, onProgress: showProgress(options) });
     clearProgress();
     if (options.json === true) answerJson(result);
@@ -94,7 +94,7 @@ export function readResource(uri: string, options: CallOptions): Promise<void> {
 export function completeArgument(about: string, word: string, options: UseOptions & { readonly context?: readonly string[] }): Promise<void> {
   return runCommand(options.json, () => using(options, async (opened, request) => {
     const at = word.indexOf('=');
-    if (at < 1) throw new CommandProblem('usage', `${JSON.stringify(word)} names no argument`, { advice: 'write ARGUMENT=BEGINNING, such as language=py' });
+    if (at < 1) throw new CommandProblem('usage', `${JSON.stringify(word)} is not of the form ARGUMENT=BEGINNING`, { advice: 'write ARGUMENT=BEGINNING, such as language=py' });
     const ref = about.includes('://') || about.includes('{') ? { type: 'ref/resource', uri: about } : { type: 'ref/prompt', name: about };
     const known = readArguments(options.context ?? [], undefined, undefined);
     const result = await opened.client.request('completion/complete', { ref, argument: { name: word.slice(0, at), value: word.slice(at + 1) }, ...(Object.keys(known).length === 0 ? {} : { context: { arguments: known } }) }, request);
@@ -114,7 +114,7 @@ async function using(options: UseOptions, work: (opened: Opened, request: Reques
   const limit = setTimeout(() => ending.abort(new CommandProblem('timeout', `there is no answer after ${limitMs / 1_000} s`, { advice: 'Give it longer: --timeout 30m.' })), limitMs);
   const interrupt = (): void => {
     if (ending.signal.aborted) process.exit(130);
-    ending.abort(new CommandProblem('interrupted', 'interrupted; what ran was cancelled'));
+    ending.abort(new CommandProblem('interrupted', 'interrupted; the running request was cancelled'));
   };
   process.on('SIGINT', interrupt);
   try {
@@ -172,7 +172,7 @@ function matching(entries: readonly JsonObject[], member: string, pattern: strin
 function found(entries: readonly JsonObject[], pattern: string | undefined, kind: Kind): Exit {
   if (entries.length > 0) return 'done';
   if (pattern === undefined) notice(`omnibus: there are no ${kind}`);
-  else throw new CommandProblem('unknown', `no ${kind} fit ${JSON.stringify(pattern)}`);
+  else throw new CommandProblem('unknown', `no ${kind} match ${JSON.stringify(pattern)}`);
   return 'done';
 }
 
@@ -191,14 +191,14 @@ function argumentsOf(prompt: JsonObject): string {
 
 function unknown(kind: string, name: string, names: readonly string[]): CommandProblem {
   const near = names.filter((each) => each.includes(name) || each.endsWith(`__${name}`) || name.includes(each)).slice(0, 3);
-  return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, { advice: near.length > 0 ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?` : `"omnibus ${kind}s" lists what there is.` });
+  return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, { advice: near.length > 0 ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?` : `"omnibus ${kind}s" lists all.` });
 }
 
 /** What is missing is asked for where there is somebody to ask. */
 async function complete(given: Record<string, unknown>, schema: JsonObject | undefined, options: UseOptions): Promise<Record<string, unknown>> {
   const missing = missingOf(given, schema);
   if (missing.length === 0) return given;
-  if (!isInteractive(options)) throw new CommandProblem('usage', `${missing.join(', ')}: missing`, { advice: `Write ${missing.map((name) => `${name}=…`).join(' ')}.` });
+  if (!isInteractive(options)) throw new CommandProblem('usage', `required arguments are missing: ${missing.join(', ')}`, { advice: `Write ${missing.map((name) => `${name}=…`).join(' ')}.` });
   const fields = isObject(schema?.['properties']) ? schema['properties'] : {};
   for (const name of missing) await askField(given, name, isObject(fields[name]) ? fields[name] : {}, true);
   return given;

@@ -20,7 +20,7 @@ export interface AddOptions extends UsersOptions {
 export async function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
   await inFile(where, async (file) => {
     const wasThere = await setUser(file, name, await readPassword(name), group);
-    process.stderr.write(`omnibus: user ${name} ${wasThere ? 'has another password' : 'is'} in ${file}, which holds a digest of it\n`);
+    process.stderr.write(`omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password\n`);
   });
 }
 
@@ -35,7 +35,7 @@ export async function listUsers({ json = false, ...where }: UsersOptions & { rea
 export async function removeUser(name: string, where: UsersOptions): Promise<void> {
   await inFile(where, (file) => {
     removeUserFrom(file, name);
-    process.stderr.write(`omnibus: user ${name} is gone from ${file}; gateways that follow it end what was allowed in that name\n`);
+    process.stderr.write(`omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed\n`);
   });
 }
 
@@ -70,6 +70,6 @@ function findFile({ file, config }: UsersOptions): string | undefined {
   if (settings === undefined) return undefined;
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined) return resolve(settings.baseFolder, auth.server.users.file);
-  fail([`${settings.file} names no file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`]);
+  fail([`${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`]);
   return undefined;
 }
