@@ -283,12 +283,12 @@ export class SessionWorker {
   async stop(): Promise<void> {
     this.#opening.close();
     await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
-    const { drain } = this.#config.timeouts;
     this.#watch.stop();
     this.#interest.stop();
     this.#records.stop();
     this.#edges.stop();
-    await Promise.all([this.#stateless.stop(drain), this.#sessions.stop(drain)]);
+    await this.#offers.stop();
+    await Promise.all([this.#stateless, this.#sessions].map((part) => part.stop(this.#config.timeouts.drain)));
     if (this.#options.bus.isShared) {
       await this.#commands?.drain();
       this.#heart.stop();

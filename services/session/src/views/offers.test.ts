@@ -43,6 +43,17 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     expect((await (await test.open(revision)).ask('tools/call', { name: 'ask' })).error).toMatchObject({ data: { reason: 'tool.unknown' } });
   });
 
+  it('has its answer when its worker has left, although nobody knows yet what it is offered', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', { revision: latestLegacyRevision, lists });
+    const client = await test.open(revision, { sampling: {} });
+    let answered: unknown;
+    void client.ask('tools/list').then((response) => (answered = response));
+    await test.controls.untilSome((command) => command.kind === 'wanted' && command.caller !== undefined);
+    await test.stop();
+    expect(answered).toMatchObject({ result: { tools: lists.tools } });
+  });
+
   it('is shown what everybody is when nobody says in time what it is offered', async () => {
     test = await WorkerUnderTest.start(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });

@@ -3,6 +3,7 @@
  * for clients that they may ask something. Adapters are told of each set once, and write what they find into the catalogue. Only the first client that
  * declares a set waits a moment for that.
  */
+import { setImmediate } from 'node:timers/promises';
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfferKnown, offerKeyOf } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -41,6 +42,7 @@ export class Offers {
   /** When adapters were last told of a set, by server and key of the set. */
   readonly #asked = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
+  #isStopped = false;
 
   constructor(options: OffersOptions) {
     this.#options = options;
@@ -52,7 +54,7 @@ export class Offers {
    * @returns undefined when there is nothing to wait for; else resolves when the lists can be shown as far as they are then known.
    */
   settling(asking: OfferRequest, told?: (server: ServerName) => void): Promise<void> | undefined {
-    const unknown = this.#unknown(asking);
+    const unknown = this.#isStopped ? [] : this.#unknown(asking);
     if (unknown.length === 0) return undefined;
     const { bus, wheel } = this.#options;
     const now = performance.now();
@@ -81,6 +83,13 @@ export class Offers {
   /** The catalogue has changed, so waiting requests look again. */
   changed(): void {
     for (const waiting of this.#waiting) if (this.#unknown(waiting.asking).length === 0) this.#end(waiting);
+  }
+
+  /** The worker leaves: nothing waits any more, and every request is served with what is known. @returns when those that waited have gone on. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const waiting of this.#waiting) this.#end(waiting);
+    await setImmediate();
   }
 
   #end(waiting: Waiting): void {
