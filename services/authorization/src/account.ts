@@ -7,7 +7,7 @@ import { accountPage, sendPage, wordsPage } from './pages.ts';
 import { accountClient } from './settings.ts';
 import type { Exchange, SiteOptions } from './site.ts';
 
-type SessionContext = Parameters<Provider['Session']['get']>[0];
+export type SessionContext = Parameters<Provider['Session']['get']>[0];
 
 export class Account {
   readonly #options: SiteOptions;
@@ -18,11 +18,11 @@ export class Account {
 
   /** @param action what follows `/account/`. @throws {Unwanted} */
   async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
-    const { provider, people, users, secrets, publicUrl, records } = this.#options;
+    const { provider, people, personOf, secrets, publicUrl, records } = this.#options;
     const context = provider().createContext(request, response);
     const session = await provider().Session.get(context as unknown as SessionContext);
     const subject = session.accountId;
-    const person = subject === undefined ? undefined : users()?.find(subject) ?? await people.find(subject);
+    const person = subject === undefined ? undefined : await personOf(subject);
     if (subject === undefined || person === undefined) {
       if (action !== undefined || request.method !== 'GET') throw new Unwanted(403, 'you are not signed in');
       if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));

@@ -1,4 +1,5 @@
 /** The authorization server: what is asked for at its addresses, and what edges have to know of its tokens. */
+import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
@@ -86,7 +87,7 @@ export class AuthorizationServer {
       const provider = new library.default(publicUrl, settingsOf({
         rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
         audienceOf: (resource) => (serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
-        personOf: (subject, isRefresh) => this.#personOf(subject, isRefresh),
+        personOf: (subject, isAsked) => this.#personOf(subject, isAsked),
       }));
       // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
       provider.proxy = true;
@@ -95,12 +96,16 @@ export class AuthorizationServer {
         if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
       });
       provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
+      // What fails around the library's own answers; without a listener it is written to stderr as it is.
+      (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
+        if (error.expose !== true) log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request');
+      });
       provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request'));
       return provider;
     };
     this.#site = new Site({
       ...options, records: new SignInRecords(options.audit, publicUrl), secrets, people: this.#people, upstream: this.#upstream,
-      users: () => this.#users, provider: () => this.#provider as Provider,
+      users: () => this.#users, personOf: (subject) => this.#personOf(subject, true), provider: () => this.#provider as Provider,
     });
   }
 
@@ -167,15 +172,18 @@ export class AuthorizationServer {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Whoever is a user, as the file or the provider says now. */
-  async #personOf(subject: string, isRefresh: boolean): Promise<Person | undefined> {
+  /** Whoever is a user, as the file says, and the provider said last, or says now. */
+  async #personOf(subject: string, isAsked: boolean): Promise<Person | undefined> {
     const user = this.#users?.find(subject);
     if (user !== undefined) return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
     const person = await this.#people.find(subject);
     if (person?.upstream === undefined || this.#upstream === undefined) return undefined;
-    if (!isRefresh) return person;
+    if (!isAsked) return person;
     if (await this.#upstream.lasts(person)) return await this.#people.find(subject);
     await this.#people.takeBack(subject);
+    // Unless he has come in again meanwhile.
+    const { refreshToken, endsAt } = person.upstream;
+    await this.#people.change(subject, (now) => (now.upstream?.refreshToken === refreshToken && now.upstream?.endsAt === endsAt ? { ...now, upstream: undefined } : undefined));
     return undefined;
   }
 

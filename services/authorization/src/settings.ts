@@ -39,8 +39,8 @@ export interface Parts {
   readonly errors: typeof providerErrors;
   /** The audience that a resource stands for; undefined for one that is none of ours. */
   readonly audienceOf: (resource: string) => string | undefined;
-  /** Whoever a token or session is of; undefined when it is somebody no more. */
-  readonly personOf: (subject: string, isRefresh: boolean) => Promise<Person | undefined>;
+  /** Whoever a token or session is of; undefined when it is somebody no more. With `isAsked` his provider is asked whether he is. */
+  readonly personOf: (subject: string, isAsked: boolean) => Promise<Person | undefined>;
 }
 
 const codeSeconds = 60;
@@ -110,7 +110,8 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
     async findAccount(_ctx, subject, token) {
-      const person = await personOf(subject, token?.kind === 'RefreshToken');
+      // Without a token it is the session of a browser, which lasts no longer than that at the provider either.
+      const person = await personOf(subject, token === undefined || token.kind === 'RefreshToken');
       return person === undefined ? undefined : accountOf(person);
     },
     async extraTokenClaims(ctx, token) {

@@ -121,29 +121,32 @@ export class Upstream {
   }
 
   /** Whether somebody is signed in at the provider still. Of several edges and requests, one asks. */
-  async lasts({ subject, upstream }: Person): Promise<boolean> {
+  async lasts(person: Person): Promise<boolean> {
+    const { subject, upstream } = person;
     if (upstream === undefined) return true;
     const now = Date.now();
     if (upstream.endsAt !== undefined) return now < upstream.endsAt;
     if (upstream.refreshToken === undefined && upstream.accessToken === undefined) return false;
     if (now - upstream.checkedAt < askEveryMs || now < upstream.askingUntil) return true;
     let asks = false;
-    await this.#people.change(subject, (person) => {
-      asks = person.upstream !== undefined && person.upstream.refreshToken === upstream.refreshToken && person.upstream.askingUntil <= now;
-      return asks ? { ...person, upstream: { ...upstream, askingUntil: now + askingMs } } : undefined;
+    await this.#people.change(subject, (known) => {
+      asks = known.upstream !== undefined && known.upstream.refreshToken === upstream.refreshToken && known.upstream.askingUntil <= now;
+      return asks ? { ...known, upstream: { ...upstream, askingUntil: now + askingMs } } : undefined;
     });
-    return asks ? this.#ask(subject, upstream) : true;
+    return asks ? this.#ask(person, upstream) : true;
   }
 
-  async #ask(subject: string, { refreshToken, accessToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
+  async #ask({ subject, tenant }: Person, { refreshToken, accessToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
     const client = await import('openid-client');
-    const { oauth, groups: groupsClaim, require } = this.#options;
+    const { issuer, oauth, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require } = this.#options;
     try {
       const tokens = refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
       const fresh = tokens?.access_token ?? accessToken;
       // Many providers give no new ID token with a refresh: then everything is as it was.
       const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
       if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
+      // Somebody of another tenant is another caller, and so is whoever has another name (OpenID Connect Core, 12.2).
+      if (claims !== undefined && ((tenantClaim !== undefined && claims[tenantClaim] !== tenant) || (claims[subjectClaim] !== undefined && `${issuer}|${String(claims[subjectClaim])}` !== subject))) return false;
       const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
       await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
         ...person, ...(groups === undefined ? {} : { groups }),
@@ -166,7 +169,9 @@ export class Upstream {
       const { payload } = await jwtVerify(token, this.#logoutKeys, { issuer, audience: this.#options.clientId, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], requiredClaims: ['iat', 'jti', 'events'], maxTokenAge: 300 });
       const { events, nonce, sid, sub } = payload as Readonly<Record<string, unknown>>;
       if (nonce !== undefined || typeof events !== 'object' || events === null || !('http://schemas.openid.net/event/backchannel-logout' in events)) return undefined;
-      if (typeof sid === 'string') return await this.#people.ofUpstreamSession(sid);
+      const ofSession = typeof sid === 'string' ? await this.#people.ofUpstreamSession(sid) : undefined;
+      if (ofSession !== undefined) return ofSession;
+      // A session that was not named when its user came in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
     } catch {
       return undefined; // Whoever sent it is told that it is none.

@@ -1,0 +1,203 @@
+/** Users of an OpenID provider: what ends there, or is said otherwise there, is so here, whatever a browser still has. */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus } from '@omnibus/bus';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationServer } from './server.ts';
+
+const back = 'http://127.0.0.1:7/callback';
+
+/** A provider as far as its tokens go: whoever comes is una, who is sent back at once. */
+class StandInProvider {
+  readonly #server: Server;
+  readonly #keys = generateKeyPair('ES256', { extractable: true });
+  /** Claims of its next ID tokens. */
+  claims: Readonly<Record<string, unknown>> = { sub: 'una', org: 'acme', sid: 'session-1' };
+  givesRefreshTokens = true;
+  isSignedOut = false;
+  #nonce = '';
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      void (async (): Promise<void> => {
+        let body = '';
+        for await (const chunk of request) body += String(chunk);
+        const { status, answer } = await this.#answer(request.url ?? '', new URLSearchParams(body));
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      })();
+    });
+  }
+
+  async open(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  get issuer(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Where the browser is sent back to from the address that it was sent to. */
+  signedIn(address: URL): string {
+    this.#nonce = address.searchParams.get('nonce') ?? '';
+    return `${address.searchParams.get('redirect_uri') ?? ''}?code=c&state=${encodeURIComponent(address.searchParams.get('state') ?? '')}`;
+  }
+
+  async token(claims: object, typ = 'JWT'): Promise<string> {
+    const { privateKey } = await this.#keys;
+    return new SignJWT({ iss: this.issuer, aud: 'omnibus', ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'k', typ }).setIssuedAt().setExpirationTime('1h').sign(privateKey);
+  }
+
+  async #answer(path: string, form: URLSearchParams): Promise<{ readonly status: number; readonly answer: object }> {
+    if (path === '/.well-known/openid-configuration') {
+      const { issuer } = this;
+      return { status: 200, answer: { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys`, response_types_supported: ['code'], id_token_signing_alg_values_supported: ['ES256'], subject_types_supported: ['public'] } };
+    }
+    if (path === '/keys') return { status: 200, answer: { keys: [{ ...(await exportJWK((await this.#keys).publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] } };
+    if (path !== '/token') return { status: 404, answer: {} };
+    const isFirst = form.get('grant_type') === 'authorization_code';
+    if (!isFirst && this.isSignedOut) return { status: 400, answer: { error: 'invalid_grant' } };
+    return { status: 200, answer: {
+      access_token: 'at', token_type: 'bearer', expires_in: 2, id_token: await this.token({ ...this.claims, ...(isFirst ? { nonce: this.#nonce } : {}) }),
+      ...(this.givesRefreshTokens ? { refresh_token: randomBytes(8).toString('hex') } : {}),
+    } };
+  }
+}
+
+interface Arrived {
+  readonly url: URL;
+  readonly text: string;
+}
+
+/** Keeps every cookie for every path, and goes through the provider. */
+class Browser {
+  readonly #cookies = new Map<string, string>();
+  /** How often it was sent to the provider. */
+  signIns = 0;
+
+  async open(to: string, form?: Readonly<Record<string, string>>): Promise<Arrived> {
+    const response = await fetch(new URL(to, url), { redirect: 'manual', headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') }, ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
+    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const location = response.headers.get('location');
+    if (location === null) return { url: new URL(to, url), text: await response.text() };
+    const next = new URL(location, url);
+    if (next.href.startsWith(back)) return { url: next, text: '' };
+    if (next.origin !== provider.issuer) return this.open(next.href);
+    this.signIns += 1;
+    return this.open(provider.signedIn(next));
+  }
+
+  /** Through the page where the user allows it, to tokens. */
+  async tokens(): Promise<Readonly<Record<string, string>>> {
+    const verifier = randomBytes(32).toString('base64url');
+    const query = new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' });
+    const page = await this.open(`/authorize?${query.toString()}`);
+    const [, action = '', token = ''] = /action="([^"]+\/consent)"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text) ?? [];
+    const arrived = page.text === '' ? page : await this.open(action, { token });
+    return post('/token', { grant_type: 'authorization_code', client_id: 'listed', code: arrived.url.searchParams.get('code') ?? arrived.text, redirect_uri: back, code_verifier: verifier });
+  }
+}
+
+async function post(path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
+  return (await (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams(form) })).json()) as Readonly<Record<string, string>>;
+}
+
+const refresh = (tokens: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> => post('/token', { grant_type: 'refresh_token', client_id: 'listed', refresh_token: tokens['refresh_token'] ?? '' });
+
+const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> => JSON.parse(Buffer.from(tokens['access_token']?.split('.')[1] ?? '', 'base64url').toString()) as Readonly<Record<string, unknown>>;
+
+let provider: StandInProvider;
+let authorization: AuthorizationServer;
+let url: string;
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  provider = new StandInProvider();
+  await provider.open();
+  const http = createServer((request, response) => authorization.handle(request, response, '198.51.100.1'));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  authorization = await AuthorizationServer.open({
+    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
+    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 14 * 86_400_000, refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile: undefined, serversAt: () => [],
+    signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: 'secret', scopes: ['openid'], subject: 'sub', groups: 'groups', tenant: 'org', require: {}, parameters: {} },
+  });
+  return async () => {
+    vi.useRealTimers();
+    http.closeAllConnections();
+    http.close();
+    provider.close();
+    await authorization.close();
+    await bus.drain();
+  };
+});
+
+/** More than there is between two questions at the provider. */
+const pass = (): void => void vi.setSystemTime(Date.now() + 1_500);
+
+it('whoever is signed out at the provider signs in there again, and gets nothing more by a browser that is signed in here', async () => {
+  const browser = new Browser();
+  expect(claimsOf(await browser.tokens())).toMatchObject({ sub: `${provider.issuer}|una` });
+  provider.isSignedOut = true;
+  pass();
+  expect(claimsOf(await browser.tokens())).toMatchObject({ sub: `${provider.issuer}|una` });
+  expect(browser.signIns).toBe(2);
+  provider.isSignedOut = false;
+  pass();
+  await browser.tokens();
+  expect(browser.signIns).toBe(2);
+});
+
+it('where the provider gives nothing to ask with, whoever comes back after his sign-in has ended signs in there again', async () => {
+  provider.givesRefreshTokens = false;
+  const browser = new Browser();
+  await browser.tokens();
+  vi.setSystemTime(Date.now() + 60_000);
+  const { iat, exp } = claimsOf(await browser.tokens()) as { readonly iat: number; readonly exp: number };
+  expect([browser.signIns, exp - iat >= 1]).toEqual([2, true]);
+});
+
+it('the page with what he has allowed is shown to nobody whom the provider has signed out', async () => {
+  const browser = new Browser();
+  await browser.tokens();
+  expect((await browser.open('/account')).text).toContain('What you have allowed');
+  provider.isSignedOut = true;
+  pass();
+  const { signIns } = browser;
+  await browser.open('/account');
+  expect(browser.signIns).toBe(signIns + 1);
+});
+
+it('whoever belongs to another tenant by now, or to none, is refreshed no more as one of the first', async () => {
+  for (const org of ['rival', undefined]) {
+    provider.claims = { sub: 'una', org: 'acme', sid: 'session-1' };
+    const first = await new Browser().tokens();
+    expect(claimsOf(first)).toMatchObject({ tenant: 'acme' });
+    provider.claims = { sub: 'una', org, sid: 'session-1' };
+    pass();
+    expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
+  }
+});
+
+it('a sign-out that the provider tells is heard, whether it names the session or the user', async () => {
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+  for (const said of [{ sid: 'session-1' }, { sub: 'una' }, { sub: 'una', sid: 'a-session-that-was-never-told' }]) {
+    provider.claims = { sub: 'una', org: 'acme', ...('sid' in said ? { sid: 'session-1' } : {}) };
+    const first = await new Browser().tokens();
+    const answer = await fetch(`${url}/federation/logout`, { method: 'POST', body: new URLSearchParams({ logout_token: await provider.token({ events, jti: randomBytes(4).toString('hex'), ...said }, 'logout+jwt') }) });
+    expect(answer.status, JSON.stringify(said)).toBe(200);
+    expect(await refresh(first), JSON.stringify(said)).toMatchObject({ error: 'invalid_grant' });
+  }
+});
