@@ -41,18 +41,21 @@ const touchMs = 24 * 3_600_000;
 /** @returns what makes the store of one model of the library. */
 export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
   const { stores } = options;
-  return (model) => new StoreAdapter(model, model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short, options);
+  return (model) => new StoreAdapter(model, model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short, options, model === 'Session' ? stores.short : undefined);
 }
 
 class StoreAdapter implements Adapter {
   readonly #model: string;
   readonly #store: SealedStore;
+  /** Where what is of nobody yet is kept: anybody may begin a session, and it takes no room of those that are somebody's. */
+  readonly #strangers: SealedStore | undefined;
   readonly #options: AdapterOptions;
   readonly #now: () => number;
 
-  constructor(model: string, store: SealedStore, options: AdapterOptions) {
+  constructor(model: string, store: SealedStore, options: AdapterOptions, strangers?: SealedStore) {
     this.#model = model;
     this.#store = store;
+    this.#strangers = strangers;
     this.#options = options;
     this.#now = options.now ?? Date.now;
   }
@@ -60,9 +63,10 @@ class StoreAdapter implements Adapter {
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const now = this.#now();
     const stored: Stored = { payload, writtenAt: now, until: expiresIn === undefined ? undefined : now + expiresIn * 1_000 };
-    await this.#store.put(this.#model, id, stored);
+    const store = payload.accountId === undefined ? this.#strangers ?? this.#store : this.#store;
+    await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
-    if (this.#model === 'Session' && payload.uid !== undefined) await this.#store.put('SessionUid', payload.uid, { id });
+    if (this.#model === 'Session' && payload.uid !== undefined) await store.put('SessionUid', payload.uid, { id });
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -77,7 +81,7 @@ class StoreAdapter implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const found = await this.#store.get<{ readonly id: string }>('SessionUid', uid);
+    const found = await this.#store.get<{ readonly id: string }>('SessionUid', uid) ?? await this.#strangers?.get<{ readonly id: string }>('SessionUid', uid);
     return found === undefined ? undefined : this.find(found.value.id);
   }
 
@@ -105,11 +109,15 @@ class StoreAdapter implements Adapter {
   }
 
   async destroy(id: string): Promise<void> {
-    const stored = this.#model === 'Session' ? await this.#current(id) : undefined;
-    await this.#store.delete(this.#model, id);
-    const uid = stored?.value.payload.uid;
-    // The session may have another id by now, under which its uid leads on.
-    if (uid !== undefined && (await this.#store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id) await this.#store.delete('SessionUid', uid);
+    if (this.#strangers === undefined) return this.#store.delete(this.#model, id);
+    for (const store of [this.#store, this.#strangers]) {
+      const stored = await store.get<Stored>(this.#model, id);
+      if (stored === undefined) continue;
+      await store.delete(this.#model, id);
+      const { uid } = stored.value.payload;
+      // The session may have another id by now, under which its uid leads on.
+      if (uid !== undefined && (await store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id) await store.delete('SessionUid', uid);
+    }
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
@@ -119,7 +127,7 @@ class StoreAdapter implements Adapter {
   }
 
   async #current(id: string): Promise<{ readonly value: Stored; readonly revision: number } | undefined> {
-    const stored = await this.#store.get<Stored>(this.#model, id);
+    const stored = await this.#store.get<Stored>(this.#model, id) ?? await this.#strangers?.get<Stored>(this.#model, id);
     return stored === undefined || (stored.value.until !== undefined && stored.value.until <= this.#now()) ? undefined : stored;
   }
 

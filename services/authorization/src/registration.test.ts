@@ -23,6 +23,17 @@ describe('what a client says of itself', () => {
     });
   });
 
+  it('its name is read as it is written: nothing turns it around, breaks its line or hides in it', () => {
+    const nameOf = (name: string): unknown => {
+      const described = describeClient({ redirect_uris: ['https://app.example/callback'], client_name: name });
+      return 'metadata' in described ? described.metadata['client_name'] : described;
+    };
+    expect(nameOf('\u202Eedoc edualC\u202C')).toBe('edoc edualC');
+    expect(nameOf('Code\r\n\u2028for\u0000 you \u2067')).toBe('Code for  you');
+    expect(nameOf('\u202E\u0007')).toBeUndefined();
+    expect(nameOf('کد 👩‍💻')).toBe('کد 👩‍💻');
+  });
+
   it('people are shown where an answer goes', () => {
     expect(['https://app.example:8443/x', 'http://127.0.0.1:1234/x', 'cursor://a.b/c'].map(redirectHost)).toEqual(['app.example:8443', '127.0.0.1', 'cursor:']);
     expect(['http://127.0.0.1:1234/x', 'https://127.0.0.1/x', 'http://127.0.0.2/'].map(isLoopback)).toEqual([true, false, false]);

@@ -2,7 +2,7 @@
  * What a client may say of itself, whether it registers (RFC 7591) or has a document: what is needed is taken, within bounds, and the rest is
  * dropped. What kind of client it is follows from where it wants users sent back, since that is what protects them.
  */
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceGrant } from './device.ts';
 
 const maxRedirectUris = 10;
@@ -47,6 +47,8 @@ export function describeClient(said: unknown): Described {
     if ('problem' in kind) return { error: 'invalid_redirect_uri', problem: kind.problem };
     kinds.add(kind.kind);
   }
+  // On a page where it decides whom a user trusts, nothing may turn it around or hide in it.
+  const shown = typeof name === 'string' ? printable(name.slice(0, maxNameCharacters)) : '';
   if (method !== undefined && !authMethods.includes(method as string)) return { error: 'invalid_client_metadata', problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}` };
   return {
     metadata: {
@@ -54,7 +56,7 @@ export function describeClient(said: unknown): Described {
       redirect_uris: uris, application_type: kinds.has('native') || hasNone ? 'native' : 'web',
       grant_types: [...(hasNone ? [] : ['authorization_code']), 'refresh_token', ...(usesDevice ? [deviceGrant] : [])], response_types: hasNone ? [] : ['code'],
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
-      ...(typeof name === 'string' && name !== '' ? { client_name: name.slice(0, maxNameCharacters) } : {}),
+      ...(shown === '' ? {} : { client_name: shown }),
       ...(typeof home === 'string' && home.length <= maxUriCharacters && URL.canParse(home) && new URL(home).protocol === 'https:' ? { client_uri: home } : {}),
     },
   };

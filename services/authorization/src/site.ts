@@ -4,12 +4,12 @@ import { Readable } from 'node:stream';
 import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
-import { Account } from './account.ts';
+import { Account, type SessionContext } from './account.ts';
 import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
 import { readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
-import type { People } from './people.ts';
+import type { People, Person } from './people.ts';
 import { describeClient } from './registration.ts';
 import type { Secrets } from './secrets.ts';
 import type { SignInRecords } from './sign-in-records.ts';
@@ -31,6 +31,8 @@ export interface SiteOptions {
   readonly people: People;
   readonly upstream: Upstream | undefined;
   readonly users: () => Users | undefined;
+  /** Who has signed in, if he is a user still, as his provider says now. */
+  readonly personOf: (subject: string) => Promise<Person | undefined>;
   /** As it is now: keys that change make another. */
   readonly provider: () => Provider;
   readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
@@ -91,7 +93,8 @@ export class Site {
     if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
     if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
-    if (url.pathname === '/authorize' && request.method === 'GET') {
+    // What is asked for by HEAD is begun as well.
+    if (url.pathname === '/authorize') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
       request.url = this.#withScopes(url);
@@ -99,17 +102,32 @@ export class Site {
     await library(request, response);
   }
 
-  async #device({ request, response, address }: Exchange, url: URL, library: Handle): Promise<void> {
-    if (request.method !== 'POST') {
-      if (url.pathname === devicePaths.page) takeCode(request, url.searchParams);
+  async #device(exchange: Exchange, url: URL, library: Handle): Promise<void> {
+    const { request, response, address } = exchange;
+    const isPosted = request.method === 'POST';
+    const isPage = url.pathname === devicePaths.page;
+    const wait = isPage || isPosted ? (isPage && isPosted ? this.#typed : this.#begun).take(address) : 0;
+    if (wait > 0) throw new TooMany(wait);
+    if (url.pathname !== devicePaths.authorization) {
+      // The library fails over a form whose page was never opened, or long ago.
+      if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
+        response.writeHead(303, { 'location': devicePaths.page, 'cache-control': 'no-store' }).end();
+        return;
+      }
+      if (!isPosted && isPage) takeCode(request, url.searchParams);
       return library(request, response);
     }
-    const wait = (url.pathname === devicePaths.page ? this.#typed : this.#begun).take(address);
-    if (wait > 0) throw new TooMany(wait);
-    if (url.pathname !== devicePaths.authorization) return library(request, response);
+    if (!isPosted) return library(request, response);
     const form = new URLSearchParams(await readText(request));
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
+  }
+
+  /** Whether the browser has one of ours that is kept. */
+  async #hasSession({ request, response }: Exchange): Promise<boolean> {
+    const { Session } = this.#options.provider();
+    const session = await Session.get(this.#options.provider().createContext(request, response) as unknown as SessionContext);
+    return session.exp !== undefined;
   }
 
   async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {

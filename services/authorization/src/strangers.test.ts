@@ -1,0 +1,73 @@
+/** What somebody who is nobody's user can do to the authorization server: little, and no more of it than others leave room for. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { authorizationBuckets, MemoryBus } from '@omnibus/bus';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationServer } from './server.ts';
+
+const back = 'http://127.0.0.1:7/callback';
+const authorize = `/authorize?${new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update('v').digest('base64url'), code_challenge_method: 'S256' }).toString()}`;
+
+let url: string;
+let address: string;
+let bus: MemoryBus;
+
+beforeEach(async () => {
+  address = '198.51.100.1';
+  const http = createServer((request, response) => authorization.handle(request, response, address));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  bus = new MemoryBus(({ what }) => expect.fail(what));
+  const authorization = await AuthorizationServer.open({
+    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
+    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
+  });
+  return async () => {
+    http.closeAllConnections();
+    http.close();
+    await authorization.close();
+    await bus.drain();
+  };
+});
+
+const ask = (path: string, request: RequestInit = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...request.headers } });
+
+async function keysOf(kind: 'short' | 'long'): Promise<number> {
+  let count = 0;
+  (await (await bus.keyValue<string>(authorizationBuckets[kind])).watch(() => {
+    count += 1;
+  })).close();
+  return count;
+}
+
+it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
+  const statuses: number[] = [];
+  for (let count = 0; count < 70; count += 1) statuses.push((await ask(path, { method })).status);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);
+  address = '198.51.100.2';
+  expect((await ask(path, { method })).status).toBeLessThan(400);
+});
+
+it('what is kept of those who are not signed in stands with what ends soon, and pushes no user out', async () => {
+  const page = await ask('/device');
+  expect(page.headers.getSetCookie().join(' ')).toContain('omnibus-session=');
+  expect([await keysOf('short') > 0, await keysOf('long')]).toEqual([true, 0]);
+});
+
+it('a form for a code that comes without the page that it is on leads back to that page, and is no failure here', async () => {
+  const said = vi.spyOn(console, 'error');
+  const form = { method: 'POST', body: new URLSearchParams({ user_code: 'BCDF-GHJK', xsrf: 'x' }) };
+  const cookies = (await ask('/device')).headers.getSetCookie().map((line) => line.split(';', 1)[0]).join('; ');
+  for (const [path, request] of [['/device', form], ['/device', { ...form, headers: { cookie: 'omnibus-session=none' } }], ['/device/some-uid', {}]] as const) {
+    const answer = await ask(path, request);
+    expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 303, '/device']);
+  }
+  const answer = await ask('/device', { ...form, headers: { cookie: cookies } });
+  expect([answer.status, (await answer.text()).includes('name="user_code"')]).toEqual([400, true]);
+  expect(said).not.toHaveBeenCalled();
+});
