@@ -51,7 +51,7 @@ export class Issuer {
   async verify(token: string): Promise<Outcome> {
     const { issuer, algorithms, tokenType } = this.options;
     try {
-      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp', 'aud'], clockTolerance: toleranceSeconds });
+      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp'], clockTolerance: toleranceSeconds });
       const problem = kindProblem(payload, typ?.toLowerCase(), tokenType);
       return problem === undefined ? this.#proof(payload as JsonObject) : invalid(problem);
     } catch (error) {
@@ -109,6 +109,7 @@ function inWords(error: errors.JOSEError, issuer: string): string {
   if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'it is not valid yet' : `its claim "${printable(error.claim)}" is missing or wrong`;
   if (error instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed here';
   if (error instanceof errors.JWSSignatureVerificationFailed) return `its signature is not of ${issuer}`;
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return `it does not say which of the keys of ${issuer} has signed it (kid)`;
   if (error instanceof errors.JWKSNoMatchingKey) return `${issuer} has no such key`;
   return 'it is malformed';
 }
