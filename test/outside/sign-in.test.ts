@@ -216,6 +216,15 @@ it('a program of a desktop client signs its user in by itself; the tokens are fo
   await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...kept.gateways[url], expiresAt: 0 } } }));
   const second = (await run('token')).output;
   expect([second === first, /^[\w-]+\.[\w-]+\.[\w-]+$/.test(second)]).toEqual([false, true]);
+  // What looks good here and is taken no more is exchanged, and where that does not go either the user signs in again.
+  const known = JSON.parse(await readFile(tokens, 'utf8')) as { readonly gateways: Record<string, object> };
+  for (const refreshToken of [{}, { refreshToken: 'taken-back' }]) {
+    await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...known.gateways[url], accessToken: 'taken-back', expiresAt: Date.now() + 3_600_000, ...refreshToken } } }));
+    await using joined = startProcess('node', [main, 'stdio', '--connect', url, '--tokens', tokens], {}, 'pipe');
+    joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })}\n`);
+    if ('refreshToken' in refreshToken) await walker.visit(new URL(((await joined.line(/sign in with your browser: (\S+)/)) as unknown as [string, string])[1]), ann);
+    expect((await joined.line(/^\{"jsonrpc".*"id":1.*$/))[0]).toContain('"result"');
+  }
   const { status, output } = await run('whoami');
   expect(status).toBe(0);
   expect(output).toMatch(/subject +ann/);
@@ -251,12 +260,14 @@ it('where no browser shows its pages, a user signs in by a code that is typed on
   await other.line(/access_denied/);
 });
 
-it('a user signs in at the command line where the tokens are of another authorization server', async () => {
+it('a user signs in at the command line where the tokens are of another authorization server, be it one with OpenID metadata alone', async () => {
   const url = `${resource.front.url}/mcp`;
+  foreign.hasOpenIdAlone = true;
   const running = startProcess('node', [main, 'login', url, '--no-browser', '--tokens', join(folder, 'foreign.json')]);
   const [, address] = (await running.line(/sign in with your browser: (\S+)/)) as unknown as [string, string];
   await walker.visit(new URL(address));
   expect((await running.line(/signed in to .*/))[0]).toContain('as una');
+  foreign.hasOpenIdAlone = false;
 });
 
 it('the official conformance suite finds nothing wrong with the authorization server', async () => {

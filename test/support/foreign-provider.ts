@@ -21,6 +21,8 @@ export class ForeignProvider {
   readonly clientSecret = secret;
   /** Its user is gone: it refreshes nothing. */
   isSignedOut = false;
+  /** It has OpenID metadata alone, as Entra and Google. */
+  hasOpenIdAlone = false;
 
   /** Answers nothing before `serve`. */
   static async start(): Promise<ForeignProvider> {
@@ -38,7 +40,8 @@ export class ForeignProvider {
     this.#server = createServer((request, response) => {
       const provider = this.#provider as Provider;
       const uid = /^\/interaction\/([\w-]+)$/.exec(request.url ?? '')?.[1];
-      if (uid === undefined) void provider.callback()(request, response);
+      if (this.hasOpenIdAlone && request.url?.startsWith('/.well-known/oauth-authorization-server') === true) response.writeHead(404).end();
+      else if (uid === undefined) void provider.callback()(request, response);
       else void this.#decide(provider, request, response);
     });
   }

@@ -13,7 +13,9 @@ export interface JoinOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The `Authorization` of each request, of a user who is signed in. */
-  readonly authorization?: (() => string) | undefined;
+  readonly authorization?: (() => string | Promise<string>) | undefined;
+  /** Hears that the gateway did not take it. */
+  readonly refused?: (() => void) | undefined;
   readonly input: Readable;
   readonly output: Writable;
   /** @param isFatal nothing can be said to the gateway any more. */
@@ -23,11 +25,17 @@ export interface JoinOptions {
 const openTimeoutMs = 10_000;
 
 /** Serves until the input ends, or the gateway cannot be reached any more. */
-export async function serveJoinedClient({ url, headers, authorization, input, output, onProblem }: JoinOptions): Promise<void> {
+export async function serveJoinedClient({ url, headers, authorization, refused, input, output, onProblem }: JoinOptions): Promise<void> {
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
   // A token is another one from time to time.
   const dispatcher = authorization === undefined ? agent
-    : agent.compose((dispatch) => (options, handler) => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: authorization() } }, handler));
+    : agent.compose((dispatch) => (options, handler) => {
+      const said = authorization();
+      const send = (value: string): boolean => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: value } }, handler);
+      if (typeof said === 'string') return send(said);
+      void said.then(send);
+      return true;
+    });
   const writeText = (text: string): void => {
     if (output.destroyed) return;
     // A client that reads nothing any more is as good as gone.
@@ -68,7 +76,10 @@ export async function serveJoinedClient({ url, headers, authorization, input, ou
       if (isObject(value)) learn(value);
       write(value);
     },
-    requestFailed: (id, failure) => refuse(id, describe(failure, url)),
+    requestFailed(id, failure) {
+      if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
+      refuse(id, describe(failure, url));
+    },
     sessionGone: () => lost(`the gateway at ${url} has ended the session`),
     // The gateway says to its session itself what was missed.
     missed: () => undefined,

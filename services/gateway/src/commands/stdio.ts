@@ -6,8 +6,8 @@ import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { serveJoinedClient } from '../joined-client.ts';
 import { KeptTokens } from '../sign-in/kept-tokens.ts';
-import { freshToken, SignedIn } from '../sign-in/session.ts';
-import { signIn } from '../sign-in/sign-in.ts';
+import { freshToken, otherToken, SignedIn } from '../sign-in/session.ts';
+import { isTaken, signIn } from '../sign-in/sign-in.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { fail, findSettings, type Overrides } from './settings.ts';
 
@@ -46,7 +46,7 @@ async function join({ endpoint, header = [], tokens }: StdioOptions, address: st
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
-    url, headers, authorization: signedIn?.authorization, input: process.stdin, output: process.stdout,
+    url, headers, authorization: signedIn?.authorization, refused: signedIn?.refused, input: process.stdin, output: process.stdout,
     onProblem: (text, isFatal) => {
       if (isFatal) exitCode = 1;
       say(text);
@@ -63,7 +63,8 @@ async function findSignIn(url: string, path: string | undefined, say: (text: str
   const tokens = new KeptTokens(path);
   try {
     // What ended while nobody looked is no reason not to sign in again.
-    const before = await freshToken(tokens, url).catch(() => undefined);
+    const found = await freshToken(tokens, url).catch(() => undefined);
+    const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
     const kept = before ?? await signIn({ url, usesDevice: false, opensBrowser: true, say });
     if (kept === undefined) return undefined;
     if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));

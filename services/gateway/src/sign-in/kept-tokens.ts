@@ -73,7 +73,9 @@ export class KeptTokens {
         return;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new Error(`${lock} cannot be made: ${String(error)}`, { cause: error });
-        if (Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0) > staleMs) rmSync(lock, { force: true });
+        // One that is gone by now is to be taken, and not removed: it may be another's already.
+        const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+        if (since !== undefined && Date.now() - since > staleMs) rmSync(lock, { force: true });
       }
       await new Promise<void>((done) => {
         setTimeout(done, waitMs);

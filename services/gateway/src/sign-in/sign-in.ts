@@ -33,6 +33,9 @@ const answerSeconds = 15;
 /** A user may have to find a second device. */
 const userMs = 10 * 60_000;
 const path = '/callback';
+/** What no gateway does anything for, whoever asks. */
+const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+const json = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
 
 /** Of a gateway that wants to know who asks. */
 interface Guarded {
@@ -48,7 +51,7 @@ interface Guarded {
  * @throws {SignInProblem}
  */
 async function findIssuer(url: string): Promise<Guarded | undefined> {
-  const answer = await reach(url, { method: 'POST', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' }, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' });
+  const answer = await reach(url, { method: 'POST', headers: json, body: ping });
   await answer.body?.cancel();
   if (answer.status !== 401) return undefined;
   const challenge = answer.headers.get('www-authenticate') ?? '';
@@ -62,6 +65,16 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
   const { resource } = metadata;
   if (typeof resource !== 'string' || canonical(resource) !== canonical(url)) throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
   return { resource, issuer: metadata['authorization_servers'][0], scope: scopeOf(challenge, metadata) };
+}
+
+/**
+ * Whether a gateway takes a token now: what looks good may be taken back, or of a gateway that has forgotten it.
+ * @throws {SignInProblem} when it cannot be reached.
+ */
+export async function isTaken(url: string, { accessToken }: Kept): Promise<boolean> {
+  const answer = await reach(url, { method: 'POST', headers: { ...json, authorization: `Bearer ${accessToken}` }, body: ping });
+  await answer.body?.cancel();
+  return answer.status !== 401;
 }
 
 /** @throws {SignInProblem} */
@@ -156,9 +169,10 @@ async function byDevice(options: SignInOptions, { resource, issuer, scope }: Gua
 async function registered({ clientId, clientSecret }: SignInOptions, issuer: string, redirectUri: string, moreGrants: readonly string[] = []): Promise<Configuration> {
   if (clientId !== undefined) return discovered(issuer, clientId, clientSecret);
   const client = await import('openid-client');
+  const options = await discoveryOptions(client, issuer);
   const metadata = { client_name: 'Omnibus command line', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token', ...moreGrants], response_types: ['code'] };
   try {
-    return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), discoveryOptions(client, issuer));
+    return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), options);
   } catch (error) {
     throw new SignInProblem(`no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`, { cause: error });
   }
@@ -166,14 +180,28 @@ async function registered({ clientId, clientSecret }: SignInOptions, issuer: str
 
 async function discovered(issuer: string, clientId: string, clientSecret: string | undefined): Promise<Configuration> {
   const client = await import('openid-client');
-  return client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, discoveryOptions(client, issuer));
+  return client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, await discoveryOptions(client, issuer));
 }
 
-/** Over http:// only on this machine. */
-function discoveryOptions(client: typeof oidc, issuer: string): DiscoveryRequestOptions {
+/**
+ * How an issuer is asked what it is: Entra and Google have OpenID metadata alone, others those of RFC 8414. Over http:// only on this machine.
+ * @throws {SignInProblem} when it says nothing of itself.
+ */
+async function discoveryOptions(client: typeof oidc, issuer: string): Promise<DiscoveryRequestOptions> {
   const { protocol, hostname } = new URL(issuer);
   const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-  return { algorithm: 'oauth2', timeout: answerSeconds, ...(isHere ? { execute: [client.allowInsecureRequests] } : {}) };
+  const problems: string[] = [];
+  for (const algorithm of ['oauth2', 'oidc'] as const) {
+    const options = { algorithm, timeout: answerSeconds, ...(isHere ? { execute: [client.allowInsecureRequests] } : {}) };
+    try {
+      await client.discovery(new URL(issuer), 'unregistered', undefined, client.None(), options);
+      return options;
+    } catch (error) {
+      const { message, cause } = error as Error & { readonly cause?: { readonly status?: number; readonly code?: string } };
+      problems.push(cause?.status === undefined ? cause?.code ?? message : `HTTP ${cause.status}`);
+    }
+  }
+  throw new SignInProblem(`${issuer} does not say how one signs in there: its metadata are neither at /.well-known/oauth-authorization-server (${problems[0] ?? ''}) nor at .../.well-known/openid-configuration (${problems[1] ?? ''})`);
 }
 
 function keptClient(configuration: Configuration, issuer: string): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {
