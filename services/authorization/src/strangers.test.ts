@@ -35,7 +35,7 @@ beforeEach(async () => {
   };
 });
 
-const ask = (path: string, request: RequestInit = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...request.headers } });
+const ask = (path: string, { headers, ...request }: RequestInit & { readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...headers } });
 
 async function keysOf(kind: 'short' | 'long'): Promise<number> {
   let count = 0;

@@ -146,7 +146,7 @@ export class Upstream {
       const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
       if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
       // Somebody of another tenant is another caller, and so is whoever has another name (OpenID Connect Core, 12.2).
-      if (claims !== undefined && ((tenantClaim !== undefined && claims[tenantClaim] !== tenant) || (claims[subjectClaim] !== undefined && `${issuer}|${String(claims[subjectClaim])}` !== subject))) return false;
+      if (claims !== undefined && ((tenantClaim !== undefined && claims[tenantClaim] !== tenant) || (claims[subjectClaim] !== undefined && `${issuer}|${subjectOf(claims, subjectClaim) ?? ''}` !== subject))) return false;
       const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
       await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
         ...person, ...(groups === undefined ? {} : { groups }),
@@ -215,10 +215,8 @@ export class Upstream {
   /** @throws {SignInProblem} */
   #personOf(claims: JsonObject, upstream: UpstreamSession): Person {
     const { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require } = this.#options;
-    const said = claims[subjectClaim];
-    // GitHub's name of a user that does not change hands is a number.
-    const subject = typeof said === 'number' && Number.isSafeInteger(said) ? String(said) : said;
-    if (typeof subject !== 'string' || subject === '') throw new SignInProblem(`${this.host} does not say who you are`);
+    const subject = subjectOf(claims, subjectClaim);
+    if (subject === undefined) throw new SignInProblem(`${this.host} does not say who you are`);
     const name = `${issuer}|${subject}`;
     if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
     const groups = groupsOf(claimAt(claims, groupsClaim));
@@ -231,6 +229,13 @@ export class Upstream {
     const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
     return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
   }
+}
+
+/** The name of a user; GitHub's that does not change hands is a number. */
+function subjectOf(claims: JsonObject, claim: string): string | undefined {
+  const said = claims[claim];
+  if (typeof said === 'number') return Number.isSafeInteger(said) ? String(said) : undefined;
+  return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
 /** When a sign-in ends that cannot be asked about: with what the provider gave. */
