@@ -35,7 +35,7 @@ beforeEach(async () => {
   };
 });
 
-const ask = (path: string, { headers, ...request }: RequestInit & { readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...headers } });
+const ask = (path: string, { headers, ...request }: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...headers } });
 
 async function keysOf(kind: 'short' | 'long'): Promise<number> {
   let count = 0;
