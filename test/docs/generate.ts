@@ -1,9 +1,10 @@
 /** The documents that are made from source, so that they cannot say something else. */
+import { openApi } from '@omnibus/admin-api';
 import { busRoles, permissionsOf, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
 import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
 import { commandTable, createProgram, exits } from '@omnibus/gateway';
-import { errorTable } from '@omnibus/protocol';
+import { errorTable, version } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
 import { allDifferences } from '../direct/differences.ts';
@@ -28,6 +29,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
     ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
     ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
+    ['docs/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
     ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
 }
@@ -198,6 +200,7 @@ function takes({ type, enum: choices, const: only, anyOf, oneOf, items }: Schema
   // A duration is a text or a number of milliseconds; an address or network is one of two texts.
   const word = anyOf?.find((one) => one.const !== undefined)?.const;
   if (word !== undefined) return `\`${word}\`, map`;
+  if (anyOf?.some((one) => one.type === 'object') === true) return anyOf.map(takes).join(', ');
   if (anyOf !== undefined) return anyOf.some((one) => one.type === 'number') ? 'duration' : 'text';
   if (type === 'array') return `list of ${items === undefined ? 'values' : takes(items)}`;
   if (type === 'object') return 'map';

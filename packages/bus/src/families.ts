@@ -7,6 +7,7 @@ import {
   adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply,
   inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
 } from './shapes/session-messages.ts';
+import { adminAnswer, adminQuestion, tapLease, tapReport } from './shapes/admin.ts';
 import { limitsNews } from './shapes/limits.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
@@ -31,6 +32,8 @@ export interface Family {
   /** Left out where nothing is answered. */
   readonly reply?: Shape<unknown>;
 }
+
+const everyRole = ['edge', 'session', 'backend'] as const;
 
 export const families = {
   'session-open': { tokens: [], from: ['edge'], hears: ['session'], to: 'any session worker (queue `session`)', carries: 'OpenCommand', request: openCommand, answers: 'OpenReply, once', reply: openReply },
@@ -62,6 +65,9 @@ export const families = {
   'backend-control': { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
   connect: { tokens: [], from: ['edge'], hears: ['backend'], to: 'any backend worker (queue `backend`)', carries: 'ConnectCommand', request: connectCommand, answers: 'ConnectReply, once', reply: connectReply },
   notices: { tokens: [], from: ['backend'], hears: ['session'], to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
+  'admin-ask': { tokens: [], from: everyRole, hears: everyRole, to: 'every process, its sender among them', carries: 'AdminQuestion', request: adminQuestion, answers: 'AdminAnswer, once each', reply: adminAnswer },
+  'tap-lease': { tokens: [], from: everyRole, hears: everyRole, to: 'every process, its sender among them', carries: 'TapLease', request: tapLease, answers: 'nothing' },
+  tap: { tokens: ['process'], from: everyRole, hears: everyRole, to: 'a process at whose admin port calls are watched', carries: 'TapReport', request: tapReport, answers: 'nothing' },
 } as const satisfies Readonly<Record<string, Family>>;
 
 export type FamilyName = keyof typeof families;

@@ -100,6 +100,12 @@ export const subjects = {
   connect: of('connect'),
   /** What servers say outside calls, for every session worker. */
   notices: of('notices'),
+  /** What whoever runs the gateway wants to know, for every process. */
+  adminAsk: forEveryone(of('admin-ask')),
+  /** Somebody watches calls, for every process. */
+  tapLease: of('tap-lease'),
+  /** What was seen of watched calls, for the process at which they are watched. */
+  tap: ofWorker('tap'),
 };
 
 /** What each server offers; key: the server and the worker of the adapter that says so (`catalogKey`). */

@@ -82,6 +82,12 @@ export class ViewLists {
     return this.#modernTools.page(cursor);
   }
 
+  /** What is on a list, as clients of revisions before 2026-07-28 read it. */
+  entries(kind: ListKind): readonly Listed[] {
+    const all = this.#less === undefined ? this.#keptEntries(kind, false) : this.#less.of.entries(kind);
+    return all.filter((entry) => this.#less?.isSeen(kind, entry) ?? true);
+  }
+
   /** From now on pages with less on them are kept once they were asked for. @param pages counts them. */
   keep(pages: KeptPages): void {
     this.#keeping.pages = pages;

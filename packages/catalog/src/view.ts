@@ -46,7 +46,7 @@ export class View {
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
-  readonly #lists: ViewLists;
+  readonly lists: ViewLists;
   /** Members of each list's first page besides its entries. */
   readonly #heads: Record<ListKind, JsonObject>;
   readonly #missing: Record<ListKind, readonly MissingServer[]>;
@@ -71,7 +71,7 @@ export class View {
       this.#byServer = new Map(this.records.map((record) => [record.server, record]));
       this.isPrefixed = base.isPrefixed;
       this.dependsOnCaller = base.dependsOnCaller;
-      this.#lists = base.#lists.seenBy((kind, { server, original, publicName }) => {
+      this.lists = base.lists.seenBy((kind, { server, original, publicName }) => {
         if (kind === 'tools' || kind === 'prompts') return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
         return this.mayHave(server, original);
       });
@@ -90,7 +90,7 @@ export class View {
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
       this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
     );
-    this.#lists = ViewLists.of({ tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() }, definition.pageSize, (server, problem) => this.#leaveOut(server, problem));
+    this.lists = ViewLists.of({ tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() }, definition.pageSize, (server, problem) => this.#leaveOut(server, problem));
     this.#missing = mapLists(eachKind, (_kind, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
@@ -132,12 +132,12 @@ export class View {
 
   /** From now on pages that are of this view alone are kept once they were asked for. @param pages counts their characters. */
   keepPages(pages: KeptPages): void {
-    this.#lists.keep(pages);
+    this.lists.keep(pages);
   }
 
   /** What is on such pages is made again whenever it is asked for. */
   dropPages(): void {
-    this.#lists.drop();
+    this.lists.drop();
   }
 
   /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */
@@ -152,7 +152,7 @@ export class View {
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined): string | undefined {
-    const page = this.#lists.page(kind, cursor);
+    const page = this.lists.page(kind, cursor);
     return page === undefined || cursor !== undefined ? page : withMembers(page, this.#heads[kind]);
   }
 
@@ -169,7 +169,7 @@ export class View {
 
   /** A digest of each list, the same in every process. */
   get versions(): Readonly<Record<ListKind, string>> {
-    return this.#lists.versions;
+    return this.lists.versions;
   }
 
   /** What could not be shown, for whoever runs the gateway. The first hundred. */
@@ -179,7 +179,7 @@ export class View {
 
   /** The page for a client of 2026-07-28, the first without `head`. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
-    return this.#lists.modernPage(kind, cursor);
+    return this.lists.modernPage(kind, cursor);
   }
 
   /** A tool as its server describes it. */

@@ -1,6 +1,9 @@
 export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema, isForOneUser } from './schema.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
+export { consoleMode } from './console-schema.ts';
+export type { ConsoleMode } from './console-schema.ts';
+export { isSecretOption } from './secret-options.ts';
 export { loadConfig } from './load.ts';
 export { formatProblem } from './problem.ts';
 export type { ConfigProblem } from './problem.ts';

@@ -32,6 +32,8 @@ export interface LoadedConfig {
   /** The MCP client whose file it is; undefined for a configuration of Omnibus. */
   readonly client: Client | undefined;
   readonly problemAt: ProblemAt;
+  /** As it was written, before references were looked up. */
+  readonly given: unknown;
 }
 
 export type LoadResult = LoadedConfig | { readonly problems: readonly ConfigProblem[] };
@@ -94,7 +96,7 @@ function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) =
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success) return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
   profileNotes(parsed.data, into(notes));
-  return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at };
+  return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at, given: raw };
 }
 
 /** Leaves out "expected command or url" for a server where one of these is only mistyped, which another problem reports. */

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { accessSchema } from './access-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { authSchema } from './auth-schema.ts';
+import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { limitRules } from './limit-rules.ts';
@@ -119,6 +120,7 @@ const shape = z.strictObject({
     admin: z.boolean().default(false).describe('Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.'),
   }).optional().describe('TLS for clients, on `listen`. A running gateway follows both files: new connections are shown the new certificate. Default: plain HTTP, which suits programs of this machine, or a proxy in front that speaks TLS.'),
   admin: hostPort.default('127.0.0.1:7301').describe('Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).'),
+  console: consoleSchema.describe('What of the console and its API (`/api/v1`) is served at the admin port: everything, what changes nothing, or nothing. `auto`: everything where only this machine is listened on, or `auth.admin` says who may do what; else nothing. Or an object with `mode` and more.'),
   bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
     .describe('What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.'),
   nats: z.strictObject({

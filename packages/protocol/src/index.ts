@@ -48,5 +48,7 @@ export type { ParameterHeader } from './header-values.ts';
 export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
 export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
-export type { SessionRecord } from './session-record.ts';
+export { clientInfoOf } from './client-info.ts';
+export type { ClientInfo, SessionRecord } from './session-record.ts';
 export type { ConnectCommand, ConnectReply } from './connect-messages.ts';
+export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';

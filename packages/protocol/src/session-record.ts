@@ -6,6 +6,12 @@ import type { LogLevel } from './methods.ts';
 import type { LegacyRevision } from './revisions.ts';
 import type { Caller } from './session-messages.ts';
 
+/** What a client says it is, in short. */
+export interface ClientInfo {
+  readonly name: string;
+  readonly version?: string;
+}
+
 export interface SessionRecord {
   readonly caller: Caller;
   readonly revision: LegacyRevision;
@@ -13,6 +19,8 @@ export interface SessionRecord {
   readonly capabilities: JsonObject;
   /** Names of what it was told that servers have; undefined from a version of the gateway that told of everything. */
   readonly offered?: readonly string[];
+  /** Left out by versions before 0.3.0, and for a client that says nothing. */
+  readonly client?: ClientInfo;
   /** The client has confirmed the handshake. */
   readonly isReady: boolean;
   readonly logLevel?: LogLevel;

@@ -38,6 +38,8 @@ export interface AdminSite {
   /** @param path without what follows `?`. */
   readonly covers: (path: string) => boolean;
   readonly serve: (request: IncomingMessage, response: ServerResponse, path: string) => void | Promise<void>;
+  /** A refusal of the port's own, in the words of this part; left out: as it is. */
+  readonly refusal?: (refused: AdminAnswer) => AdminAnswer;
 }
 
 export interface AdminOptions {
@@ -87,7 +89,7 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
     }).then((said) => {
       if (said === 'answered') return;
       if (response.headersSent) response.destroy();
-      else write(response, said);
+      else writeAnswer(response, said);
     }).catch((error: unknown) => onFault('an answer of the admin port failed', error));
   };
   const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
@@ -126,8 +128,11 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
   }
   if (isRead && path === '/metrics') return (await guard(request, url, 'metrics')) ?? { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
-  if (!isOurs(headers.host, allowedHosts)) return { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
   const site = sites.find((each) => each.covers(path));
+  if (!isOurs(headers.host, allowedHosts)) {
+    const refused = { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
+    return site?.refusal?.(refused) ?? refused;
+  }
   if (site !== undefined) {
     await site.serve(request, response, path);
     return 'answered';
@@ -172,6 +177,7 @@ function isOurs(host: string | undefined, allowedHosts: readonly string[]): bool
   return name === 'localhost' || isIP(name.replace(/^\[|\]$/g, '')) !== 0 || allowedHosts.some((allowed) => allowed.toLowerCase() === name);
 }
 
-function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer): void {
+/** Says an answer whole. */
+export function writeAnswer(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers }).end(text);
 }

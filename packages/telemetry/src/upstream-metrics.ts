@@ -28,6 +28,17 @@ export interface CallMeter {
   waited(seconds: number): void;
 }
 
+export interface CurrentState {
+  readonly state: UpstreamState;
+  readonly since: number;
+}
+
+/** What was counted of calls since the process began. */
+export interface CallCounts {
+  readonly servers: readonly { readonly server: string; readonly calls: number; readonly failed: number; readonly seconds: number; readonly buckets: readonly number[] }[];
+  readonly tools: readonly { readonly server: string; readonly tool: string; readonly calls: number; readonly failed: number; readonly seconds: number }[];
+}
+
 /** Tools of one server with series of their own; the calls of all others are counted as "other". */
 const maxTools = 500;
 
@@ -61,6 +72,7 @@ export class UpstreamMetrics extends Instruments {
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
   readonly readingBytes = this.gauge('omnibus_upstream_reading_bytes', 'Bytes received of large answers of servers over HTTP that are not complete yet (limits.maxReadingBytes).', []);
   readonly readingWaits = this.counter('omnibus_upstream_reading_waits_total', 'Times that reading a large answer of a server was paused until other answers were complete.', []);
+  readonly #current = new Map<ServerName, CurrentState>();
   /** The tools with series of their own, by server. */
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
 
@@ -107,6 +119,12 @@ export class UpstreamMetrics extends Instruments {
 
   state(server: ServerName, state: UpstreamState): void {
     for (const other of upstreamStates) this.#states.set({ server, state: other }, other === state ? 1 : 0);
+    this.#current.set(server, { state, since: Date.now() });
+  }
+
+  /** The state its first connection is in, and since when, in milliseconds since 1970. */
+  stateOf(server: ServerName): CurrentState | undefined {
+    return this.#current.get(server);
   }
 
   schemaProblem(server: ServerName, what: SchemaProblem): void {
@@ -162,6 +180,7 @@ export class UpstreamMetrics extends Instruments {
       for (const result of callResults) this.#toolCalls.remove({ server, tool, result });
     }
     this.#tools.delete(server);
+    this.#current.delete(server);
     this.#restarts.remove({ server });
     for (const what of schemaProblems) this.#schemaProblems.remove({ server, what });
     this.#running.remove({ server });
@@ -171,6 +190,27 @@ export class UpstreamMetrics extends Instruments {
     this.#held.remove({ server });
     for (const effect of ['held', 'old-words', 'shown']) this.#deviated.remove({ server, effect });
     for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });
+  }
+
+  /** For the API: of `buckets`, each counts the calls that took no longer than the bound of its place in `durationBuckets`. */
+  async counts(): Promise<CallCounts> {
+    this.flush();
+    const [calls, seconds, tools, toolSeconds] = await Promise.all([this.#calls.get(), this.#callSeconds.get(), this.#toolCalls.get(), this.#toolSeconds.get()]);
+    const sums = (values: readonly { readonly value: number; readonly labels: { readonly result?: string | number | undefined } }[]): { calls: number; failed: number } => ({
+      calls: values.reduce((sum, { value }) => sum + value, 0), failed: values.reduce((sum, { value, labels }) => (labels.result === 'result' ? sum : sum + value), 0),
+    });
+    const ofServer = Map.groupBy(calls.values, ({ labels }) => String(labels.server));
+    const ofSeconds = Map.groupBy(seconds.values, ({ labels }) => String(labels.server));
+    const spent = new Map(toolSeconds.values.map(({ labels, value }) => [`${labels.server}/${labels.tool}`, value]));
+    return {
+      servers: [...ofServer].map(([server, values]) => {
+        const times = ofSeconds.get(server) ?? [];
+        const buckets = times.filter(({ metricName, labels }) => metricName?.endsWith('_bucket') === true && (labels as { readonly le?: string | number }).le !== '+Inf').map(({ value }) => value);
+        return { server, ...sums(values), seconds: times.find(({ metricName }) => metricName?.endsWith('_sum') === true)?.value ?? 0, buckets };
+      }),
+      tools: [...Map.groupBy(tools.values, ({ labels }) => `${labels.server}/${labels.tool}`)].map(([name, values]) => (
+        { server: String(values[0]?.labels.server), tool: String(values[0]?.labels.tool), ...sums(values), seconds: spent.get(name) ?? 0 })),
+    };
   }
 
   /** Puts what was counted since the last scrape into the registry. */

@@ -217,8 +217,8 @@ export class Adapter {
     this.#gone.resolve();
   }
 
-  reportLoad(): void {
-    this.#options.metrics.upstream.load(this.#options.server, { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size });
+  get load(): { readonly running: number; readonly waiting: number; readonly connections: number } {
+    return { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size };
   }
 
   /** A program of its own behind each adapter, or a connection of the caller's own. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName } from '@omnibus/protocol';
+import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName, type WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
 import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
@@ -24,6 +24,15 @@ export interface BackendOptions {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly users: UserOptions;
+}
+
+/** What is to be seen of one server besides what it offers. */
+export interface ServerLoad {
+  readonly record: CatalogRecord;
+  readonly running: number;
+  readonly waiting: number;
+  readonly connections: number;
+  readonly lastWords: string | undefined;
 }
 
 /** One configured server. */
@@ -81,7 +90,7 @@ export class Backend {
       },
     });
     options.metrics.beforeScrape(() => {
-      for (const { adapter } of this.#served.values()) adapter.reportLoad();
+      for (const { adapter } of this.#served.values()) options.metrics.upstream.load(adapter.record.server, adapter.load);
     });
   }
 
@@ -110,6 +119,26 @@ export class Backend {
 
   get records(): readonly CatalogRecord[] {
     return [...this.#served.values()].map(({ adapter }) => adapter.record);
+  }
+
+  /** What its signs of life name it. */
+  get worker(): WorkerId {
+    return this.#worker;
+  }
+
+  /** Session workers that are there, or were until a moment ago. */
+  get sessionWorkers(): readonly WorkerId[] {
+    return this.#leases.workers;
+  }
+
+  /** What runs at each server, for whoever runs the gateway. */
+  get loads(): readonly ServerLoad[] {
+    return [...this.#served.values()].map(({ adapter }) => ({ record: adapter.record, ...adapter.load, lastWords: this.#means.diaryOf(adapter.record.server).lastWords }));
+  }
+
+  /** What became of a server lately; undefined when it is not served here. */
+  diaryOf(name: string): ReturnType<SharedMeans['diaryOf']>['lines'] | undefined {
+    return this.#served.has(name) ? this.#means.diaryOf(name).lines : undefined;
   }
 
   /** What of servers is not as it was approved. */
@@ -194,7 +223,7 @@ export class Backend {
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits,
       budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
-      definitions, credentials, signIns,
+      definitions, credentials, signIns, diary: this.#means.diaryOf(name),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
@@ -237,6 +266,7 @@ export class Backend {
     this.#served.delete(name);
     this.#sleeping.delete(name);
     this.#definitions.forget(name);
+    this.#means.forget(name);
     await served.inlet.drain();
     await served.adapter.forget();
     this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {

@@ -54,6 +54,11 @@ export class SessionLeases {
     await this.#workers.start();
   }
 
+  /** Session workers that are there, or may be. */
+  get workers(): readonly WorkerId[] {
+    return this.#workers.expected;
+  }
+
   stop(): void {
     this.#isStopped = true;
     this.#workers.stop();

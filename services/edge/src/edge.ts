@@ -8,7 +8,7 @@ import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { idSequence, newWorkerId, type StreamEntry, type StreamId } from '@omnibus/protocol';
+import { idSequence, newWorkerId, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { Boundary } from './requests/boundary.ts';
 import { ByteBudget } from './bounds/byte-budget.ts';
@@ -129,6 +129,16 @@ export class Edge {
       throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
     }
     return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /** What its signs of life name it. */
+  get worker(): WorkerId {
+    return this.#delivery.self;
+  }
+
+  /** Session workers that are there or may be. */
+  get sessionWorkers(): readonly WorkerId[] {
+    return this.#delivery.sessionWorkers;
   }
 
   async #followTls(): Promise<void> {

@@ -16,9 +16,10 @@ import { compileAccess } from './access.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
-import { version, type CatalogRecord } from '@omnibus/protocol';
+import { newWorkerId, version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Faults, Metrics, openTracing, type Logger, type Tracing } from '@omnibus/telemetry';
+import { ConfigHistory } from './admin/api/config-history.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
@@ -38,6 +39,8 @@ export interface GatewayOptions {
   readonly sealingKeys?: SealingKeys | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload?: () => Promise<readonly string[]>;
+  /** What became of the configuration; left out where nobody is shown it. */
+  readonly history?: ConfigHistory;
 }
 
 export interface Gateway {
@@ -68,7 +71,7 @@ const measureMs = 5_000;
 const flushMs = 5_000;
 
 /** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, history = new ConfigHistory('', undefined), reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -87,6 +90,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let bus: Bus | undefined;
   let busProblem = 'the bus is not connected';
   let sessions: SessionWorker | undefined;
+  let edge: Edge | undefined;
   let backend: Backend | undefined;
   let endpoint: string | undefined;
   let isSettled = false;
@@ -100,7 +104,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const status = (): ProcessStatus => ({
     role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
-    ...(sessions === undefined ? {} : { sessions: sessions.counts(), leftOut: sessions.leftOut, adapters: sessions.adapters }),
+    ...(sessions === undefined ? {} : { sessions: sessions.desk.counts(), leftOut: sessions.desk.leftOut, adapters: sessions.desk.adapters }),
     ...(backend === undefined ? {} : {
       servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [] }) => (
         {
@@ -116,7 +120,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let current = config;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
-    running: { sessions: () => sessions?.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
+    running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
+    api: { process: newWorkerId(role), wheel, history, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
     audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 
@@ -135,7 +140,6 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   // As the process was started: these options need a restart, whatever the configuration says meanwhile.
   const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
   const isForOne = isForOneUser(config);
-  let edge: Edge | undefined;
   let authorization: AuthorizationServer | undefined;
   try {
     if (isServing) blocks = await openBlocks(opened, log);
@@ -165,6 +169,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     await sessions?.start();
     await backend?.start();
     endpoint = await edge?.start();
+    await admin?.join(opened);
   } catch (error) {
     await backend?.stop();
     await authenticator?.close();

@@ -82,7 +82,7 @@ describe('a session worker', () => {
   it('a session that cannot be opened is answered at once, and not held', async () => {
     const unserialisable = { protocolVersion: '2025-11-25', capabilities: { get roots(): never { throw new Error('a bug of ours'); } } };
     expect(await initialize(unserialisable)).toBe('handler-failed');
-    expect([worker.counts(), faults.length]).toEqual([{}, 1]);
+    expect([worker.desk.counts(), faults.length]).toEqual([{}, 1]);
   });
 
   it('asks and announces nothing before the client has confirmed the handshake', async () => {

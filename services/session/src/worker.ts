@@ -15,10 +15,11 @@ import { callRecords, type Recorded } from './call/records.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
+import { Desk } from './ownership/desk.ts';
 import { Opening } from './ownership/opening.ts';
 import { Peers } from './ownership/peers.ts';
 import { SessionRecords } from './ownership/records.ts';
-import { Sessions, type SessionRow } from './ownership/sessions.ts';
+import { Sessions } from './ownership/sessions.ts';
 import { Sealer } from './public-ids/sealer.ts';
 import type { Session } from './stateful/session.ts';
 import type { SessionHost } from './stateful/session-host.ts';
@@ -56,6 +57,8 @@ interface Opened {
 }
 
 export class SessionWorker {
+  /** For whoever runs the gateway. */
+  readonly desk: Desk;
   readonly #options: SessionWorkerOptions;
   readonly #worker: WorkerId;
   readonly #metering: Metering;
@@ -117,6 +120,7 @@ export class SessionWorker {
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
       inUse: () => new Set([...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)), ...this.#stateless.listenedTo]),
     });
+    this.desk = new Desk({ worker, config: () => this.#config, sessions: () => this.#sessions, peers: this.#peers, edges: this.#edges, watch: this.#watch, views: this.#views });
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
     const placeOf = (caller: Caller): Place => this.#placeOf(caller);
@@ -146,7 +150,7 @@ export class SessionWorker {
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
-      metrics.sessionsByState(this.counts());
+      metrics.sessionsByState(this.desk.counts());
       metrics.parkedCalls.set(this.#stateless.parked);
       metrics.keptFrameBytes.set(frames.used);
       metrics.sessionBytes.set(this.#sessions.held.bytes);
@@ -231,32 +235,12 @@ export class SessionWorker {
     this.#sessions.sweepLater();
   }
 
-  /** The entries of servers that clients cannot be shown, as text. */
-  get leftOut(): readonly string[] {
-    return this.#views.leftOut;
-  }
-
-  /** For each server, the number of backend workers that calls of this worker's sessions may go to. */
-  get adapters(): Readonly<Record<string, number>> {
-    return this.#watch.adapters;
-  }
-
   /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */
   #adaptersChanged(servers: readonly ServerName[], hasGap: boolean): void {
     for (const server of servers) {
       for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server, hasGap);
       this.#stateless.adaptersChanged(server, hasGap);
     }
-  }
-
-  /** The number of sessions in each state. */
-  counts(): Record<string, number> {
-    return this.#sessions.counts();
-  }
-
-  /** The first sessions, for administrators. Only a part of each key is shown, which gives no access. */
-  list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
-    return this.#sessions.list();
   }
 
   /** Everybody who is told when the lists that they see change. */

@@ -1,5 +1,5 @@
 /** Shapes of what is kept in buckets. */
-import { changeKinds, definedKinds, isLegacyRevision, isObject, listKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type CatalogRecord, type HeldEntry, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
+import { changeKinds, definedKinds, isLegacyRevision, isObject, listKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type CatalogRecord, type ClientInfo, type HeldEntry, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
 import { caller, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';
 
@@ -20,10 +20,11 @@ export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
   server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
 }));
 
+const clientInfo = fields<ClientInfo>({ name: text, version: optional(text) });
 const question: Predicate = (value) => Array.isArray(value) && value.length === 3 && text(value[0]) && token(value[1]) && count(value[2]);
 const revision: Predicate = (value) => isLegacyRevision(value);
 
 export const sessionRecord = shape<SessionRecord>(fields<SessionRecord>({
   caller, revision, capabilities: object, isReady: flag, logLevel: optional(logLevel), touched: list(token), subscriptions: list(pair(token, text)),
-  bound: optional(list(pair(token, token))), questions: optional(list(question)), offered: optional(list(text)), worker: token,
+  bound: optional(list(pair(token, token))), questions: optional(list(question)), offered: optional(list(text)), client: optional(clientInfo), worker: token,
 }));

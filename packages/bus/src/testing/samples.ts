@@ -48,5 +48,8 @@ export const samples: Samples = {
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },
   'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
   connect: { request: { kind: 'look', ticket: 'ticket' }, reply: { kind: 'gone' } },
+  'admin-ask': { request: { about: 'process', args: {} }, reply: { process: worker, role: 'edge', workers: [worker], known: [{ worker, role: 'edge' }], body: {} } },
+  'tap-lease': { request: { watch: 'watch', to: worker, termMs: 10_000, filter: { server: 'server' }, perSecond: 50, payload: 'none' } },
+  tap: { request: { process: worker, watch: 'watch', events: [{ tag: 'tag' }], dropped: 0 } },
   notices: { request: { kind: 'log', server, params: {}, sessions: [key] } },
 };

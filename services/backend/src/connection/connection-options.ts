@@ -6,6 +6,7 @@ import type { ConnectionObserver } from './connection-observer.ts';
 import type { Era } from '../dialect/modern/discovery.ts';
 import type { QuestionTarget } from './questions.ts';
 import type { RunOptions } from './run.ts';
+import type { Diary } from '../transport/diary.ts';
 import type { Transport, TransportObserver } from '../transport/transport.ts';
 
 export interface ConnectionOptions extends RunOptions {
@@ -30,6 +31,8 @@ export interface ConnectionOptions extends RunOptions {
    * @param isWanted nobody waits any more when not.
    */
   readonly reachable?: ((isWanted: () => boolean) => Promise<void>) | undefined;
+  /** What becomes of the server, for people. */
+  readonly diary?: Diary | undefined;
   readonly connectTimeoutMs: number;
   readonly backoff: BackoffOptions;
   readonly wheel: DeadlineWheel;

@@ -7,6 +7,7 @@ import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
 import { lookupUnder } from '../transport/address-rule.ts';
 import type { ServerCredentials } from '../transport/credentials/server-credentials.ts';
+import type { Diary } from '../transport/diary.ts';
 import { TransportFactory } from '../transport/factory.ts';
 import type { ReadingBudget } from '../transport/reading-budget.ts';
 import { untilPortOpen } from '../transport/port.ts';
@@ -27,6 +28,8 @@ export interface ConnectionFactoryOptions {
   readonly dispatcher: Dispatcher;
   /** What shows on whose behalf the server is called, besides its headers. */
   readonly credentials: ServerCredentials | undefined;
+  /** What becomes of the server, for people. */
+  readonly diary?: Diary | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -45,11 +48,11 @@ export class ConnectionFactory {
 
   /** @param toolSchema the input schema of a tool, as far as it is known. */
   constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string) => JsonObject | undefined) {
-    const { server, worker, config, wheel, log, metrics } = options;
+    const { server, worker, config, diary, wheel, log, metrics } = options;
     this.#options = options;
     this.#transports = new TransportFactory(options);
     this.#shared = {
-      server, worker, wheel, log, metrics, toolSchema,
+      server, worker, diary, wheel, log, metrics, toolSchema,
       isProgram: config.command !== undefined,
       era: new Era(config.era),
       reachable: reachableOf(config),

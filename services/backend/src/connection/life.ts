@@ -197,7 +197,8 @@ export class ConnectionLife {
   }
 
   #announceReady(wasReady: boolean): void {
-    const { isBase, metrics, server } = this.#options;
+    const { isBase, metrics, server, diary } = this.#options;
+    if (isBase) diary?.note('connected');
     if (wasReady && isBase) metrics.upstream.restarted(server);
     this.#hasState = this.#transport?.hasState;
     this.#port.up();
@@ -234,6 +235,7 @@ export class ConnectionLife {
   #scheduleRetry({ failures, problem }: ConnectionContext): void {
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
     this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available');
+    if (this.#options.isBase) this.#options.diary?.note(`not available: ${problem}`);
     this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
   }
 }

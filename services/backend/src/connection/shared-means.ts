@@ -2,6 +2,7 @@
 import type { Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { Agents } from '../transport/agents.ts';
+import { Diary } from '../transport/diary.ts';
 import { ReadingBudget } from '../transport/reading-budget.ts';
 import { ConnectionBudget } from './budget.ts';
 
@@ -9,6 +10,7 @@ export class SharedMeans {
   readonly budget: ConnectionBudget;
   readonly reading: ReadingBudget;
   readonly agents = new Agents();
+  readonly #diaries = new Map<string, Diary>();
 
   constructor(limits: Limits, metrics: Metrics) {
     this.budget = new ConnectionBudget(limits);
@@ -18,6 +20,17 @@ export class SharedMeans {
       metrics.upstream.callerPrograms.set(this.budget.programs);
       metrics.upstream.readingBytes.set(this.reading.bytes);
     });
+  }
+
+  /** What becomes of a server, as long as it is configured. */
+  diaryOf(server: string): Diary {
+    const diary = this.#diaries.get(server) ?? new Diary();
+    this.#diaries.set(server, diary);
+    return diary;
+  }
+
+  forget(server: string): void {
+    this.#diaries.delete(server);
   }
 
   async close(): Promise<void> {

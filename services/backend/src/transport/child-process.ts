@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '@omnibus/telemetry';
 import { endMarked, markVariable } from './leftovers.ts';
 import { guardProgram, releaseProgram } from './reaper.ts';
+import type { Diary } from './diary.ts';
 import type { Redactor } from './redactor.ts';
 import { accountOf, type Account } from './account.ts';
 
@@ -21,6 +22,8 @@ export interface ChildOptions {
   /** User that the program runs as: a name, UID or UID:GID; undefined for the gateway's own user. */
   readonly user: string | undefined;
   readonly redactor: Redactor;
+  /** Where what it writes to stderr is kept for a while; left out, it is not. */
+  readonly diary?: Diary | undefined;
   readonly log: Logger;
 }
 
@@ -115,6 +118,7 @@ export class Child {
     for (const stream of [stdin, stdout, stderr] as readonly (NodeJS.EventEmitter | null | undefined)[]) stream?.on('error', (error: Error) => log.debug({ err: error }, 'a pipe to the program broke'));
     stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
+      this.#options.diary?.write(text, (line) => this.#options.redactor.excerpt(line));
       if (log.isLevelEnabled('debug')) log.debug({ stderr: this.#options.redactor.excerpt(text, stderrTailLength) }, 'server wrote to stderr');
     });
     child.once('spawn', () => this.#start.resolve());

@@ -7,6 +7,7 @@ import type { Limits } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
 import { AuthorizedDispatcher } from './credentials/authorized.ts';
+import type { Diary } from './diary.ts';
 import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
@@ -25,6 +26,7 @@ export interface TransportSource {
   readonly limits: Limits;
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly reading: ReadingBudget;
+  readonly diary?: Diary | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -39,7 +41,7 @@ export class TransportFactory {
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
 
-  constructor({ config, baseFolder, limits, dispatcher, reading, log, metrics }: TransportSource) {
+  constructor({ config, baseFolder, limits, dispatcher, reading, diary, log, metrics }: TransportSource) {
     this.#config = config;
     this.#limits = limits;
     this.#fault = (error) => {
@@ -50,7 +52,7 @@ export class TransportFactory {
     this.#reading = reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child = config.command === undefined ? undefined
-      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: Redactor.of(config), log };
+      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: Redactor.of(config), diary, log };
   }
 
   /** Which request a message of the server belongs to is seen by what carried it. */

@@ -1,7 +1,7 @@
 /** The way from this edge to session workers: who is alive, where sessions are held, and what is in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence } from '@omnibus/protocol';
+import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Interrupted } from './in-flight.ts';
 import { openSession } from './open-session.ts';
@@ -24,7 +24,7 @@ export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #workers: PresenceWatch<Presence>;
   /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
-  readonly #self = newWorkerId('edge');
+  readonly self = newWorkerId('edge');
   readonly #heartbeat: Heartbeat<EdgePresence>;
   readonly #drain: Drain;
   #readers: Subscription | undefined;
@@ -50,16 +50,16 @@ export class Delivery {
         this.stateless.lookAfter();
       },
     });
-    this.sessions = new SessionDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers, edge: bus.isShared ? this.#self : undefined });
+    this.sessions = new SessionDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers, edge: bus.isShared ? this.self : undefined });
     this.stateless = new StatelessDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers });
-    this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.#self, isLeaving, reconnects: bus.reconnects }) });
+    this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.self, isLeaving, reconnects: bus.reconnects }) });
   }
 
   async start(): Promise<void> {
     const { bus } = this.#options;
     // In one process nobody dies alone.
     if (!bus.isShared) return;
-    this.#readers = await bus.subscribe(subjects.edgeReaders(this.#self), ({ readers }, reply) => {
+    this.#readers = await bus.subscribe(subjects.edgeReaders(this.self), ({ readers }, reply) => {
       const read = this.sessions.streams;
       reply({ readers: readers.filter((reader) => read.has(reader)) });
     });
@@ -72,6 +72,11 @@ export class Delivery {
     this.#workers.stop();
     this.#heartbeat.stop();
     this.#readers?.close();
+  }
+
+  /** Who is there or may be. */
+  get sessionWorkers(): readonly WorkerId[] {
+    return this.#workers.expected;
   }
 
   /** How much waits for its answer here. */

@@ -1,12 +1,15 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
 import type { Audit } from '@omnibus/audit';
+import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
+import { recordAct } from './act-records.ts';
 import { adminRoutes, type RunningParts } from './acts.ts';
+import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
@@ -32,19 +35,34 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly faults: Pick<Faults, 'fromOutside'>;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
   readonly audit: () => Audit | undefined;
+  /** What the API shows of this process. */
+  readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'status'>;
+}
+
+/** The port, and its part of what is said over the bus. */
+export interface OpenedAdmin extends AdminServer {
+  /** Begins to ask other processes, and to answer them. */
+  join(bus: Bus): Promise<void>;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, ...options }: OpenAdminOptions): Promise<AdminServer> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
   const access = new AdminAccess({ config, authenticator, recovery, metrics, faults, audit });
+  const api = openAdminApi({
+    ...shown, config, access, metrics, log, status, onFault: options.onFault,
+    note: (request, act, details) => {
+      log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
+      recordAct(audit(), access.of(request), request, act, { outcome: 'ok', details });
+    },
+  });
   const files = adminTlsFilesOf(config(), baseFolder);
   let server: AdminServer;
   try {
     server = await startAdminServer({
-      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options,
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [api.site],
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
@@ -52,7 +70,12 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
     throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;
   }
-  if (files === undefined) return server;
+  const join = (bus: Bus): Promise<void> => api.start(bus);
+  const close = async (): Promise<void> => {
+    api.stop();
+    await server.close();
+  };
+  if (files === undefined) return { ...server, join, close };
   const endTls = await followTls(files, {
     changed: (tls) => server.renew(tls),
     rejected(problem) {
@@ -62,9 +85,10 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
   });
   return {
     ...server,
+    join,
     async close() {
       await endTls();
-      await server.close();
+      await close();
     },
   };
 }

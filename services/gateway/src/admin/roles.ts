@@ -26,6 +26,11 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'usage': ['auditor', 'admin'],
   'definitions.list': everyRole,
   'definitions.approve': ['operator', 'admin'],
+  'console': everyRole,
+  'configuration': everyRole,
+  'calls': ['operator', 'admin'],
+  'payloads': ['operator', 'admin'],
+  'sessions.end': ['operator', 'admin'],
   'recovery': [],
 };
 

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
+import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type LoadedConfig } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
+import { ConfigHistory } from '../admin/api/config-history.ts';
 import { banner, isConnecting, laterLines } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
@@ -12,7 +13,7 @@ import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
-import { applyOverrides, fail, findSettings, keysFileOf, readingOf, type Overrides } from './settings.ts';
+import { applyOverrides, fail, findSettings, keysFileOf, overridesIn, readingOf, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
   readonly config?: string;
@@ -59,6 +60,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const log = createLogger(config.log);
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
+  const history = new ConfigHistory(file, settings, overridesIn(options));
   let gateway: Gateway | undefined;
   let watcher: Followed | undefined;
   stopOnSignal({
@@ -73,14 +75,14 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
   const { faults } = gateway;
   surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
-  watcher = await followConfig(file, config, options, gateway, log);
+  watcher = await followConfig({ file, started: config, overrides: options, gateway, log, history });
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   sayFindings(settings, log);
@@ -122,8 +124,17 @@ interface Followed {
   close(): Promise<void>;
 }
 
+interface FollowOptions {
+  readonly file: string;
+  readonly started: Config;
+  readonly overrides: ServeOptions;
+  readonly gateway: Gateway;
+  readonly log: ReturnType<typeof createLogger>;
+  readonly history: ConfigHistory;
+}
+
 /** Keeps the gateway in step with its file, and with what is discovered besides. */
-async function followConfig(file: string, started: Config, overrides: ServeOptions, gateway: Gateway, log: ReturnType<typeof createLogger>): Promise<Followed> {
+async function followConfig({ file, started, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
   let current = started;
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
   /** Changes are applied one after the other: one may come while the last is still at work. */
@@ -139,10 +150,11 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     log.info('the changed configuration is applied');
     gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'ok', more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) } });
   };
-  const take = async (config: Config, problemAt: ProblemAt): Promise<void> => {
-    refused = await accessProblems(config, problemAt);
+  const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
+    refused = await accessProblems(config, loaded.problemAt);
     if (refused.length > 0) {
       log.error({ problems: refused }, 'the changed configuration is not applied');
+      history.rejected(refused);
       gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: refused.length } });
       return;
     }
@@ -150,6 +162,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     current = config;
     if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
     await apply();
+    history.applied(loaded, ignored);
   };
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
@@ -157,6 +170,7 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
     isTaken: (name) => Object.hasOwn(current.mcpServers, name) || Object.hasOwn(current.profiles, name),
     changed: (found) => {
       discovered = found;
+      history.discovered([...Object.keys(found.mcpServers), ...Object.keys(found.profiles)]);
       log.info({ servers: Object.keys(found.mcpServers), ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }) }, 'servers were discovered');
       next(apply);
     },
@@ -167,12 +181,13 @@ async function followConfig(file: string, started: Config, overrides: ServeOptio
   const watcher = await watchConfigFile(file, {
     rejected: (problems) => {
       log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied');
+      history.rejected(problems.map(formatProblem));
       gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
     },
     changed: (read, loaded) => {
       sayFindings(loaded, log);
       const applied = applyOverrides(read, overrides);
-      if (!('problems' in applied)) next(() => take(applied.config, loaded.problemAt));
+      if (!('problems' in applied)) next(() => take(applied.config, loaded));
     },
   }, readingOf(overrides.role));
   return {

@@ -29,6 +29,8 @@ interface Settings {
   /** The program whose file it is, by its name for people, when it is not one of Omnibus. */
   readonly client: string | undefined;
   readonly problemAt: ProblemAt;
+  /** As it was written. */
+  readonly given: unknown;
 }
 
 export type SettingsResult = Settings | { readonly problems: readonly string[]; readonly found?: readonly ConfigProblem[] };
@@ -46,7 +48,7 @@ export function readSettings(file: string, overrides: Overrides): SettingsResult
   const result = readConfigFile(file, readingOf(overrides.role));
   if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
   const applied = applyOverrides(result.config, overrides);
-  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt };
+  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt, given: result.given };
 }
 
 /**
@@ -71,6 +73,14 @@ export function fail(problems: readonly string[]): void {
 /** The file of API keys that the environment names, for a configuration that says nothing of how callers are known. */
 export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: NodeJS.ProcessEnv): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file);
+}
+
+/** Which options are not those of the file. */
+export function overridesIn(overrides: Overrides): Readonly<Record<string, 'option' | 'environment'>> {
+  return Object.fromEntries((['listen', 'admin', 'bus'] as const).flatMap((option): (readonly [string, 'option' | 'environment'])[] => {
+    if (overrides[option] !== undefined) return [[option, 'option']];
+    return process.env[`OMNIBUS_${option.toUpperCase()}`] === undefined ? [] : [[option, 'environment']];
+  }));
 }
 
 /** Options and environment variables are checked by the rules of the file. */

@@ -104,6 +104,11 @@ export class ExchangeWatch implements Adapters {
     this.#workers.stop();
   }
 
+  /** Who is there or may be. */
+  get expected(): readonly WorkerId[] {
+    return this.#workers.expected;
+  }
+
   /** What workers say of servers has changed. */
   catalogChanged(): void {
     this.#adapters = undefined;

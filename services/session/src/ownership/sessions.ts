@@ -2,7 +2,7 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, GatewayFault, LateReply, PostedMessage, SessionKey, SessionMessage, StreamFrame, WorkerId } from '@omnibus/protocol';
+import type { Caller, ClientInfo, GatewayFault, LateReply, PostedMessage, SessionKey, SessionMessage, StreamFrame, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Session } from '../stateful/session.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
@@ -35,6 +35,7 @@ const sweepsPerIdleTime = 10;
 /** Sessions of one answer of the admin port. */
 const maxListed = 1_000;
 const shownKeyLength = 12;
+const maxDeclared = 50;
 
 /** One session, for whoever runs the gateway. */
 export interface SessionRow {
@@ -43,6 +44,15 @@ export interface SessionRow {
   readonly revision: string;
   readonly endpoint: string;
   readonly principal: string;
+  /** What it says it is; left out after a version that did not note it. */
+  readonly client?: ClientInfo;
+  /** What it may be asked. */
+  readonly declared: readonly string[];
+  /** Requests that wait for their answer. */
+  readonly open: number;
+  readonly streams: number;
+  readonly subscriptions: number;
+  readonly idleMs: number;
   /** Those that may keep something for it. */
   readonly servers: readonly string[];
 }
@@ -69,10 +79,21 @@ export class Sessions {
     return {
       total: all.length,
       sessions: all.slice(0, maxListed).map(({ session }) => {
-        const { caller: { endpoint, principal }, revision, touched } = session.record(this.#options.worker);
-        return { key: session.key.slice(0, shownKeyLength), state: session.state, revision, endpoint, principal, servers: touched };
+        const { caller: { endpoint, principal }, revision, touched, capabilities, subscriptions, client } = session.record(this.#options.worker);
+        return {
+          key: session.key.slice(0, shownKeyLength), state: session.state, revision, endpoint, principal, servers: touched, ...(client === undefined ? {} : { client }),
+          declared: Object.keys(capabilities).slice(0, maxDeclared), open: session.size, streams: session.streams.standing, subscriptions: subscriptions.length, idleMs: Math.round(session.idleMs(performance.now())),
+        };
       }),
     };
+  }
+
+  /** Ends the session whose key begins so. @returns false when none is here, or several are. */
+  end(beginning: string): boolean {
+    const found = this.held.values().filter(({ session, isReleased }) => !isReleased && session.key.startsWith(beginning));
+    if (beginning.length < shownKeyLength || found.length !== 1) return false;
+    found[0]?.session.end();
+    return true;
   }
 
   /** The session, if it is not another worker's. */

@@ -1,7 +1,7 @@
 /** The client of one session, as those know it who carry its requests: what it declared, what it was offered, and where it is asked. */
 import {
   declaredBy, sessionExtensions,
-  type Caller, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
+  type Caller, type ClientInfo, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
@@ -35,6 +35,8 @@ export class SessionClient implements ClientPort<PostStream> {
   /** What it is offered may depend on this part of what it declared. */
   declared: Declared = declaredBy({}, true);
   declaredBytes = 0;
+  /** What it says it is. */
+  info: ClientInfo | undefined;
   readonly level: ClientLogLevel;
   /** What it was told that there is. Lists of what it was not told of are not announced to it. */
   offered: ReadonlySet<string> = new Set();
@@ -49,8 +51,9 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options = options;
   }
 
-  /** @param capabilities as it declared them. */
-  declare(capabilities: JsonObject): void {
+  /** @param capabilities as it declared them. @param info what it says it is. */
+  declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
+    this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
     this.declared = declaredBy(this.#capabilities, true);

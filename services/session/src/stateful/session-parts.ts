@@ -24,6 +24,7 @@ export function keptOf({ client, forwarding: { kept }, questions: { standing } }
   return {
     caller: client.caller, touched: [...kept.contacted], subscriptions: kept.subscriptions, bound: kept.affinities, offered: [...client.offered],
     ...(client.level.current === undefined ? {} : { logLevel: client.level.current }),
+    ...(client.info === undefined ? {} : { client: client.info }),
     ...(standing.length === 0 ? {} : { questions: standing }),
   };
 }

@@ -10,8 +10,8 @@ import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, fault, isObject, latestLegacyRevision, negotiateRevision, resultText,
-  type Caller, type ChangeKind, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
+  changeKinds, clientInfoOf, fault, isObject, latestLegacyRevision, negotiateRevision, resultText,
+  type Caller, type ChangeKind, type ClientInfo, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
   type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -117,6 +117,10 @@ export class Session {
     return this.#serving.keptBytes;
   }
 
+  get size(): number {
+    return this.#parts.forwarding.size;
+  }
+
   /** Milliseconds since anything happened; 0 while something is open. */
   idleMs(now: number): number {
     const { forwarding, streams } = this.#parts;
@@ -128,10 +132,10 @@ export class Session {
   /** Answers `initialize`. The result as JSON-RPC text. @param asking its caller with what an edge says of it. */
   open(request: JsonRpcRequest, view: View, asking: Caller): string {
     this.#parts.client.asking = asking;
-    const { protocolVersion, capabilities: given } = request.params ?? {};
+    const { protocolVersion, capabilities: given, clientInfo } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const capabilities = isObject(given) ? given : {};
-    this.#declare(capabilities);
+    this.#declare(capabilities, clientInfoOf(clientInfo));
     this.#parts.client.offered = new Set(offeredBy(view));
     // Its first list is not far.
     void this.#parts.offerWait.begin();
@@ -139,8 +143,8 @@ export class Session {
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
 
-  #declare(capabilities: JsonObject): void {
-    this.#parts.client.declare(capabilities);
+  #declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
+    this.#parts.client.declare(capabilities, info);
     // Seen or not by its client: from now on it is told when this changes.
     void this.sight.view;
   }
@@ -158,7 +162,7 @@ export class Session {
     // A worker of an older version told its clients of everything.
     client.offered = new Set(offered ?? capabilityNames);
     forwarding.kept.restore(touched, subscriptions, bound);
-    this.#declare(capabilities);
+    this.#declare(capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
@@ -203,8 +207,7 @@ export class Session {
         this.#actor.send({ type: 'client.deleted' });
         reply({ kind: 'accepted' });
         return;
-      default:
-        // Of a newer edge.
+      default: // Of a newer edge.
         reply({ kind: 'refused', fault: fault('command.unknown') });
     }
   }
@@ -244,10 +247,12 @@ export class Session {
 
   /** Ends what is blocked from now on; the session itself where its caller is. */
   blocked(blocks: Blocks): void {
-    if (this.#parts.forwarding.endBlocked(blocks)) this.#actor.send({ type: 'client.deleted' });
+    if (this.#parts.forwarding.endBlocked(blocks)) this.end();
   }
 
-  // --- its end, here or for good ---------------------------------------------------------------------------------------------------
+  end(): void {
+    this.#actor.send({ type: 'client.deleted' });
+  }
 
   expire(): void {
     this.#actor.send({ type: 'idle.noted' });

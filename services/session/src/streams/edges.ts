@@ -58,6 +58,11 @@ export class Edges {
     this.#sweep?.cancel();
   }
 
+  /** Who is there or may be. */
+  get expected(): readonly WorkerId[] {
+    return this.#watch.expected;
+  }
+
   readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'alive';
 
   #sweepLater(): void {

@@ -1,0 +1,55 @@
+/** Every path of the API: one row, of which the routes, the document and its test are made. */
+import { z } from 'zod';
+import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { callPage, calls, failures, payloads, stateTopics, watchFilter } from './traffic.ts';
+
+export const base = '/api/v1';
+/** Every change carries it: a form of another page cannot. */
+export const changeHeader = 'x-omnibus-console';
+
+export interface Operation {
+  readonly method: 'get' | 'post' | 'delete';
+  /** With `{name}` for one part that is given. */
+  readonly path: string;
+  readonly summary: string;
+  readonly query?: z.ZodObject;
+  /** Left out where an event stream or a document is answered. */
+  readonly answer?: z.ZodType;
+  /** Media type of what is answered where it is not one of ours as JSON. */
+  readonly type?: string;
+}
+
+const page = z.object({ cursor: z.string().max(2_000).optional().describe('`next` of the page before.') });
+
+export const operations = {
+  overview: { method: 'get', path: '/overview', summary: 'Whether all is well, and what to do where it is not.', answer: overview },
+  processes: { method: 'get', path: '/processes', summary: 'The processes of the gateway.', answer: processes },
+  servers: { method: 'get', path: '/servers', summary: 'The servers behind the gateway, in the order of the configuration.', answer: servers },
+  server: { method: 'get', path: '/servers/{name}', summary: 'One server.', answer: serverPage },
+  logs: { method: 'get', path: '/servers/{name}/logs', summary: 'What a server wrote to stderr, and what became of its connection, in one order.', answer: logs },
+  restart: { method: 'post', path: '/servers/{name}/restart', summary: 'Connects to a server anew, in every process; what is at work there is finished first.', answer: restarted },
+  catalogue: {
+    method: 'get', path: '/catalogue', summary: 'What an endpoint offers, in the words that its clients see.', answer: catalogue,
+    query: page.extend({ endpoint: z.string().max(64).optional().describe('Default: the one of all servers.'), q: z.string().max(200).optional().describe('Stands in a name, title or description.'), kind: z.enum(catalogueKinds).optional(), server: z.string().max(64).optional() }),
+  },
+  sessions: { method: 'get', path: '/sessions', summary: 'Clients with a session.', answer: sessions, query: page.extend({ client: z.string().max(200).optional(), endpoint: z.string().max(64).optional() }) },
+  session: { method: 'get', path: '/sessions/{key}', summary: 'One session.', answer: sessionPage },
+  end: { method: 'delete', path: '/sessions/{key}', summary: 'Ends a session, and what is open in it.', answer: ended },
+  configuration: { method: 'get', path: '/configuration', summary: 'What is in force in this process, where it is from, and what was refused.', answer: configuration },
+  metrics: { method: 'get', path: '/metrics/summary', summary: 'Calls, failures and how long they take.', answer: summary },
+  calls: { method: 'get', path: '/calls', summary: 'Calls that were watched lately, and that failed.', answer: calls, query: watchFilter },
+  call: { method: 'get', path: '/calls/{tag}', summary: 'One call, in all processes.', answer: callPage },
+  failures: { method: 'get', path: '/failures', summary: 'The last calls that failed, of every process.', answer: failures },
+  watch: {
+    method: 'get', path: '/watch', summary: 'What happens from now on: events `calls`, and one for each topic of state whenever its answer differs. A comment every 15 seconds.', type: 'text/event-stream',
+    query: watchFilter.extend({
+      topics: z.string().max(200).optional().describe(`Several with commas, of: calls, ${stateTopics.join(', ')}. Default: calls.`),
+      rate: z.coerce.number().int().min(1).max(200).default(50).describe('Calls a second that are told of; others are counted.'),
+      payload: z.enum(payloads).default('none').describe('What is told of arguments and results: nothing but sizes; names and types; values without what looks secret, where `console.payloads` says so.'),
+    }),
+  },
+  openapi: { method: 'get', path: '/openapi.json', summary: 'This document.', answer: z.record(z.string(), z.unknown()) },
+} as const satisfies Readonly<Record<string, Operation>>;
+export type OperationName = keyof typeof operations;
+export type AnswerOf<Name extends OperationName> = (typeof operations)[Name] extends { readonly answer: infer Answer extends z.ZodType } ? z.output<Answer> : never;
+export type QueryOf<Name extends OperationName> = (typeof operations)[Name] extends { readonly query: infer Query extends z.ZodType } ? z.output<Query> : object;

@@ -1,0 +1,45 @@
+/** Calls as the tap tells of them. */
+import { z } from 'zod';
+import { missing } from './state.ts';
+
+const counted = z.int().nonnegative();
+export const outcomes = ['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout'] as const;
+export type Outcome = (typeof outcomes)[number];
+export const payloads = ['none', 'shape', 'redacted'] as const;
+export type PayloadMode = (typeof payloads)[number];
+
+export const tapEvent = z.looseObject({
+  tag: z.string().describe('Of all events of one call.'),
+  at: z.number().describe('Milliseconds since 1970, by the clock of the process.'),
+  process: z.string(),
+  from: z.enum(['edge', 'session', 'backend']),
+  what: z.string().describe('edge: arrived, first-frame, answered, gone, refused; session: routed, sent, progress, asked, client-answered, cancelled, settled; backend: queued, placed, written, server-asked, server-answered.'),
+}).describe('Members besides these depend on `what`: method, name, server, tool, client, session, principal, endpoint, bytes, ms, how, exchange, worker, connection, running, waiting, outcome, reason, problem, payload.');
+export type TapEvent = z.output<typeof tapEvent>;
+
+export const call = z.object({
+  tag: z.string(), at: z.number(), method: z.string(), name: z.string().optional(), server: z.string().optional(), tool: z.string().optional(), endpoint: z.string().optional(),
+  client: z.string().optional(), session: z.string().optional(), principal: z.string().optional(),
+  outcome: z.enum(outcomes).optional().describe('Left out while it runs.'), reason: z.string().optional(), problem: z.string().optional(), ms: z.number().optional(),
+  processes: z.array(z.string()),
+});
+export type Call = z.output<typeof call>;
+
+export const failure = call.extend({ process: z.string() });
+export type Failure = z.output<typeof failure>;
+
+export const calls = z.object({ calls: z.array(call).describe('The latest first: what those who watch at this process were told of, and what failed anywhere.'), missing });
+export type Calls = z.output<typeof calls>;
+export const callPage = z.object({ call, events: z.array(tapEvent), missing });
+export type CallPage = z.output<typeof callPage>;
+export const failures = z.object({ failures: z.array(failure).describe('The latest first.'), missing });
+export type Failures = z.output<typeof failures>;
+
+export const watchFilter = z.object({
+  server: z.string().optional(), tool: z.string().optional().describe('As the server calls it.'), client: z.string().optional(), session: z.string().optional(), outcome: z.enum(outcomes).optional(), minMs: z.coerce.number().nonnegative().optional(),
+});
+export type WatchFilter = z.output<typeof watchFilter>;
+export const stateTopics = ['overview', 'processes', 'servers', 'sessions', 'metrics', 'configuration'] as const;
+export type StateTopic = (typeof stateTopics)[number];
+export const watched = z.object({ events: z.array(tapEvent), dropped: counted.describe('Calls that were not told of, because there were more than the rate.') });
+export type Watched = z.output<typeof watched>;

@@ -1,0 +1,28 @@
+/** The console of a process, and the API behind it. */
+import { z } from 'zod';
+
+const mode = z.enum(['auto', 'off', 'read', 'full']);
+
+export const consoleSchema = z.union([mode, z.strictObject({
+  mode: mode.default('auto').describe('The same as the word alone.'),
+  payloads: z.boolean().default(false).describe('Whether an operator may see arguments and results of calls that are watched, without what looks secret. Who does, and for how long, is in the log.'),
+})]).transform((given) => (typeof given === 'string' ? { mode: given, payloads: false } : given)).prefault('auto');
+
+/** What is served: everything, what changes nothing, or nothing. */
+export type ConsoleMode = 'off' | 'read' | 'full';
+
+interface Asked {
+  readonly console: z.output<typeof consoleSchema>;
+  /** HOST:PORT. */
+  readonly admin: string;
+  readonly auth?: 'none' | { readonly admin?: unknown } | undefined;
+}
+
+const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Everybody who reaches an open address without being known may look at most: nobody, unless it is asked for. */
+export function consoleMode({ console: { mode: asked }, admin, auth }: Asked): ConsoleMode {
+  const isGuarded = thisMachine.test(admin.slice(0, admin.lastIndexOf(':'))) || (auth !== undefined && auth !== 'none' && auth.admin !== undefined);
+  if (asked === 'auto') return isGuarded ? 'full' : 'off';
+  return asked === 'full' && !isGuarded ? 'read' : asked;
+}

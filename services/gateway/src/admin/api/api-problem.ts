@@ -1,0 +1,22 @@
+import { problemStatus, type Problem, type ProblemReason } from '@omnibus/admin-api';
+import type { AdminAnswer } from '@omnibus/telemetry';
+
+/** Ends a request to the API with words for whoever asked. */
+export class ApiProblem extends Error {
+  readonly reason: ProblemReason;
+  readonly advice: string | undefined;
+
+  constructor(reason: ProblemReason, problem: string, advice?: string) {
+    super(problem);
+    this.reason = reason;
+    this.advice = advice;
+  }
+
+  get body(): Problem {
+    return { reason: this.reason, problem: this.message, ...(this.advice === undefined ? {} : { advice: this.advice }) };
+  }
+
+  get answer(): AdminAnswer {
+    return { status: problemStatus[this.reason], text: `${JSON.stringify(this.body, null, 2)}\n`, type: 'application/json' };
+  }
+}

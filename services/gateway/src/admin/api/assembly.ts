@@ -1,0 +1,109 @@
+/** All processes of a gateway, asked at once: who is known by signs of life and says nothing is missing, and is said to be. */
+import { subjects, type Bus, type PendingRequest, type Subscription } from '@omnibus/bus';
+import type { Missing } from '@omnibus/admin-api';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { AdminAnswer, AdminQuestion, JsonObject, WorkerId } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type { z } from 'zod';
+
+/** Milliseconds in which a process answers; one that does not is busy, cut off or gone. */
+const answerMs = 500;
+/** What takes work at the other end, as connecting to a server anew does. */
+export const actMs = 10_000;
+
+export interface AssemblyOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  /** What this process says. */
+  readonly answer: (question: AdminQuestion) => AdminAnswer | Promise<AdminAnswer>;
+}
+
+/** What one process said. */
+interface Said<Body> {
+  readonly process: WorkerId;
+  readonly role: string;
+  readonly body: Body;
+}
+
+export interface Heard<Body> {
+  readonly said: readonly Said<Body>[];
+  readonly missing: Missing;
+}
+
+export class Assembly {
+  readonly #options: AssemblyOptions;
+  #subscription: Subscription | undefined;
+
+  constructor(options: AssemblyOptions) {
+    this.#options = options;
+  }
+
+  /** Answers others from now on. NATS with the permissions of an older version lets nobody ask or answer: each process then speaks for itself. */
+  async start(): Promise<void> {
+    const { bus, answer, log } = this.#options;
+    if (!bus.isShared) return;
+    try {
+      this.#subscription = await bus.subscribe(subjects.adminAsk, async (question, reply) => reply(await answer(question)));
+    } catch (error) {
+      log.warn({ problem: String(error) }, 'the console shows this process alone: does NATS have the permissions of this version (omnibus nats-permissions)?');
+    }
+  }
+
+  stop(): void {
+    this.#subscription?.close();
+  }
+
+  /**
+   * @param shape of what each says; what does not fit it is no answer.
+   * @param limitMs how long is waited for those that are known and have not answered.
+   */
+  async ask<Body>(about: string, args: JsonObject, shape: z.ZodType<Body>, limitMs = answerMs): Promise<Heard<Body>> {
+    const answers = await this.#collect({ about, args }, limitMs);
+    const heard = new Set(answers.flatMap(({ process, workers }) => [process, ...workers]));
+    const missing = new Map(answers.flatMap(({ known }) => known).filter(({ worker }) => !heard.has(worker)).map(({ worker, role }) => [worker, { process: worker, role }]));
+    const said = answers.flatMap(({ process, role, body, problem }): Said<Body>[] => {
+      if (body === undefined) {
+        if (problem !== undefined) missing.set(process, { process, role });
+        return [];
+      }
+      const parsed = shape.safeParse(body);
+      if (parsed.success) return [{ process, role, body: parsed.data }];
+      this.#options.log.warn({ process, about, problem: parsed.error.issues[0]?.message, path: parsed.error.issues[0]?.path.join('.') }, 'what a process said of itself cannot be read');
+      missing.set(process, { process, role });
+      return [];
+    });
+    return { said, missing: [...missing.values()] };
+  }
+
+  async #collect(question: AdminQuestion, limitMs: number): Promise<readonly AdminAnswer[]> {
+    const { bus, wheel, answer } = this.#options;
+    if (this.#subscription === undefined) return [await answer(question)];
+    const answers = new Map<WorkerId, AdminAnswer>();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const limit = wheel.schedule(limitMs, resolve);
+    let pending: PendingRequest | undefined;
+    try {
+      pending = bus.request(subjects.adminAsk, question, {
+        reply: (said) => {
+          answers.set(said.process, said);
+          if (isWhole([...answers.values()])) resolve();
+        },
+        failed: () => resolve(),
+      });
+      await promise;
+    } catch {
+      // The bus is closing, and this process can still speak for itself.
+    } finally {
+      limit.cancel();
+      pending?.close();
+    }
+    return answers.size === 0 ? [await answer(question)] : [...answers.values()];
+  }
+}
+
+/** Whoever is known has answered, and somebody of those who know everybody: session workers hear the signs of life of all. */
+function isWhole(answers: readonly AdminAnswer[]): boolean {
+  const heard = new Set(answers.flatMap(({ workers }) => workers));
+  return answers.some(({ role }) => role === 'session' || role === 'all') && answers.every(({ known }) => known.every(({ worker }) => heard.has(worker)));
+}

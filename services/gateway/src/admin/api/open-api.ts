@@ -1,0 +1,126 @@
+/** The API of one process: what it says itself, all processes asked together, and what is answered of that. */
+import { openApi, stateTopics, type Overview, type StateTopic } from '@omnibus/admin-api';
+import type { Bus } from '@omnibus/bus';
+import { consoleMode } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol';
+import type { AdminAct, AdminSite, Logger } from '@omnibus/telemetry';
+import { z } from 'zod';
+import type { ActDetails } from '../act-records.ts';
+import { ApiProblem } from './api-problem.ts';
+import { Assembly } from './assembly.ts';
+import { Board } from './board.ts';
+import type { ConfigHistory } from './config-history.ts';
+import { findingsOf } from './findings.ts';
+import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
+import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
+import { Watches } from './watch.ts';
+
+export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'> {
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly history: ConfigHistory;
+  /** Puts a change on record, and says it in the log. */
+  readonly note: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
+}
+
+export interface Api {
+  readonly site: AdminSite;
+  /** What this process says when all are asked. */
+  readonly answer: (question: AdminQuestion) => Promise<AdminAnswer>;
+  /** Asks and answers over the bus from now on. */
+  start(bus: Bus): Promise<void>;
+  stop(): void;
+}
+
+const none = z.object({});
+
+export function openAdminApi(options: OpenApiOptions): Api {
+  const { process: own, config, access, history, wheel, log, onFault, note } = options;
+  const desk = new ProcessDesk({ ...options, more: { 'failure-count': () => ({ count: 0 }) } });
+  let assembly: Assembly | undefined;
+  const board = (): Board => {
+    if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
+    return new Board({ process: own, config, assembly, history });
+  };
+  const overview = async (): Promise<Omit<Overview, 'console'>> => {
+    const [processes, servers, configuration, sessions] = await Promise.all([board().processes(), board().servers(), board().configuration(), board().sessions({})]);
+    const count = (of: (server: (typeof servers.servers)[number]) => number): number => servers.servers.reduce((sum, server) => sum + of(server), 0);
+    return {
+      name: 'omnibus', version, process: own, at: new Date().toISOString(), findings: findingsOf({ processes, servers, configuration }),
+      counts: {
+        processes: processes.processes.length, missing: processes.missing.length, servers: servers.servers.length, up: count(({ state }) => (state === 'up' || state === 'asleep' ? 1 : 0)), down: count(({ state }) => (state === 'down' ? 1 : 0)),
+        sessions: sessions.total, tools: count(({ tools }) => tools), prompts: count(({ prompts }) => prompts), resources: count(({ resources }) => resources), failures: processes.processes.reduce((sum, { failures }) => sum + failures, 0),
+      },
+      missing: processes.missing,
+    };
+  };
+  const rights = (request: ApiRequest<'overview'>['request']): Overview['console'] => {
+    const { roles, name } = access.of(request);
+    return rightsOf(config(), roles, name);
+  };
+  const state: Readonly<Record<StateTopic, () => Promise<object>>> = {
+    overview, processes: () => board().processes(), servers: () => board().servers(), sessions: () => board().sessions({}), metrics: () => board().metrics(), configuration: () => board().configuration(),
+  };
+  const watches = new Watches(wheel, (topic) => state[topic](), onFault);
+  const watch = async ({ request, response, query }: ApiRequest<'watch'>): Promise<undefined> => {
+    const topics = new Set((query.topics ?? 'calls').split(',').map((topic) => topic.trim()).filter((topic) => topic !== ''));
+    const unknown = [...topics].find((topic) => topic !== 'calls' && !(stateTopics as readonly string[]).includes(topic));
+    if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, ${stateTopics.join(', ')}`);
+    board();
+    const acts: AdminAct[] = ['console'];
+    watches.open({
+      request, response, who: access.of(request).name, topics, told: undefined,
+      forReader: (topic, answer) => (topic === 'overview' ? { ...answer, console: rights(request) } : answer),
+      check: async () => {
+        refuseByMode(consoleMode(config()), false);
+        for (const act of acts) if (await access.guard(request, request.url ?? '', act) !== undefined) throw new ApiProblem('forbidden', 'whoever watches may do so no more');
+      },
+    });
+    return undefined;
+  };
+  const handlers: Handlers = {
+    overview: async ({ request }) => ({ ...await overview(), console: rights(request) }),
+    processes: () => board().processes(),
+    servers: () => board().servers(),
+    server: ({ given }) => board().server(given),
+    logs: ({ given }) => board().logs(given),
+    restart: async ({ request, given }) => {
+      const done = await board().restart(given);
+      note(request, 'restart', { server: given, done: done.done, of: done.of });
+      return done;
+    },
+    catalogue: ({ query }) => board().catalogue(query),
+    sessions: ({ query }) => board().sessions(query),
+    session: ({ given }) => board().session(given),
+    end: async ({ request, given }) => {
+      const ended = await board().end(given);
+      note(request, 'sessions.end', { session: given });
+      return ended;
+    },
+    configuration: () => board().configuration(),
+    metrics: () => board().metrics(),
+    calls: async () => ({ calls: [], missing: (await assemblyOf().ask('failure-count', {}, none)).missing }),
+    call: () => Promise.reject(new ApiProblem('unknown', 'nothing is known of this call')),
+    failures: async () => ({ failures: [], missing: (await assemblyOf().ask('failure-count', {}, none)).missing }),
+    watch,
+    openapi: () => Promise.resolve({ ...openApi(version) }),
+  };
+  const assemblyOf = (): Assembly => {
+    board();
+    return assembly as Assembly;
+  };
+  return {
+    site: apiSite({ ...options, handlers }),
+    answer: desk.answer,
+    async start(bus) {
+      const made = new Assembly({ bus, wheel, log, answer: desk.answer });
+      await made.start();
+      assembly = made;
+    },
+    stop() {
+      watches.stop();
+      assembly?.stop();
+    },
+  };
+}

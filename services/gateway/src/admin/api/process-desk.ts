@@ -1,0 +1,124 @@
+/** What this process answers when all are asked (`assembly.ts`): its own state, and what can be done with it. */
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Backend } from '@omnibus/backend';
+import type { Config } from '@omnibus/config';
+import { isModernRevision, printable, type AdminAnswer, type AdminQuestion, type JsonObject, type ServerName, type WorkerId, type WorkerOfRole } from '@omnibus/protocol';
+import type { SessionWorker } from '@omnibus/session';
+import type { Metrics, UpstreamState } from '@omnibus/telemetry';
+import type { ProcessStatus } from '../status.ts';
+import { redactedConfig } from './shown-config.ts';
+
+export interface ProcessDeskOptions {
+  readonly process: WorkerId;
+  readonly status: () => ProcessStatus;
+  readonly config: () => Config;
+  readonly metrics: Metrics;
+  /** Undefined where the process has none, or is starting. */
+  readonly sessions: () => SessionWorker['desk'] | undefined;
+  readonly backend: () => Backend | undefined;
+  /** Of an edge: what its signs of life name it, and the session workers it knows. */
+  readonly edge: () => { readonly worker: WorkerId; readonly sessionWorkers: readonly WorkerId[] } | undefined;
+  /** Questions that other parts of the process answer. */
+  readonly more?: Readonly<Record<string, Question>>;
+}
+
+/** @returns undefined where this process has nothing of it. */
+export type Question = (args: JsonObject) => JsonObject | undefined | Promise<JsonObject | undefined>;
+
+/** Lines of a server's diary in one answer. */
+const maxLines = 500;
+
+export class ProcessDesk {
+  readonly #options: ProcessDeskOptions;
+  readonly #questions: Readonly<Record<string, Question>>;
+  readonly #startedAt = new Date().toISOString();
+  readonly #digests = new WeakMap<Config, string>();
+
+  constructor(options: ProcessDeskOptions) {
+    this.#options = options;
+    this.#questions = {
+      'process': () => this.#process(),
+      'servers': () => this.#servers(),
+      'lines': ({ server }) => this.#lines(String(server)),
+      'metrics': async () => ({ ...await options.metrics.upstream.counts() }),
+      'sessions': () => ({ ...options.sessions()?.list() ?? { sessions: [], total: 0 } }),
+      'session-end': ({ key }) => ({ ended: options.sessions()?.end(String(key)) === true }),
+      'restart': async ({ server }) => ({ done: await options.backend()?.restart(String(server)) === true }),
+      'catalogue': (args) => {
+        const { endpoint, q, kind, server, from, limit } = args as Readonly<Record<string, string | number | undefined>>;
+        const found = options.sessions()?.catalogue({ endpoint: String(endpoint ?? ''), q: textOf(q), kind: textOf(kind), server: textOf(server), from: Number(from), limit: Number(limit) });
+        return found === undefined ? undefined : { ...found };
+      },
+      ...options.more,
+    };
+  }
+
+  readonly answer = async ({ about, args }: AdminQuestion): Promise<AdminAnswer> => {
+    const { process: name, status } = this.#options;
+    const frame = { process: name, role: status().role, workers: this.#workers, known: this.#known };
+    const question = Object.hasOwn(this.#questions, about) ? this.#questions[about] : undefined;
+    try {
+      const body = await question?.(args);
+      return body === undefined ? frame : { ...frame, body };
+    } catch (error) {
+      return { ...frame, problem: (error as Error).message };
+    }
+  };
+
+  get #workers(): WorkerId[] {
+    const { sessions, backend, edge } = this.#options;
+    return [sessions()?.worker, backend()?.worker, edge()?.worker].filter((worker) => worker !== undefined);
+  }
+
+  get #known(): WorkerOfRole[] {
+    const { sessions, backend, edge } = this.#options;
+    const workers = [...backend()?.sessionWorkers ?? [], ...edge()?.sessionWorkers ?? []].map((worker) => ({ worker, role: 'session' }));
+    return [...sessions()?.known ?? [], ...workers];
+  }
+
+  #process(): JsonObject {
+    const { process: name, status, config, sessions, backend } = this.#options;
+    const { role, version, pid, endpoint, problems, bus } = status();
+    const shown = config();
+    const digest = this.#digests.get(shown) ?? createHash('sha256').update(JSON.stringify(redactedConfig(shown))).digest('hex').slice(0, 12);
+    this.#digests.set(shown, digest);
+    const desk = sessions();
+    const servers = backend()?.loads.length;
+    return {
+      process: name, role, version, pid, host: hostname(), startedAt: this.#startedAt, ...(endpoint === undefined ? {} : { endpoint }), problems: [...problems], bus,
+      ...(desk === undefined ? {} : { sessions: desk.counts() }), ...(servers === undefined ? {} : { servers }), configuration: digest,
+    };
+  }
+
+  #servers(): JsonObject | undefined {
+    const { backend, metrics } = this.#options;
+    const loads = backend()?.loads;
+    return loads === undefined ? undefined : {
+      servers: loads.map(({ record: { server, status, problem, revision, lists, leftOut = 0, held = [] }, running, waiting, connections, lastWords }) => {
+        const current = metrics.upstream.stateOf(server as ServerName);
+        const state = stateOf(current?.state, status);
+        return {
+          server, state, ...(problem === undefined || state === 'asleep' ? {} : { problem }), ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }), running, waiting, connections,
+          tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length + lists.resourceTemplates.length, leftOut, held: held.length,
+          ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }), ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
+        };
+      }),
+    };
+  }
+
+  #lines(server: string): JsonObject | undefined {
+    const lines = this.#options.backend()?.diaryOf(server);
+    return lines === undefined ? undefined : { lines: lines.slice(-maxLines).map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })) };
+  }
+}
+
+function stateOf(state: UpstreamState | undefined, status: 'up' | 'down'): 'up' | 'down' | 'connecting' | 'asleep' {
+  if (state === 'asleep') return 'asleep';
+  if (state === 'connecting' || state === 'idle') return 'connecting';
+  return state === 'ready' && status === 'up' ? 'up' : 'down';
+}
+
+function textOf(value: string | number | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

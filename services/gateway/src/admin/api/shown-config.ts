@@ -1,0 +1,102 @@
+/** The configuration in force as people may see it: each value, where it is from, and no secret. */
+import type { Configuration } from '@omnibus/admin-api';
+import { isSecretOption, type Config, type LoadedConfig } from '@omnibus/config';
+import { isObject } from '@omnibus/protocol';
+
+type Value = Configuration['values'][number];
+type Path = readonly (string | number)[];
+
+/** What stands where a secret does. */
+const hidden = '•••';
+/** More than a person looks through; a configuration with more is shown as far as that. */
+const maxValues = 10_000;
+const reference = /\$\{[^}]{1,200}\}/;
+
+/** What is known of where a configuration is from. */
+export interface ConfigSourceOf {
+  readonly config: Config;
+  /** As the file says it; undefined where it is not from a file. */
+  readonly loaded?: Pick<LoadedConfig, 'given' | 'problemAt'> | undefined;
+  /** Options that the command line or the environment gave. */
+  readonly overrides: Readonly<Record<string, 'option' | 'environment'>>;
+  /** Servers and profiles that were found in Kubernetes. */
+  readonly discovered: ReadonlySet<string>;
+}
+
+/** The same without secrets, for comparing what processes run: those that connect to no server are not given theirs. */
+export function redactedConfig(config: Config): unknown {
+  const { mcpServers, vault: _keys, ...rest } = config;
+  return walk({ ...rest, listen: '', admin: '', bus: '', nats: '', mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, { headers: _headers, env: _env, envFile: _file, credentials: _credentials, ...server }]) => [name, server])) }, []);
+}
+
+function walk(value: unknown, path: Path): unknown {
+  if (isSecretOption(path)) return hidden;
+  if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]));
+  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member, [...path, name])])) : value;
+}
+
+export function shownValues({ config, loaded, overrides, discovered }: ConfigSourceOf): Value[] {
+  const values: Value[] = [];
+  const add = (value: unknown, given: unknown, path: Path): void => {
+    if (values.length >= maxValues || value === undefined) return;
+    if (isObject(value) && Object.keys(value).length > 0) {
+      for (const [name, member] of Object.entries(value)) add(member, isObject(given) ? given[name] : undefined, [...path, name]);
+      return;
+    }
+    const [top, name] = path;
+    const override = overrides[String(top)];
+    const isDiscovered = (top === 'mcpServers' || top === 'profiles') && discovered.has(String(name));
+    const from = override ?? (isDiscovered ? 'kubernetes' : given === undefined ? 'default' : 'file');
+    const said = secretOf(value, given, path);
+    const place = from === 'file' && loaded !== undefined ? placeOf(loaded, path) : undefined;
+    values.push({ path: path.join('.'), from, ...said, ...(place === undefined ? {} : { place }) });
+  };
+  add(config, loaded?.given, []);
+  return values;
+}
+
+/** What is secret by its option, or came by a reference, is not shown; of an address, what may hold a secret is not. */
+function secretOf(value: unknown, given: unknown, path: Path): Pick<Value, 'value' | 'isSecret' | 'reference'> {
+  // What stands in for it where it is not set may be a secret too.
+  const found = typeof given === 'string' ? reference.exec(given)?.[0].replace(/:-.*\}$/s, '}') : undefined;
+  if (isSecretOption(path)) return isEmpty(value) ? { value } : { value: hidden, isSecret: true, ...(found === undefined ? {} : { reference: found }) };
+  if (found !== undefined) return { value: hidden, isSecret: true, reference: found };
+  return { value: cleaned(value, given) };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || value === null || (isObject(value) && Object.keys(value).length === 0) || (Array.isArray(value) && value.length === 0);
+}
+
+/** An argument of a program or part of an address may be a secret that nobody has named so. */
+const secretWord = /(^|[-_])(pass|pwd|secret|token|key|cred|auth)/i;
+const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/;
+
+function cleaned(value: unknown, given: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, index) => {
+      const said: unknown = Array.isArray(given) ? given[index] : undefined;
+      const before: unknown = value[index - 1];
+      if (typeof said === 'string' && reference.test(said)) return hidden;
+      if (typeof before === 'string' && /^--?[\w-]+$/.test(before) && secretWord.test(before) && typeof item === 'string' && !item.startsWith('-')) return hidden;
+      return cleaned(item, said);
+    });
+  }
+  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, isSecretOption([name]) ? hidden : cleaned(member, isObject(given) ? given[name] : undefined)]));
+  if (typeof value !== 'string') return value;
+  const [, option] = /^(--?[\w-]+=)./.exec(value) ?? [];
+  if (option !== undefined && secretWord.test(option)) return `${option}${hidden}`;
+  if (knownToken.test(value)) return hidden;
+  return cleanAddress(value);
+}
+
+/** An address without user, password and the values of its query; another text as it is. */
+export function cleanAddress(address: string): string {
+  // Several may stand in one text.
+  return address.replaceAll(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@,]*@/gi, `$1${hidden}@`).replaceAll(/([?&][^=&#\s]+=)[^&#\s,]*/g, (found, name: string) => (/^\S+:\/\//.test(address) ? `${name}${hidden}` : found));
+}
+
+function placeOf({ problemAt }: Pick<LoadedConfig, 'problemAt'>, path: Path): string {
+  const { file, line } = problemAt(path, '');
+  return `${file}:${line}`;
+}

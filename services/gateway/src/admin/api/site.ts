@@ -1,0 +1,122 @@
+/** The API of the admin port: who may ask for what, and what is answered (`docs/openapi.json`). */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { base, operations, problemStatus, type AnswerOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
+import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
+import { writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
+import type { AdminAccess } from '../access.ts';
+import { ApiProblem } from './api-problem.ts';
+import { apiHeaders, refuseForeign } from './security.ts';
+
+/** One request that is let in. */
+export interface ApiRequest<Name extends OperationName> {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** What stands in the path where the operation has a name in braces. */
+  readonly given: string;
+  readonly query: QueryOf<Name>;
+}
+
+/** What each operation answers; `undefined` where it has said so itself. */
+export type Handlers = { readonly [Name in OperationName]: (asked: ApiRequest<Name>) => Promise<AnswerOf<Name> | undefined> };
+
+export interface ApiSiteOptions {
+  readonly config: () => Config;
+  readonly access: AdminAccess;
+  readonly metrics: Metrics;
+  readonly handlers: Handlers;
+  readonly onFault: (what: string, error: unknown) => void;
+}
+
+/** Who may: a row for each operation, or it does not compile. */
+const acts: Readonly<Record<OperationName, AdminAct>> = {
+  overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
+  configuration: 'configuration', calls: 'calls', call: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
+};
+
+const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
+
+export function apiSite(options: ApiSiteOptions): AdminSite {
+  return {
+    covers: (path) => path === '/api' || path.startsWith('/api/'),
+    refusal: ({ text }) => withHeaders(new ApiProblem('host', text.trim(), 'ask by an address or localhost, or name the host under security.allowedHosts').answer),
+    serve: (request, response, path) => serve(options, request, response, path),
+  };
+}
+
+/** @throws {ApiProblem} where the console is off, or may only be looked at. */
+export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
+  if (mode === 'off') throw new ApiProblem('mode', 'the console is off here', 'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/config.md)');
+  if (isChange && mode === 'read') throw new ApiProblem('mode', 'the console may only be looked at here', '`console: full`, where only this machine is listened on or auth.admin.roles says who may what');
+}
+
+async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOptions, request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+  try {
+    const { name, given } = routeOf(request, path);
+    const isChange = operations[name].method !== 'get';
+    refuseForeign(request);
+    refuseByMode(consoleMode(config()), isChange);
+    const refusal = await access.guard(request, path, acts[name]);
+    if (refusal !== undefined) throw refused(refusal);
+    const asked = { request, response, given, query: queryOf(name, request.url ?? '') };
+    // Each handler takes the query of its own operation, which is the one that was read.
+    const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown }) => Promise<unknown>;
+    const answer = await handler(asked);
+    if (isChange) metrics.callers.adminActed(acts[name]);
+    if (answer !== undefined) writeAnswer(response, withHeaders({ status: 200, text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`, type: 'application/json' }));
+  } catch (error) {
+    if (response.headersSent) throw error;
+    if (!(error instanceof ApiProblem) && !(error instanceof Refusal)) onFault('a request to the API failed', error);
+    const answer = error instanceof Refusal ? error.answer : (error instanceof ApiProblem ? error : new ApiProblem('failed', 'this failed; the log says why')).answer;
+    writeAnswer(response, withHeaders(answer));
+  }
+}
+
+function withHeaders(answer: AdminAnswer): AdminAnswer {
+  return { ...answer, headers: { ...apiHeaders, ...answer.headers } };
+}
+
+function routeOf({ method = '' }: IncomingMessage, path: string): { readonly name: OperationName; readonly given: string } {
+  const here = routes.flatMap((route) => {
+    const match = route.pattern.exec(path);
+    return match === null ? [] : [{ ...route, part: match[1] ?? '' }];
+  });
+  if (here.length === 0) throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
+  const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
+  if (route === undefined) throw new ApiProblem('method', `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`);
+  try {
+    return { name: route.name, given: decodeURIComponent(route.part) };
+  } catch (error) {
+    throw new ApiProblem('invalid', `the address is malformed: ${(error as Error).message}`);
+  }
+}
+
+function queryOf(name: OperationName, url: string): unknown {
+  const { query } = operations[name] as Operation;
+  if (query === undefined) return {};
+  const parsed = query.safeParse(Object.fromEntries(new URL(url, 'http://localhost').searchParams));
+  if (parsed.success) return parsed.data;
+  throw new ApiProblem('invalid', parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+}
+
+/** What the port's own guard says, in the words of the API, with its challenge. */
+class Refusal extends Error {
+  readonly answer: AdminAnswer;
+
+  constructor(answer: AdminAnswer) {
+    super(answer.text);
+    this.answer = answer;
+  }
+}
+
+function refused({ status, text, headers }: AdminAnswer): Refusal {
+  const reason: ProblemReason = status === 401 ? 'unauthenticated' : status === 503 ? 'starting' : status === 400 ? 'invalid' : 'forbidden';
+  const { answer } = new ApiProblem(reason, text.trim());
+  return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
+}
+
+/** What whoever asks may do, for a page that shows no button that would be refused. */
+export function rightsOf(config: Config, roles: readonly string[], who: string): Overview['console'] {
+  const mode = consoleMode(config) === 'full' ? 'full' : 'read';
+  const mayAct = roles.includes('operator') || roles.includes('admin');
+  return { mode, who, roles: [...roles], mayChange: mode === 'full' && mayAct, mayWatch: mayAct, mayPayloads: mode === 'full' && mayAct && config.console.payloads };
+}

@@ -1,0 +1,128 @@
+/**
+ * Streams of what happens, for whoever watches at the admin port. State is asked for while somebody wants it, once for all of them, and sent when it differs;
+ * nothing is asked while nobody watches.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { stateTopics, type StateTopic } from '@omnibus/admin-api';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { ApiProblem } from './api-problem.ts';
+import { apiHeaders } from './security.ts';
+
+/** Six streams take all connections that a browser makes to a host (HTTP/1.1): one caller may have fewer. */
+const maxPerCaller = 4;
+const maxStreams = 8;
+/** Between two looks at state. */
+const lookMs = 2_000;
+/** Between two words that say that the stream stands, and two looks at whether it still may. */
+const aliveMs = 15_000;
+/** What a reader that does not read may leave lying. */
+const maxUnreadBytes = 4 * 1024 * 1024;
+
+/** Something that is told along with state: watched calls. */
+interface Told {
+  /** @param send one event. @returns what ends it. */
+  (send: (event: string, data: unknown) => void): () => void;
+}
+
+export interface StreamOptions {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Whose it is. */
+  readonly who: string;
+  readonly topics: ReadonlySet<string>;
+  readonly told: Told | undefined;
+  /** What of an answer is this reader's own. */
+  readonly forReader: (topic: StateTopic, answer: object) => object;
+  /** Whether it may still be read. @throws {ApiProblem} */
+  readonly check: () => Promise<void>;
+}
+
+interface Stream extends Pick<StreamOptions, 'who' | 'topics' | 'forReader'> {
+  /** What was sent last of each topic. */
+  readonly sent: Map<StateTopic, string>;
+  readonly send: (event: string, data: unknown) => void;
+}
+
+export class Watches {
+  readonly #wheel: DeadlineWheel;
+  readonly #ask: (topic: StateTopic) => Promise<object>;
+  readonly #onFault: (what: string, error: unknown) => void;
+  readonly #streams = new Set<Stream>();
+  #next: Deadline | undefined;
+  #isLooking = false;
+
+  constructor(wheel: DeadlineWheel, ask: (topic: StateTopic) => Promise<object>, onFault: (what: string, error: unknown) => void) {
+    this.#wheel = wheel;
+    this.#ask = ask;
+    this.#onFault = onFault;
+  }
+
+  /** @throws {ApiProblem} `busy` when there are too many. */
+  open({ request, response, who, topics, told, forReader, check }: StreamOptions): void {
+    if (this.#streams.size >= maxStreams || [...this.#streams].filter((each) => each.who === who).length >= maxPerCaller) throw new ApiProblem('busy', `${maxPerCaller} streams of one caller are open, or ${maxStreams} of all`, 'close a page of the console that nobody looks at');
+    response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    response.write('retry: 1000\n\n');
+    const write = (text: string): void => {
+      if (response.writableLength > maxUnreadBytes) response.destroy();
+      else if (!response.writableEnded && !response.destroyed) response.write(text);
+    };
+    const stream: Stream = { who, topics, forReader, sent: new Map(), send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) };
+    this.#streams.add(stream);
+    const endTold = told?.(stream.send);
+    let alive: Deadline;
+    const stayAlive = (): void => {
+      alive = this.#wheel.schedule(aliveMs, () => {
+        stayAlive();
+        write(': \n\n');
+        check().catch((error: unknown) => {
+          stream.send('refused', error instanceof ApiProblem ? error.body : new ApiProblem('forbidden', 'this may not be watched any more').body);
+          response.end();
+        });
+      });
+    };
+    stayAlive();
+    // Whoever is gone has nothing told: the request ends with its answer, or without.
+    response.once('close', () => {
+      alive.cancel();
+      endTold?.();
+      this.#streams.delete(stream);
+    });
+    request.once('error', () => response.destroy());
+    if (stateTopics.some((topic) => topics.has(topic))) this.#look();
+  }
+
+  /** Every stream ends. */
+  stop(): void {
+    this.#next?.cancel();
+  }
+
+  #look(): void {
+    this.#next?.cancel();
+    this.#next = undefined;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    this.#tell().catch((error: unknown) => this.#onFault('what is watched could not be asked for', error)).finally(() => {
+      this.#isLooking = false;
+      if (this.#wanted.length > 0) this.#next = this.#wheel.schedule(lookMs, () => this.#look());
+    });
+  }
+
+  get #wanted(): readonly StateTopic[] {
+    return stateTopics.filter((topic) => [...this.#streams].some(({ topics }) => topics.has(topic)));
+  }
+
+  async #tell(): Promise<void> {
+    await Promise.all(this.#wanted.map(async (topic) => {
+      const answer = await this.#ask(topic);
+      for (const stream of this.#streams) {
+        if (!stream.topics.has(topic)) continue;
+        const own = stream.forReader(topic, answer);
+        const { at: _always, ...rest } = own as { readonly at?: string };
+        const text = JSON.stringify(rest);
+        if (stream.sent.get(topic) === text) continue;
+        stream.sent.set(topic, text);
+        stream.send(topic, own);
+      }
+    }));
+  }
+}

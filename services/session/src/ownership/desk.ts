@@ -1,0 +1,130 @@
+/** What a session worker says of itself to whoever runs the gateway, and what can be done there. Nothing here is on the way of a call. */
+import type { View } from '@omnibus/catalog';
+import { enabledServers, type Config } from '@omnibus/config';
+import { isObject, listKinds, parseEndpointName, type EndpointName, type ListKind, type WorkerId, type WorkerOfRole } from '@omnibus/protocol';
+import type { Peers } from './peers.ts';
+import type { SessionRow, Sessions } from './sessions.ts';
+
+export interface DeskOptions {
+  readonly worker: WorkerId;
+  readonly config: () => Config;
+  readonly sessions: () => Sessions;
+  readonly peers: Pick<Peers, 'others'>;
+  /** Edges that are there or may be. */
+  readonly edges: { readonly expected: readonly WorkerId[] };
+  /** Backend workers that are there or may be, and how many calls of each server may go to. */
+  readonly watch: { readonly expected: readonly WorkerId[]; readonly adapters: Readonly<Record<string, number>> };
+  readonly views: { readonly leftOut: readonly string[]; get(endpoint: EndpointName): View | undefined };
+}
+
+/** What is looked for in the lists of one endpoint. */
+export interface Looked {
+  readonly endpoint: string;
+  readonly q?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly server?: string | undefined;
+  readonly from: number;
+  readonly limit: number;
+}
+
+interface Entry {
+  readonly kind: (typeof kinds)[ListKind];
+  readonly name: string;
+  readonly ownName: string;
+  readonly server: string;
+  readonly renamed?: Renamed;
+  readonly text: string;
+}
+type Renamed = 'prefixed' | 'shortened' | 'configured' | 'cleaned' | 'alias';
+
+const kinds = { tools: 'tool', prompts: 'prompt', resources: 'resource', resourceTemplates: 'template' } as const satisfies Record<ListKind, string>;
+
+export class Desk {
+  readonly worker: WorkerId;
+  readonly #options: DeskOptions;
+
+  constructor(options: DeskOptions) {
+    this.worker = options.worker;
+    this.#options = options;
+  }
+
+  /** Sessions by state. */
+  counts(): Record<string, number> {
+    return this.#options.sessions().counts();
+  }
+
+  /** The first sessions, for whoever runs the gateway: a key is shown in part, which opens nothing. */
+  list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
+    return this.#options.sessions().list();
+  }
+
+  /** Ends the session whose key begins so. @returns false when none is here, or several are. */
+  end(key: string): boolean {
+    return this.#options.sessions().end(key);
+  }
+
+  /** What servers offer and clients cannot be shown, in words. */
+  get leftOut(): readonly string[] {
+    return this.#options.views.leftOut;
+  }
+
+  /** Servers, with the number of backend workers that a call of this worker's sessions may go to. */
+  get adapters(): Readonly<Record<string, number>> {
+    return this.#options.watch.adapters;
+  }
+
+  /** Everybody of whom signs of life are heard, or were until a moment ago. */
+  get known(): readonly WorkerOfRole[] {
+    const { peers, edges, watch } = this.#options;
+    const of = (role: string, workers: readonly WorkerId[]): WorkerOfRole[] => workers.map((worker) => ({ worker, role }));
+    return [...of('session', peers.others), ...of('edge', edges.expected), ...of('backend', watch.expected)];
+  }
+
+  /** What an endpoint offers, in the words that its clients see; undefined when there is no such endpoint. */
+  catalogue({ endpoint, q, kind, server, from, limit }: Looked): object | undefined {
+    const { config, views } = this.#options;
+    const { mcpServers, profiles } = config();
+    if (endpoint !== '' && !Object.hasOwn(mcpServers, endpoint) && !Object.hasOwn(profiles, endpoint)) return undefined;
+    const view = views.get(endpoint === '' ? '' as EndpointName : parseEndpointName(endpoint));
+    if (view === undefined) return undefined;
+    const wanted = q?.toLowerCase();
+    const found = listKinds.flatMap((each) => entriesOf(view, each)).filter((entry) => (
+      (kind === undefined || entry.kind === kind) && (server === undefined || entry.server === server) && (wanted === undefined || `${entry.name}\n${entry.ownName}\n${entry.text}`.toLowerCase().includes(wanted))));
+    const missing = new Map(listKinds.flatMap((each) => view.missing(each)).map((each) => [each.server, each.problem]));
+    return {
+      total: found.length, entries: found.slice(from, from + limit).map(shownEntry), ...(found.length > from + limit ? { next: String(from + limit) } : {}),
+      problems: view.problems.map((each) => `${each.server}: ${each.problem}`), unreachable: [...missing].map(([name, problem]) => ({ server: name, problem })),
+    };
+  }
+
+  /** Endpoints by name; the one of all servers has none. */
+  get endpoints(): readonly string[] {
+    const config = this.#options.config();
+    return ['', ...enabledServers(config).keys(), ...Object.keys(config.profiles)];
+  }
+}
+
+function entriesOf(view: View, kind: ListKind): Entry[] {
+  return view.lists.entries(kind).map(({ server, original, publicName, text }) => {
+    const name = publicName ?? (kind === 'resources' ? view.resources.publicUri(server, original) : original);
+    const renamed = renamedOf(view, kind, name, `${server}/${original}`);
+    return { kind: kinds[kind], name, ownName: original, server, ...(renamed === undefined ? {} : { renamed }), text };
+  });
+}
+
+/** @param own `server/name`. */
+function renamedOf(view: View, kind: ListKind, name: string, own: string): Renamed | undefined {
+  const original = own.slice(own.indexOf('/') + 1);
+  if (name === original) return undefined;
+  if (kind === 'resources') return 'alias';
+  if (kind === 'tools' && view.definition.rename.get(own) === name) return 'configured';
+  if (name === own.replace('/', '__')) return 'prefixed';
+  return name.length >= 64 ? 'shortened' : 'cleaned';
+}
+
+function shownEntry({ text, ...entry }: Entry): object {
+  const said = JSON.parse(text) as Record<string, unknown>;
+  const texts = Object.fromEntries((['title', 'description', 'mimeType'] as const).flatMap((member) => (typeof said[member] === 'string' ? [[member, said[member]]] : [])));
+  const objects = Object.fromEntries((['annotations', 'inputSchema', 'outputSchema'] as const).flatMap((member) => (isObject(said[member]) ? [[member, said[member]]] : [])));
+  return { ...entry, ...texts, ...objects, ...(Array.isArray(said['arguments']) ? { arguments: said['arguments'] } : {}) };
+}

@@ -1,0 +1,171 @@
+/** The API of the admin port as programs and pages meet it: one test asks a real gateway of three processes for everything, and holds each answer against the document. */
+import { request } from 'node:http';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { base, operations, type Catalogue, type Configuration, type Overview, type Problem, type Processes, type ServerPage, type Servers, type Sessions, type Summary } from '@omnibus/admin-api';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { end, fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { tool, Upstream } from '../support/upstream.ts';
+
+let upstream: Upstream;
+let gateway: GatewayUnderTest;
+let client: RawClient;
+/** Of the edge, the session worker and the backend worker. */
+let ports: readonly [edge: string, session: string, backend: string];
+const config = (): object => ({
+  limits: { maxSessions: 77 },
+  mcpServers: {
+    far: { url: `${upstream.url}?token=hunter22`, headers: { Authorization: 'Bearer ${TOKEN_OF_TEST:-s3cret-of-far}' } },
+    near: { command: 'sh', args: ['-c', 'echo "noisy is here, with $PASSWORD" >&2; exec node "$0"', fixturePath('stdio-server'), '--api-key', 'hunter23'], env: { PASSWORD: 'hunter24' } },
+    gone: { url: 'http://127.0.0.1:1/mcp' },
+    off: { url: 'http://127.0.0.1:1/mcp', disabled: true },
+  },
+  profiles: { some: { servers: ['far'], tools: ['far/echo'], rename: { 'far/echo': 'say_again' } } },
+});
+
+beforeAll(async () => {
+  upstream = await Upstream.start({ tools: [tool('echo'), tool('add')], resources: [{ uri: 'file:///a', name: 'a' }] });
+  gateway = await startGateway('nats', config());
+  ports = await Promise.all([gateway.edge, gateway.processes[1] as typeof gateway.edge, gateway.backend].map((each) => gateway.admin(each))) as unknown as typeof ports;
+  client = await RawClient.open(gateway.url);
+  await client.request('tools/call', { name: 'far__echo', arguments: { secret: 'of the caller' } });
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+async function ask<Answer>(path: string, port = ports[0]): Promise<Answer> {
+  const response = await fetch(`http://${port}${base}${path}`);
+  const body = await response.text();
+  expect(response.status, body).toBe(200);
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  return JSON.parse(body) as Answer;
+}
+
+/** With headers that `fetch` would not send. */
+async function raw(path: string, method: string, headers: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly headers: IncomingMessage['headers']; readonly problem: Problem }> {
+  const [hostname, port] = ports[0].split(':');
+  const asked = request({ hostname, port, path: `${base}${path}`, method, setHost: false, headers: { host: ports[0], ...headers } }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, headers: response.headers, problem: JSON.parse(await textOf(response) || '{}') as Problem };
+}
+
+it('every answer of three processes fits the document, has no member that it does not name, and holds no secret', async () => {
+  const sessions = await ask<Sessions>('/sessions');
+  const given: Readonly<Record<string, string>> = { server: 'far', logs: 'near', session: sessions.sessions[0]?.key ?? '' };
+  const asked = Object.entries(operations).filter(([name, { method }]) => method === 'get' && name !== 'watch' && name !== 'call' && name !== 'openapi');
+  for (const [name, operation] of asked) {
+    const answer = await ask<unknown>(operation.path.replace(/\{\w+\}/, given[name] ?? ''));
+    const { answer: shape } = operation as { readonly answer?: { parse(value: unknown): unknown } };
+    expect(shape?.parse(answer), name).toEqual(answer);
+    expect(JSON.stringify(answer), name).not.toMatch(/hunter2|s3cret-of-far|of the caller/);
+  }
+  expect(await ask('/openapi.json')).toMatchObject({ openapi: '3.1.0' });
+});
+
+it('whichever process is asked, all of them are shown, with what each does', async () => {
+  for (const port of ports) {
+    const { processes, missing } = await ask<Processes>('/processes', port);
+    expect(processes.map(({ role }) => role)).toEqual(['edge', 'session', 'backend']);
+    expect(missing).toEqual([]);
+    expect(processes.filter(({ isThis }) => isThis)).toHaveLength(1);
+    expect(new Set(processes.map(({ configuration }) => configuration)).size).toBe(1);
+  }
+});
+
+it('a server is shown with its state, why, what to do, and what its program wrote', async () => {
+  const { servers } = await ask<Servers>('/servers');
+  expect(servers.map(({ name, state, transport }) => [name, state, transport])).toEqual([['far', 'up', 'http'], ['near', 'up', 'stdio'], ['gone', 'down', 'http'], ['off', 'disabled', 'http']]);
+  expect(servers[0]).toMatchObject({ tools: 2, resources: 1, era: 'legacy', rates: { calls: 1, failed: 0 } });
+  expect(servers[2]).toMatchObject({ problem: expect.stringContaining('ECONNREFUSED') as string, advice: expect.stringContaining('running') as string });
+  const near = await ask<ServerPage>('/servers/near');
+  expect(near.lines.map(({ text }) => text).join('\n')).toContain('noisy is here, with [secret]');
+  expect(near.command).toEqual(expect.arrayContaining(['sh', fixturePath('stdio-server'), '--api-key', '•••']));
+  expect((await ask<ServerPage>('/servers/far')).tools).toMatchObject([{ tool: 'echo', rates: { calls: 1 } }]);
+  const { all } = await ask<Summary>('/metrics/summary');
+  expect(all).toMatchObject({ calls: 1, failed: 0, p50: expect.any(Number) as number });
+});
+
+it('the catalogue is that of the endpoint, with both names and why they differ', async () => {
+  const all = await ask<Catalogue>('/catalogue?kind=tool');
+  expect(all.entries.map(({ name, ownName, renamed }) => [name, ownName, renamed])).toContainEqual(['far__echo', 'echo', 'prefixed']);
+  expect(all.unreachable).toMatchObject([{ server: 'gone' }]);
+  const some = await ask<Catalogue>('/catalogue?endpoint=some&q=SAY');
+  expect(some.entries).toMatchObject([{ name: 'say_again', ownName: 'echo', renamed: 'configured', inputSchema: { type: 'object' } }]);
+  expect((await raw('/catalogue?endpoint=nowhere', 'GET', {})).problem).toMatchObject({ reason: 'unknown' });
+  expect((await raw('/catalogue?kind=spoon', 'GET', {})).problem).toMatchObject({ reason: 'invalid' });
+});
+
+it('the configuration says of each value where it is from', async () => {
+  const { values } = await ask<Configuration>('/configuration', ports[2]);
+  const of = (path: string): object | undefined => values.find((each) => each.path === path);
+  expect(of('limits.maxSessions')).toMatchObject({ value: 77, from: 'file', place: expect.stringMatching(/omnibus\.json:1$/) as string });
+  expect(of('bus')).toMatchObject({ value: expect.stringMatching(/^nats:\/\/•••@127\.0\.0\.1:\d+$/) as string });
+  expect(of('timeouts.call')).toMatchObject({ value: 60_000, from: 'default' });
+  expect(of('admin')).toMatchObject({ from: 'option' });
+  expect(of('mcpServers.far.headers.Authorization')).toMatchObject({ value: '•••', isSecret: true, reference: '${TOKEN_OF_TEST}' });
+});
+
+it('whoever may not is told so in words: another page, another host, a change without its header, a path that is none', async () => {
+  const reasons = async (path: string, method: string, headers: Readonly<Record<string, string>>): Promise<readonly [number, string]> => {
+    const { status, problem } = await raw(path, method, headers);
+    return [status, problem.reason];
+  };
+  expect(await reasons('/overview', 'GET', { host: 'evil.example' })).toEqual([403, 'host']);
+  expect(await reasons('/overview', 'GET', { 'sec-fetch-site': 'cross-site' })).toEqual([403, 'origin']);
+  expect(await reasons('/overview', 'GET', { 'sec-fetch-site': 'same-site' })).toEqual([403, 'origin']);
+  expect(await reasons('/overview', 'GET', { origin: 'http://127.0.0.1:1' })).toEqual([403, 'origin']);
+  expect(await reasons('/overview', 'GET', { origin: 'null' })).toEqual([403, 'origin']);
+  expect(await reasons('/servers/far/restart', 'POST', {})).toEqual([403, 'header']);
+  expect(await reasons('/servers/far/restart', 'POST', { 'x-omnibus-console': '1', 'content-type': 'text/plain' })).toEqual([403, 'header']);
+  expect(await reasons('/servers/far/restart', 'GET', {})).toEqual([405, 'method']);
+  expect(await reasons('/servers/none/restart', 'POST', { 'x-omnibus-console': '1' })).toEqual([404, 'unknown']);
+  expect(await reasons('/spoons', 'GET', {})).toEqual([404, 'unknown']);
+  expect(await reasons('/servers/%zz', 'GET', {})).toEqual([400, 'invalid']);
+  const { status, headers } = await raw('/overview', 'GET', { 'origin': `http://${ports[0]}`, 'sec-fetch-site': 'same-origin' });
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'content-security-policy': expect.stringContaining('frame-ancestors \'none\'') as string });
+  expect(Object.keys(headers).filter((name) => name.startsWith('access-control') || name === 'set-cookie')).toEqual([]);
+});
+
+it('a server is connected to anew in the process that has it, and a session ends, whichever process is asked', async () => {
+  const restarted = await fetch(`http://${ports[0]}${base}/servers/near/restart`, { method: 'POST', headers: { 'x-omnibus-console': '1' } });
+  expect(await restarted.json()).toMatchObject({ server: 'near', done: 1, of: 1, missing: [] });
+  const other = await RawClient.open(gateway.url);
+  const { sessions } = await ask<Sessions>('/sessions');
+  const [latest] = sessions;
+  expect(latest).toMatchObject({ client: { name: expect.any(String) as string }, revision: '2025-11-25', endpoint: '' });
+  const ended = await fetch(`http://${ports[2]}${base}/sessions/${latest?.key}`, { method: 'DELETE', headers: { 'x-omnibus-console': '1' } });
+  expect(await ended.json()).toEqual({ ended: latest?.key });
+  expect((await other.post({ jsonrpc: '2.0', id: 9, method: 'ping' })).status).toBe(404);
+});
+
+it('a change of the configuration that is refused is a finding, until one is taken', async () => {
+  const found = async (): Promise<readonly string[]> => (await ask<Overview>('/overview')).findings.map(({ id }) => id);
+  expect(await found()).toContain('down gone');
+  await gateway.configure({ ...config(), lisen: 'x' });
+  await expect.poll(found, { timeout: 10_000 }).toContain('rejected');
+  expect((await ask<Configuration>('/configuration')).rejected?.problems[0]).toContain('lisen');
+  await gateway.configure(config());
+  await expect.poll(found, { timeout: 10_000 }).not.toContain('rejected');
+});
+
+it('state is told when it differs, and a process that is killed is missing and not left out', async () => {
+  const stop = new AbortController();
+  const response = await fetch(`http://${ports[0]}${base}/watch?topics=processes`, { signal: stop.signal });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  let said = '';
+  const reading = (async () => {
+    for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) said += Buffer.from(piece).toString();
+  })().catch(() => undefined);
+  await expect.poll(() => said).toContain('"role":"backend"');
+  await end(gateway.backend, 'SIGKILL');
+  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/"missing":\[\{"process":"backend-/);
+  expect((await ask<Overview>('/overview')).findings.map(({ id }) => id).join()).toContain('missing backend-');
+  stop.abort();
+  await reading;
+});
