@@ -184,6 +184,10 @@ describe.each(shapes)('%s', (shape) => {
     for (const resource of ['https://elsewhere.example/mcp', `${issuer}/mcp/nothing`, `${issuer}/authorize`, `${issuer}/mcp?x=1`]) {
       expect(new URL((await browser.open(client.authorizeUrl({ resource }), callback)).url).searchParams.get('error')).toBe('invalid_target');
     }
+    for (const [asked, redeemed] of [['/mcp/', '/mcp'], ['/mcp', '/mcp/'], ['', '/mcp']] as const) {
+      const given = (await client.allow(browser, 'ann', password, { resource: `${issuer}${asked}` })).searchParams.get('code') as string;
+      expect(claimsOf((await client.redeem(given, { resource: `${issuer}${redeemed}` })).body as unknown as Tokens)['aud']).toBe(`${issuer}/mcp`);
+    }
     const code = (await client.allow(browser, 'ann', password)).searchParams.get('code') as string;
     expect((await client.redeem(code, { resource: `${issuer}/mcp/other` })).body).toMatchObject({ error: 'invalid_target' });
   });

@@ -22,7 +22,7 @@ export class Account {
     const context = provider().createContext(request, response);
     const session = await provider().Session.get(context as unknown as SessionContext);
     const subject = session.accountId;
-    const person = subject === undefined ? undefined : await personOf(subject);
+    const person = subject === undefined ? undefined : await personOf(subject, session.loginTs);
     if (subject === undefined || person === undefined) {
       if (action !== undefined || request.method !== 'GET') throw new Unwanted(403, 'you are not signed in');
       if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));

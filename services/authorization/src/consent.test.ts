@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { DevicePolls } from './device.ts';
@@ -17,10 +17,11 @@ const grant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 let url: string;
 let address: string;
+let usersFile: string;
 
 beforeEach(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-consent-'));
-  const usersFile = join(folder, 'users.yaml');
+  usersFile = join(folder, 'users.yaml');
   await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: [] }]));
   address = '198.51.100.1';
   const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, address) : response.writeHead(404).end()));
@@ -135,4 +136,25 @@ it('a program that asks every five seconds is never told to slow down, and whoev
   const guessed = Array.from({ length: 400 }, (_, index) => take(`guess ${index}`, '198.51.100.2'));
   expect(guessed.filter(Boolean).length).toBe(300);
   expect(take('other', '198.51.100.1')).toBe(true);
+});
+
+it('whoever has another password signs in anew with every browser, and so does who takes all back', async () => {
+  const [one, other] = [new Browser(), new Browser()];
+  const signIn = async (browser: Browser, said: string): Promise<Page> => browser.submit(await browser.open('/account'), '/login', { name: 'ann', password: said });
+  const isIn = async (browser: Browser): Promise<boolean> => (await browser.open('/account')).text.includes('What you have allowed');
+  for (const browser of [one, other]) expect((await signIn(browser, password)).text).toContain('What you have allowed');
+  const inNextSecond = (): Promise<boolean> => {
+    const began = Math.floor(Date.now() / 1_000);
+    return vi.waitUntil(() => Math.floor(Date.now() / 1_000) > began, { timeout: 2_000 });
+  };
+  await inNextSecond();
+  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple'), groups: [] }]));
+  await expect.poll(() => isIn(one), { timeout: 10_000 }).toBe(false);
+  expect(await isIn(other)).toBe(false);
+  for (const browser of [one, other]) expect((await signIn(browser, 'another horse battery staple')).text).toContain('What you have allowed');
+  await inNextSecond();
+  const { text } = await one.open('/account');
+  const [, token = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
+  await one.open('/account/revoke', { token, grant: '*' });
+  expect(await isIn(other)).toBe(false);
 });

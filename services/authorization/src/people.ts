@@ -90,8 +90,18 @@ export class People {
     for (const { grantId } of tooOld) await this.#revocations.revoke(grantId);
   }
 
-  /** Takes back one grant, or all of them: tokens of it are none from then on, at every edge. */
+  /** Whether a browser's sign-in is over, since all that the user had allowed was taken back meanwhile. @param at seconds since 1970. */
+  async isSessionOver(subject: string, at: number): Promise<boolean> {
+    const ended = await this.#store.get<{ readonly at: number }>('SessionsEnded', subject);
+    return ended !== undefined && at < ended.value.at;
+  }
+
+  /**
+   * Takes back one grant, or all of them: tokens of it are none from then on, at every edge. With all of them, sign-ins of browsers are over:
+   * the user is gone, has another password, or wants it so.
+   */
   async takeBack(subject: string, grantId?: string): Promise<void> {
+    if (grantId === undefined) await this.#store.put('SessionsEnded', subject, { at: Math.floor(Date.now() / 1_000) });
     const all = await this.allowed(subject);
     const going = all.filter((each) => grantId === undefined || each.grantId === grantId);
     for (const each of going) {

@@ -4,10 +4,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
+import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
+import { audienceOf } from './audience.ts';
 import { Site } from './site.ts';
 import { People, type Person } from './people.ts';
 import { openRevocations, Revocations } from './revocations.ts';
@@ -43,6 +45,8 @@ export class AuthorizationServer {
   readonly #revocations: Revocations;
   readonly #people: People;
   readonly #site: Site;
+  /** Documents of clients that are not remembered: whoever names one has the gateway ask somebody else for it. */
+  readonly #fetches = new TokenBuckets({ burst: 20, everyMs: 3_000, maxNames: 10_000 });
   #keys: SigningKeys | undefined;
   #users: Users | undefined;
   readonly #upstream: Upstream | undefined;
@@ -86,8 +90,9 @@ export class AuthorizationServer {
     this.#build = (keys) => {
       const provider = new library.default(publicUrl, settingsOf({
         rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
+        mayFetch: (address) => this.#fetches.take(address) === 0,
         audienceOf: (resource) => (serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
-        personOf: (subject, isAsked) => this.#personOf(subject, isAsked),
+        personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
       }));
       // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
       provider.proxy = true;
@@ -105,7 +110,7 @@ export class AuthorizationServer {
     };
     this.#site = new Site({
       ...options, records: new SignInRecords(options.audit, publicUrl), secrets, people: this.#people, upstream: this.#upstream,
-      users: () => this.#users, personOf: (subject) => this.#personOf(subject, true), provider: () => this.#provider as Provider,
+      users: () => this.#users, personOf: (subject, signedInAt) => this.#personOf(subject, true, signedInAt), provider: () => this.#provider as Provider,
     });
   }
 
@@ -172,8 +177,9 @@ export class AuthorizationServer {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Whoever is a user, as the file says, and the provider said last, or says now. */
-  async #personOf(subject: string, isAsked: boolean): Promise<Person | undefined> {
+  /** Whoever is a user, as the file says, and the provider said last, or says now. @param signedInAt of a browser, in seconds since 1970. */
+  async #personOf(subject: string, isAsked: boolean, signedInAt?: number): Promise<Person | undefined> {
+    if (signedInAt !== undefined && await this.#people.isSessionOver(subject, signedInAt)) return undefined;
     const user = this.#users?.find(subject);
     if (user !== undefined) return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
     const person = await this.#people.find(subject);
@@ -190,13 +196,4 @@ export class AuthorizationServer {
   #takeBack(subject: string): void {
     this.#people.takeBack(subject).catch((error: unknown) => this.#options.log.warn({ problem: String(error) }, 'what a user that is gone has allowed could not be revoked'));
   }
-}
-
-/**
- * What a token for an address says that it is for: scheme and host in small letters, no slash at the end (MCP authorization, Canonical Server
- * URI). Who names the gateway without a path means all of it.
- */
-function audienceOf(address: string): string {
-  const { origin, pathname } = new URL(address);
-  return `${origin}${pathname === '/' ? '/mcp' : pathname.replace(/\/$/, '')}`;
 }

@@ -37,16 +37,18 @@ export interface Parts {
   readonly policy: typeof policies;
   /** The library's error for an address that no token is for. */
   readonly errors: typeof providerErrors;
+  /** Whether another document may be fetched for a client. @param address what the client is counted under. */
+  readonly mayFetch: (address: string) => boolean;
   /** The audience that a resource stands for; undefined for one that is none of ours. */
   readonly audienceOf: (resource: string) => string | undefined;
   /** Whoever a token or session is of; undefined when it is somebody no more. With `isAsked` his provider is asked whether he is. */
-  readonly personOf: (subject: string, isAsked: boolean) => Promise<Person | undefined>;
+  readonly personOf: (subject: string, isAsked: boolean, signedInAt?: number) => Promise<Person | undefined>;
 }
 
 const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
-export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, audienceOf, personOf }: Parts): Configuration {
+export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, mayFetch, audienceOf, personOf }: Parts): Configuration {
   const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
   const isHttps = publicUrl.startsWith('https:');
   const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
@@ -74,7 +76,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       // A newer draft would break with a minor version of the library.
       clientIdMetadataDocument: {
         enabled: rules.clientDocuments, ack: 'draft-02',
-        allowFetch: (_ctx: KoaContextWithOIDC, id: string) => new URL(id).pathname !== '/' && id.length <= 2_000,
+        allowFetch: (ctx: KoaContextWithOIDC, id: string) => new URL(id).pathname !== '/' && id.length <= 2_000 && mayFetch(ctx.ip),
         cacheDuration: { min: 60, max: 3_600 },
       },
       resourceIndicators: {
@@ -109,9 +111,9 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     },
     interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
-    async findAccount(_ctx, subject, token) {
+    async findAccount(ctx, subject, token) {
       // Without a token it is the session of a browser, which lasts no longer than that at the provider either.
-      const person = await personOf(subject, token === undefined || token.kind === 'RefreshToken');
+      const person = await personOf(subject, token === undefined || token.kind === 'RefreshToken', token === undefined ? ctx.oidc.session?.loginTs : undefined);
       return person === undefined ? undefined : accountOf(person);
     },
     async extraTokenClaims(ctx, token) {

@@ -5,6 +5,7 @@ import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
 import { Account, type SessionContext } from './account.ts';
+import { withAudiences } from './audience.ts';
 import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
 import { readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
@@ -32,7 +33,7 @@ export interface SiteOptions {
   readonly upstream: Upstream | undefined;
   readonly users: () => Users | undefined;
   /** Who has signed in, if he is a user still, as his provider says now. */
-  readonly personOf: (subject: string) => Promise<Person | undefined>;
+  readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;
   /** As it is now: keys that change make another. */
   readonly provider: () => Provider;
   readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
@@ -118,7 +119,7 @@ export class Site {
       return library(request, response);
     }
     if (!isPosted) return library(request, response);
-    const form = new URLSearchParams(await readText(request));
+    const form = withAudiences(new URLSearchParams(await readText(request)));
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
   }
@@ -133,12 +134,13 @@ export class Site {
   async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const text = await readText(request);
     const form = new URLSearchParams(text);
-    if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address)) return library(withBody(request, text, request.headers['content-type']), response);
+    if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address)) return library(withBody(request, form.has('resource') ? withAudiences(form).toString() : text, request.headers['content-type']), response);
     sendJson(response, 400, { error: 'slow_down', error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom' });
   }
 
   /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
   #withScopes(url: URL): string {
+    withAudiences(url.searchParams);
     if (url.searchParams.get('client_id') !== accountClient) url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
     return `${url.pathname}${url.search}`;
   }

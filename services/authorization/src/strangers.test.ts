@@ -25,7 +25,7 @@ beforeEach(async () => {
   const authorization = await AuthorizationServer.open({
     publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
     scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
+    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: true, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
   });
   return async () => {
     http.closeAllConnections();
@@ -70,4 +70,13 @@ it('a form for a code that comes without the page that it is on leads back to th
   const answer = await ask('/device', { ...form, headers: { cookie: cookies } });
   expect([answer.status, (await answer.text()).includes('name="user_code"')]).toEqual([400, true]);
   expect(said).not.toHaveBeenCalled();
+});
+
+it.each(['/token', '/revoke'])('whoever names documents of clients at %s has only so many fetched, and others theirs as before', async (path) => {
+  const saidOf = async (name: string): Promise<unknown> => ((await (await ask(path, { method: 'POST', headers: { accept: 'application/json' }, body: new URLSearchParams({ client_id: `https://127.0.0.1/${name}`, token: 't', grant_type: 'refresh_token', refresh_token: 'r' }) })).json()) as { readonly error_description?: string }).error_description;
+  const said: unknown[] = [];
+  for (let count = 0; count < 30; count += 1) said.push(await saidOf(String(count)));
+  expect([said[0], said.at(-1)]).toEqual(['client_id metadata document fetch failed', 'client_id metadata document fetch not allowed']);
+  address = '198.51.100.2';
+  expect(await saidOf('other')).toBe('client_id metadata document fetch failed');
 });
