@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { strayVersions } from './package/versions.mjs';
 import { arrowsOf } from './service-arrows.mjs';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs'], { encoding: 'utf8' })
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.mjs'], { encoding: 'utf8' })
   .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
 
 /** Services whose folder `dialect/` alone knows eras; elsewhere a dialect is asked for what it does, or for a feature. */
@@ -44,7 +44,7 @@ for (const file of files) {
     }
   }
 }
-const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.mjs', '*.yaml', '*.yml', '*.json', '*.py', '*.go', '*.rs', '*.sh'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
+const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.tsx', '*.css', '*.html', '*.mjs', '*.yaml', '*.yml', '*.json', '*.py', '*.go', '*.rs', '*.sh'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
 for (const file of texts) {
   const text = readFileSync(file, 'utf8');
   const lines = text.split('\n');

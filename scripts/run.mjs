@@ -26,6 +26,8 @@ const tasks = {
   async start() {
     install({ toRun: true });
     buildToRun();
+    // The gateway works without its page, and says so there.
+    if (!works('node', ['services/console/build.mjs'])) console.error('omnibus: the console cannot be built: node services/console/build.mjs says why');
     const config = rest.some((argument) => /^(-c|--config)/.test(argument)) ? [] : ['--config', 'deploy/examples/quickstart.yaml'];
     process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
   },
@@ -56,6 +58,10 @@ const tasks = {
     } finally {
       await engine?.stop();
     }
+  },
+  build() {
+    install();
+    build();
   },
   chaos() {
     install();
@@ -126,6 +132,7 @@ function install({ toRun = false } = {}) {
 
 function build() {
   run('tsc', ['-b']);
+  run('node', ['services/console/build.mjs']);
 }
 
 /** Types are not checked where what tests are written with is not there: the sources of some tests stand beside what they test. */

@@ -3,10 +3,11 @@
  * installs nothing else, runs no script, and works without a registry. Nothing is published.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.mjs';
+import { buildConsole, folder as page } from '../../services/console/build.mjs';
 import { billOf, noticesOf, packagesOf } from './parts.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -25,12 +26,13 @@ export async function makePackage(destination) {
   // An image is built from the one archive that is there.
   for (const file of globSync(join(destination, 'omnibus-gateway-*.tgz'))) rmSync(file);
   mkdirSync(join(folder, 'bin'), { recursive: true });
-  const packages = packagesOf(await bundle(root, join(folder, 'dist')));
+  const packages = packagesOf([...await bundle(root, join(folder, 'dist')), ...await buildConsole()]);
+  cpSync(page, join(folder, 'console'), { recursive: true });
   const isClean = git('status', '--porcelain') === '';
   const write = (file, text) => writeFileSync(join(folder, file), text);
   const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
   write('package.json', json({
-    name, version, description, license, keywords, type: 'module', bin, engines, files: ['bin', 'dist', 'LICENSES-OF-OTHERS.md', 'omnibus.schema.json', 'sbom.cdx.json'],
+    name, version, description, license, keywords, type: 'module', bin, engines, files: ['bin', 'console', 'dist', 'LICENSES-OF-OTHERS.md', 'omnibus.schema.json', 'sbom.cdx.json'],
     // What it was made from, where that is a commit; npm's own name for it.
     ...(isClean ? { gitHead: git('rev-parse', 'HEAD') } : {}),
   }));

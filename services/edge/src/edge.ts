@@ -8,8 +8,9 @@ import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { idSequence, newWorkerId, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import { idSequence, newWorkerId, type GatewayFault, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
+import { welcome, type Guest, type GuestOptions } from './http/guest.ts';
 import { Boundary } from './requests/boundary.ts';
 import { ByteBudget } from './bounds/byte-budget.ts';
 import { ClientAddresses } from './callers/client-address.ts';
@@ -68,6 +69,7 @@ export class Edge {
   /** Connections over TLS: the server's own list lacks those that are in the middle of their handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #gate: Gate;
+  readonly #gatekeeper: Gatekeeper | undefined;
   #isLeaving = false;
 
   constructor(options: EdgeOptions) {
@@ -83,6 +85,7 @@ export class Edge {
     const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request));
     this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
     const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config), refused: records?.strange });
+    this.#gatekeeper = gatekeeper;
     authenticator?.onRevoked(() => gate.tenures.review());
     options.blocks?.onChanged(() => gate.tenures.review());
     const endpoints = new Endpoints(config, bus.isShared);
@@ -158,6 +161,12 @@ export class Edge {
         log.error({ problem }, 'the changed files of TLS are not taken');
       },
     });
+  }
+
+  /** Lets a client of this process in, such as the page of whoever runs it. @returns why not, where it is not let in. */
+  welcome(options: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
+    const { bus, meter } = this.#options;
+    return welcome({ bus, meter, delivery: this.#delivery, gate: this.#gate, gatekeeper: this.#gatekeeper, endpoints: this.#endpoints }, options);
   }
 
   /** Follows a changed configuration: of what an edge has of it, only endpoints and rules change without a restart. */

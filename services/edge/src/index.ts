@@ -1,5 +1,6 @@
 export { Boundary } from './requests/boundary.ts';
 export { Edge } from './edge.ts';
+export type { Guest, GuestOptions } from './http/guest.ts';
 export type { Site } from './http/site.ts';
 export { RequestMeter } from './requests/request-meter.ts';
 export { idsIn, parseMessage } from './requests/parse-message.ts';

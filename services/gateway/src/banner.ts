@@ -10,7 +10,7 @@ export function banner(endpoint: string, adminAddress: string | undefined, recor
   return [
     '',
     `  Omnibus   ${endpoint}`,
-    `  admin     http://${adminAddress ?? ''}/metrics`,
+    `  console   http://${adminAddress ?? ''}/`,
     '',
     `  servers   ${upOf(records)} up`,
     ...rows,

@@ -122,6 +122,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
     running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
     api: { process: newWorkerId(role), wheel, history, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
+    edge: () => edge,
     audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
 

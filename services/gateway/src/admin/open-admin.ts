@@ -1,7 +1,8 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
+import { consoleMode, type Config } from '@omnibus/config';
+import type { Edge } from '@omnibus/edge';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import type { SealingKeys } from '../sealing-key.ts';
@@ -10,11 +11,12 @@ import { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { adminRoutes, type RunningParts } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
-import { approvalsRoutes } from './approvals.ts';
+import { consoleSite, pageFolder } from './console-site.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
+import { trySite } from './try-site.ts';
 
 export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'onFault'> {
   /** The configuration as it is now. */
@@ -36,6 +38,8 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly faults: Pick<Faults, 'fromOutside'>;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
   readonly audit: () => Audit | undefined;
+  /** Undefined in a process without one, and while it starts. */
+  readonly edge: () => Edge | undefined;
   /** What the API shows of this process. */
   readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'status'>;
 }
@@ -47,7 +51,7 @@ export interface OpenedAdmin extends AdminServer {
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, edge, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
@@ -59,16 +63,14 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
       recordAct(audit(), access.of(request), request, act, { outcome: 'ok', details });
     },
   });
+  const tries = trySite({ config, access, edge, audit, metrics, log, onFault: options.onFault });
   const files = adminTlsFilesOf(config(), baseFolder);
   let server: AdminServer;
   try {
     server = await startAdminServer({
-      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [api.site],
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder)],
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [
-        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics, audit }),
-        ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
-      ],
+      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
@@ -77,6 +79,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
   const join = (bus: Bus): Promise<void> => api.start(bus);
   const close = async (): Promise<void> => {
     api.stop();
+    tries.stop();
     await server.close();
   };
   if (files === undefined) return { ...server, join, close };

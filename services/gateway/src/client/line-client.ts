@@ -48,7 +48,7 @@ export class LineClient {
         this.#waiting.delete(id);
         reject(signal.reason as Error);
       }, { once: true });
-      this.#write({ jsonrpc: '2.0', id, method, params: onProgress === undefined ? params : { ...params, _meta: { progressToken: id } } });
+      this.#write({ jsonrpc: '2.0', id, method, params: onProgress === undefined ? params : { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), progressToken: id } } });
     });
   }
 

@@ -1,0 +1,79 @@
+/** Asks the API of the process that served the page. */
+import { signal } from '@preact/signals';
+
+/** Why something was not done, in words for whoever asked. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly reason: string;
+  readonly advice: string | undefined;
+
+  constructor(status: number, reason: string, problem: string, advice?: string) {
+    super(problem);
+    this.status = status;
+    this.reason = reason;
+    this.advice = advice;
+  }
+}
+
+const base = new URL('./api/v1/', document.baseURI);
+/** In memory only: a cookie would go to every other port of the host, and what is stored outlives the tab. */
+const token = signal<string | undefined>(undefined);
+/** Whether the gateway wants to know who asks. */
+export const isStranger = signal(false);
+
+export function takeToken(): void {
+  const given = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
+  if (given === undefined) return;
+  token.value = given;
+  history.replaceState(null, '', `${location.pathname}${location.search}#/overview`);
+}
+
+export function signIn(given: string): void {
+  token.value = given.trim();
+  isStranger.value = false;
+}
+
+/** Sends a request. @throws {ApiProblem} for every answer that is not good, and where there is none. */
+export async function ask(path: string, { method = 'GET', body, signal: ending }: { readonly method?: string; readonly body?: unknown; readonly signal?: AbortSignal } = {}): Promise<Response> {
+  const headers = {
+    ...(token.value === undefined ? {} : { authorization: `Bearer ${token.value}` }),
+    ...(method === 'GET' ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1' }),
+  };
+  let response: Response;
+  try {
+    response = await fetch(new URL(path, base), { method, headers, credentials: 'omit', redirect: 'error', ...(ending === undefined ? {} : { signal: ending }), ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }) });
+  } catch (error) {
+    if (ending?.aborted === true) throw error;
+    throw new ApiProblem(0, 'unreachable', 'This process of the gateway does not answer.', 'Is it running? The page tries again by itself.');
+  }
+  if (response.ok) return response;
+  if (response.status === 401) isStranger.value = true;
+  throw await problemOf(response);
+}
+
+export async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
+  return (await ask(path, signal === undefined ? {} : { signal })).json() as Promise<Answer>;
+}
+
+export async function post<Answer>(path: string, body?: unknown): Promise<Answer> {
+  return (await ask(path, { method: 'POST', body })).json() as Promise<Answer>;
+}
+
+export async function remove<Answer>(path: string): Promise<Answer> {
+  return (await ask(path, { method: 'DELETE' })).json() as Promise<Answer>;
+}
+
+async function problemOf(response: Response): Promise<ApiProblem> {
+  const text = await response.text();
+  try {
+    const { reason, problem, advice } = JSON.parse(text) as { readonly reason?: string; readonly problem?: string; readonly advice?: string };
+    return new ApiProblem(response.status, reason ?? 'failed', problem ?? response.statusText, advice);
+  } catch {
+    return new ApiProblem(response.status, 'failed', text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim()); // Not of the API: then it is words.
+  }
+}
+
+/** Words for whatever was thrown. */
+export function problemWords(error: unknown): { readonly problem: string; readonly advice: string | undefined } {
+  return error instanceof ApiProblem ? { problem: error.message, advice: error.advice } : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
+}

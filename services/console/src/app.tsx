@@ -1,0 +1,110 @@
+/** The frame around every view: where one is, what there is, and whether all is well. */
+import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
+import type { ComponentType } from 'preact';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { isStranger, signIn } from './api/ask.ts';
+import { refresh, useLive, type Live } from './api/live.ts';
+import { Dialog, Heading, Problem } from './parts/basics.tsx';
+import { State } from './parts/state.tsx';
+import { followKeys, isHelpShown, views } from './keys.ts';
+import { followAddress, hrefOf, place } from './route.ts';
+import { count } from './words.ts';
+import { later } from './parts/later.tsx';
+import { Overview } from './views/overview.tsx';
+import { Servers } from './views/servers.tsx';
+
+/** What one sees first comes at once, the rest when it is asked for. */
+const shown: Readonly<Record<string, ComponentType>> = {
+  overview: Overview,
+  servers: Servers,
+  catalogue: later(async () => (await import('./views/catalogue.tsx')).Catalogue),
+  try: later(async () => (await import('./views/try.tsx')).Try),
+  calls: later(async () => (await import('./views/calls.tsx')).Calls),
+  sessions: later(async () => (await import('./views/sessions.tsx')).Sessions),
+  topology: later(async () => (await import('./views/topology.tsx')).Topology),
+  configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
+};
+
+export function App() {
+  useEffect(followAddress, []);
+  useEffect(followKeys, []);
+  const overview = useLive<OverviewAnswer>('overview');
+  const { view } = place.value;
+  const title = views.find(({ name }) => name === view)?.title ?? 'Not here';
+  useLayoutEffect(() => {
+    document.title = `${title} – Omnibus`;
+    scrollTo(0, 0);
+  }, [title]);
+  const View = shown[view];
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>Skip to the content</button>
+      <Top overview={overview} />
+      <nav aria-label="Views">
+        {views.map(({ name, title: words, key }) => <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>{words}</a>)}
+        <button type="button" class="plain" onClick={() => { isHelpShown.value = true; }}>Keys <kbd>?</kbd></button>
+      </nav>
+      <main>{isStranger.value ? <Stranger problem={overview.problem} /> : View === undefined ? <Elsewhere /> : <View />}</main>
+      {isHelpShown.value && <Help />}
+    </>
+  );
+}
+
+function Top({ overview: { value, problem } }: { readonly overview: Live<OverviewAnswer> }) {
+  const needs = value?.findings.filter(({ severity }) => severity !== 'note').length ?? 0;
+  return (
+    <header>
+      <strong class="brand">Omnibus</strong>
+      {problem !== undefined ? <State tone="bad" shape="✗" word={isStranger.value ? 'who is asking?' : 'no answer'} />
+      : value === undefined ? <State tone="off" shape="?" word="asking" />
+      : needs === 0 ? <State tone="good" shape="●" word="all is well" />
+      : <a href={hrefOf('overview')}><State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} /></a>}
+      {value !== undefined && <span class="where">{count(value.counts.processes, 'process', 'processes')} · {value.version} · answered by <code>{value.process}</code>{value.console.mode === 'read' && ' · read only'}</span>}
+    </header>
+  );
+}
+
+/** The gateway wants to know who asks. */
+function Stranger({ problem }: { readonly problem: Live<OverviewAnswer>['problem'] }) {
+  const [token, setToken] = useState('');
+  const go = (event: Event): void => {
+    event.preventDefault();
+    signIn(token);
+    refresh();
+  };
+  return (
+    <>
+      <Heading>Who is asking?</Heading>
+      {problem !== undefined && <Problem {...problem} />}
+      <form class="stack" onSubmit={go}>
+        <label>API key or access token<input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
+        <p class="dim">It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this page.</p>
+        <div class="buttons"><button type="submit" class="strong">Continue</button></div>
+      </form>
+    </>
+  );
+}
+
+function Elsewhere() {
+  return <><Heading>Not here</Heading><p>This page has no such view. <a href={hrefOf('overview')}>Go to the overview</a></p></>;
+}
+
+function Help() {
+  const close = (): void => {
+    isHelpShown.value = false;
+  };
+  return (
+    <Dialog title="Keys" close={close}>
+      <table class="keys">
+        <tbody>
+          {views.map(({ name, title, key, asks }) => <tr key={name}><td><kbd>g</kbd> <kbd>{key}</kbd></td><td><strong>{title}</strong> {asks}</td></tr>)}
+          <tr><td><kbd>/</kbd></td><td>search, filter</td></tr>
+          <tr><td><kbd>Esc</kbd></td><td>back to the list</td></tr>
+          <tr><td><kbd>Ctrl</kbd> <kbd>Enter</kbd></td><td>call the tool (Try)</td></tr>
+          <tr><td><kbd>?</kbd></td><td>this</td></tr>
+        </tbody>
+      </table>
+      <div class="buttons"><button type="button" onClick={close}>Close</button></div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,43 @@
+/** Keys for those who do not use a mouse, or would rather not. */
+import { signal } from '@preact/signals';
+import { go, hrefOf, place } from './route.ts';
+
+export const views = [
+  { name: 'overview', title: 'Overview', key: 'o', asks: 'Is all well?' },
+  { name: 'servers', title: 'Servers', key: 's', asks: 'Which one, in what state, and why?' },
+  { name: 'catalogue', title: 'Catalogue', key: 'c', asks: 'What is offered, under which name?' },
+  { name: 'try', title: 'Try', key: 't', asks: 'What does it do, really?' },
+  { name: 'calls', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
+  { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
+  { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
+  { name: 'configuration', title: 'Configuration', key: 'f', asks: 'What is in force, and from where?' },
+] as const;
+
+export const isHelpShown = signal(false);
+/** `g` stands for so long before its letter. */
+const chordMs = 1_500;
+
+/** @returns what ends it. */
+export function followKeys(): () => void {
+  let chordUntil = 0;
+  const pressed = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const isChord = event.timeStamp < chordUntil;
+    chordUntil = 0;
+    if (document.querySelector('dialog[open]') !== null) return;
+    const view = isChord ? views.find(({ key }) => key === event.key) : undefined;
+    if (view !== undefined) go(hrefOf(view.name));
+    else if (event.key === 'g') chordUntil = event.timeStamp + chordMs;
+    else if (event.key === '?') isHelpShown.value = true;
+    else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type="search"]')?.focus();
+    else if (event.key === 'Escape' && place.value.item !== undefined) go(hrefOf(place.value.view));
+    else return;
+    event.preventDefault();
+  };
+  addEventListener('keydown', pressed);
+  return () => removeEventListener('keydown', pressed);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName)) && !(target instanceof HTMLInputElement && ['button', 'checkbox', 'radio'].includes(target.type));
+}

@@ -1,0 +1,10 @@
+/** Where the page begins. */
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { takeToken } from './api/ask.ts';
+import './style/base.css';
+import './style/parts.css';
+import './style/views.css';
+
+takeToken();
+render(<App />, document.querySelector('#app') as Element);

@@ -1,0 +1,8 @@
+/** Processes that were asked and said nothing: what they would have said is not in what is shown. */
+import type { Missing as List } from '@omnibus/admin-api';
+import { State } from './state.tsx';
+
+export function Missing({ missing }: { readonly missing: List }) {
+  if (missing.length === 0) return null;
+  return <p class="missing"><State tone="warn" shape="!" word="incomplete" /> no answer from {missing.map(({ process, role }) => `${process} (${role})`).join(', ')}: what they hold is not shown.</p>;
+}

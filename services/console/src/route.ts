@@ -1,0 +1,49 @@
+/** Addresses within the page: `#/servers/github?state=down`. They are all after the hash, so the page works under any prefix and asks nothing for them. */
+import { computed, signal } from '@preact/signals';
+
+interface Place {
+  readonly view: string;
+  /** The one thing of the view that is looked at. */
+  readonly item: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+const hash = signal(location.hash);
+
+export const place = computed<Place>(() => {
+  const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2);
+  const [view = '', ...item] = path.split('/');
+  return { view: view === '' ? 'overview' : view, item: item.length === 0 ? undefined : decoded(item.join('/')), query: new URLSearchParams(query) };
+});
+
+export function followAddress(): () => void {
+  const changed = (): void => {
+    hash.value = location.hash;
+  };
+  addEventListener('hashchange', changed);
+  return () => removeEventListener('hashchange', changed);
+}
+
+export function hrefOf(view: string, item?: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const asked = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''));
+  return `#/${view}${item === undefined ? '' : `/${encodeURIComponent(item)}`}${asked.size === 0 ? '' : `?${asked.toString()}`}`;
+}
+
+export function go(href: string): void {
+  location.hash = href;
+}
+
+/** Filters belong to the address, but each letter of one is no step of the way back. */
+export function setQuery(changes: Readonly<Record<string, string>>): void {
+  const { view, item, query } = place.value;
+  history.replaceState(null, '', hrefOf(view, item, { ...Object.fromEntries(query), ...changes }));
+  hash.value = location.hash;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // Somebody typed it by hand: then it is looked for as it was typed.
+  }
+}

@@ -1,0 +1,105 @@
+/** A call that is tried: what was heard of it, and what can be said. */
+import { signal, type Signal } from '@preact/signals';
+import { ApiProblem, post, problemWords } from '../api/ask.ts';
+import { follow, type StreamEvent } from '../api/stream.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface Question {
+  readonly key: string;
+  readonly method: string;
+  readonly params: Json;
+}
+
+export interface Wanted {
+  readonly endpoint: string;
+  readonly method: string;
+  readonly name: string;
+  /** JSON. */
+  readonly arguments: string;
+  readonly revision: string;
+  readonly may: readonly string[];
+}
+
+export interface Course {
+  readonly phase: 'asking' | 'running' | 'result' | 'failed';
+  readonly startedAt: number;
+  readonly progress: Json | undefined;
+  readonly logs: readonly Json[];
+  readonly questions: readonly Question[];
+  /** JSON. */
+  readonly raw: string | undefined;
+  readonly ms: number | undefined;
+  readonly problem: { readonly problem: string; readonly advice: string | undefined; readonly reason?: string | undefined } | undefined;
+}
+
+/** Lines of log that are kept. */
+const maxLogs = 200;
+/** How often a stream that broke is asked for again. */
+const maxReturns = 5;
+
+export class AttemptOf {
+  readonly course: Signal<Course> = signal({ phase: 'asking', startedAt: Date.now(), progress: undefined, logs: [], questions: [], raw: undefined, ms: undefined, problem: undefined });
+  readonly #ending = new AbortController();
+  #id: string | undefined;
+  #last = '0';
+
+  constructor(wanted: Wanted) {
+    this.#run(wanted).catch((error: unknown) => this.#change({ phase: 'failed', problem: problemWords(error) }));
+  }
+
+  async #run(wanted: Wanted): Promise<void> {
+    const { id } = await post<{ readonly id: string }>('try', wanted);
+    this.#id = id;
+    if (this.#ending.signal.aborted) await post(`try/${id}/cancel`);
+    this.#change({ phase: 'running' });
+    for (let returned = 0; !this.#isOver; returned += 1) {
+      try {
+        await follow(`try/${id}/events?after=${this.#last}`, (event) => this.#hear(event), this.#ending.signal);
+      } catch (error) {
+        if (this.#ending.signal.aborted) return;
+        if (error instanceof ApiProblem || returned >= maxReturns) throw error;
+      }
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.course.peek().phase !== 'running';
+  }
+
+  #hear({ id, kind, data }: StreamEvent): void {
+    if (id !== undefined) this.#last = id;
+    const said = data as Json;
+    const { logs, questions } = this.course.peek();
+    if (kind === 'progress') this.#change({ progress: said });
+    else if (kind === 'log') this.#change({ logs: [...logs.slice(1 - maxLogs), said] });
+    else if (kind === 'question') this.#change({ questions: [...questions, said as unknown as Question] });
+    else if (kind === 'question-ended') this.#change({ questions: questions.filter(({ key }) => key !== said['key']) });
+    else if (kind === 'result') this.#change({ phase: 'result', raw: String(said['raw']), ms: Number(said['ms']), questions: [] });
+    else if (kind === 'failed') this.#change({ phase: 'failed', ms: Number(said['ms']), questions: [], problem: { problem: String(said['problem']), advice: textOf(said['advice']), reason: textOf(said['reason']) } });
+  }
+
+  /** @param result left out to refuse the question. @throws {ApiProblem} */
+  async answer(key: string, result: Json | undefined): Promise<void> {
+    await post(`try/${this.#id ?? ''}/answer`, { key, ...(result === undefined ? {} : { result: JSON.stringify(result) }) });
+  }
+
+  /** @throws {ApiProblem} */
+  async cancel(): Promise<void> {
+    if (this.#id !== undefined) await post(`try/${this.#id}/cancel`);
+  }
+
+  /** Nobody looks at it any more: the gateway cancels it. */
+  leave(): void {
+    if (this.course.peek().phase === 'running') this.cancel().catch(() => undefined);
+    this.#ending.abort();
+  }
+
+  #change(change: Partial<Course>): void {
+    this.course.value = { ...this.course.peek(), ...change };
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

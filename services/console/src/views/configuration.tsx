@@ -1,0 +1,69 @@
+/** What is in force, from where, and what was refused? */
+import type { Configuration as Answer } from '@omnibus/admin-api';
+import { useLive } from '../api/live.ts';
+import { Ago, Copy, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Missing } from '../parts/missing.tsx';
+import { Said } from '../parts/said.tsx';
+import { State } from '../parts/state.tsx';
+import { place, setQuery } from '../route.ts';
+import { asText, count, numberWords } from '../words.ts';
+
+/** More rows than these nobody reads; a filter finds the others. */
+const maxRows = 300;
+
+export function Configuration() {
+  const configuration = useLive<Answer>('configuration');
+  const { query } = place.value;
+  return (
+    <>
+      <Heading aside={configuration.value !== undefined && <span><code>{configuration.value.file}</code>, applied <Ago at={configuration.value.appliedAt} /></span>}>Configuration</Heading>
+      <Shown live={configuration}>{(value) => {
+        const wanted = (query.get('q') ?? '').toLowerCase();
+        const isAll = query.get('all') === 'yes' || wanted !== '';
+        const rows = value.values.filter(({ path, value: each, from }) => (isAll || from !== 'default') && `${path} ${asText(each)} ${from}`.toLowerCase().includes(wanted));
+        return (
+          <>
+            <Missing missing={value.missing} />
+            <Refused {...value} />
+            <div class="filters">
+              <label>Search <input type="search" value={query.get('q') ?? ''} placeholder="option or value" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
+              <label><input type="checkbox" checked={query.get('all') === 'yes'} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })} /> defaults too</label>
+              <span class="dim">{count(value.values.length, 'value')}, {numberWords(value.values.filter(({ from }) => from === 'default').length)} of them defaults</span>
+            </div>
+            {rows.length === 0 ? <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}><button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>Show all</button></Empty> : <Values rows={rows.slice(0, maxRows)} />}
+            {rows.length > maxRows && <p class="dim">{numberWords(rows.length - maxRows)} more: search for them.</p>}
+            <p class="dim">The file is the truth: change it there, and it is taken without a restart. This page changes nothing of it.</p>
+          </>
+        );
+      }}</Shown>
+    </>
+  );
+}
+
+function Refused({ rejected, restart }: Answer) {
+  return (
+    <div aria-live="polite">
+      {rejected !== undefined && (
+        <div class="problem">
+          <State tone="bad" shape="✗" word="a later change was refused" /> <Ago at={rejected.at} />: what was in force stays.
+          <ul>{rejected.problems.map((problem) => <li key={problem}><Said text={problem} max={600} isBlock={problem.includes('\n')} /></li>)}</ul>
+        </div>
+      )}
+      {restart.length > 0 && <p class="missing"><State tone="warn" shape="!" word="needs a restart" /> {restart.join(', ')}</p>}
+    </div>
+  );
+}
+
+function Values({ rows }: { readonly rows: Answer['values'] }) {
+  return (
+    <Table label="Configuration" head={['Option', 'Value', 'From']}>
+      {rows.map(({ path, value, from, place: at, isSecret, reference }) => (
+        <tr key={path}>
+          <td><code><Said text={path} max={160} /></code></td>
+          <td>{isSecret === true ? <span title="a secret is not shown">••• {reference !== undefined && <code>{reference}</code>}</span> : <Said text={asText(value)} max={200} />}</td>
+          <td class="nowrap">{at === undefined ? from : <><code>{at}</code> <Copy text={at} /></>}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

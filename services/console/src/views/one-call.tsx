@@ -1,0 +1,90 @@
+/** One call: what came of it, where the time went, and how to make it again. */
+import type { CallPage, TapEvent } from '@omnibus/admin-api';
+import { callOf } from '@omnibus/admin-api/calls';
+import { useLive } from '../api/live.ts';
+import { isSchema } from '../form/schema.ts';
+import { Command, Copy, Empty, Shown, Table } from '../parts/basics.tsx';
+import { Missing } from '../parts/missing.tsx';
+import { Said } from '../parts/said.tsx';
+import { Outcome } from '../parts/state.tsx';
+import { hrefOf } from '../route.ts';
+import { asText, clock, duration } from '../words.ts';
+import { commandFor, curlFor } from './copies.ts';
+import { stretchesOf, type Stretch } from './waterfall.ts';
+
+/** @param events that were heard already. */
+export function OneCall({ tag, events }: { readonly tag: string; readonly events: readonly TapEvent[] }) {
+  const page = useLive<CallPage>(`calls/${encodeURIComponent(tag)}`);
+  const heard = (page.value?.events.length ?? 0) >= events.length ? page.value?.events ?? [] : events;
+  return (
+    <section class="detail" aria-label="One call">
+      <h2>Call <code>{tag.slice(0, 12)}</code></h2>
+      {page.value !== undefined && <Missing missing={page.value.missing} />}
+      {heard.length > 0 ? <Known events={heard} /> : <Shown live={page}>{({ call }) => <><p><Outcome outcome={call.outcome} /> <Said text={call.problem ?? ''} max={600} /></p><Empty why="Nobody watched this call, so where its time went is not known.">It failed, and that is kept. Watch, and make it again.</Empty><Again call={call} payload={undefined} /></>}</Shown>}
+    </section>
+  );
+}
+
+function Known({ events }: { readonly events: readonly TapEvent[] }) {
+  const call = callOf(events);
+  const { stretches, total } = stretchesOf(events);
+  const payload = events.map((event) => event['payload']).find((each) => isSchema(each));
+  return (
+    <>
+      <p><Outcome outcome={call.outcome} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
+      <Again call={call} payload={payload} />
+      <Waterfall stretches={stretches} total={total} />
+      <details>
+        <summary>{events.length} events</summary>
+        <Table label="Events" head={['When', 'Process', 'From', 'What', 'More']}>
+          {events.toSorted((one, other) => one.at - other.at).map((event, index) => {
+            const { tag: _tag, at, process, from, what, ...more } = event;
+            return <tr key={index}><td class="number">{clock(at)}</td><td><code>{process}</code></td><td>{from}</td><td>{what}</td><td class="wide"><Said text={Object.entries(more).map(([name, value]) => `${name}: ${asText(value)}`).join(', ')} max={400} /></td></tr>;
+          })}
+        </Table>
+      </details>
+    </>
+  );
+}
+
+function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[]; readonly total: number }) {
+  const longest = stretches.filter(({ what }) => what !== 'request' && what !== 'exchange').reduce<Stretch | undefined>((most, each) => (most === undefined || each.to - each.from > most.to - most.from ? each : most), undefined);
+  const scale = total === 0 ? 0 : 1_000 / total;
+  return (
+    <Table label="Where the time went" head={['Process', 'What', 'Time', 'Took', 'More']}>
+      {stretches.map((each, index) => (
+        <tr key={index}>
+          <td><code>{each.process}</code></td><td class="nowrap">{each.what}{each === longest && <span class="dim"> ← longest</span>}</td>
+          <td class="wide">
+            <svg class={`fall ${each.kind}`} viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true">
+              <line x1="0" x2="1000" y1="11" y2="11" />
+              <rect x={each.from * scale} width={Math.max(4, (each.to - each.from) * scale)} y="1" height="9" />
+            </svg>
+          </td>
+          <td class="number">{each.isOpen ? 'not over' : duration(each.to - each.from)}</td>
+          <td><Said text={each.detail} max={160} />{each.isShifted && <span class="dim" title="its clock differs: it was moved to what caused it"> clock moved</span>}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+interface AgainProps {
+  readonly call: CallPage['call'];
+  readonly payload: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The same call once more. Arguments are known where payloads were watched. */
+function Again({ call: { name, endpoint = '', method }, payload }: AgainProps) {
+  if (method !== 'tools/call' || name === undefined) return null;
+  const given = payload?.['arguments'];
+  const args = isSchema(given) ? JSON.stringify(given) : undefined;
+  const copied = { name, args: args ?? '{}', endpoint };
+  return (
+    <div class="buttons">
+      <a class="button" href={hrefOf('try', name, { endpoint, arguments: args })}>Replay{args === undefined && ' (fill in the arguments)'}</a>
+      <Copy text={curlFor(copied, 'http://127.0.0.1:7300/mcp')} label="copy as curl" />
+      <Command text={commandFor(copied)} />
+    </div>
+  );
+}

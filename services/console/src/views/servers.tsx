@@ -1,0 +1,135 @@
+/** Which server, in what state, since when, and why? */
+import type { Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
+import { useState } from 'preact/hooks';
+import { post } from '../api/ask.ts';
+import { refresh, useLive } from '../api/live.ts';
+import { Ago, Command, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Missing } from '../parts/missing.tsx';
+import { Said, Target } from '../parts/said.tsx';
+import { ServerState } from '../parts/state.tsx';
+import { may } from '../parts/may.ts';
+import { hrefOf, place, setQuery } from '../route.ts';
+import { clock, count, duration } from '../words.ts';
+
+export function Servers() {
+  const servers = useLive<Answer>('servers');
+  const { item, query } = place.value;
+  const wanted = (query.get('q') ?? '').toLowerCase();
+  return (
+    <>
+      <Heading aside={servers.value !== undefined && <span>{tally(servers.value.servers)}</span>}>Servers</Heading>
+      <Shown live={servers}>{({ servers: all, missing }) => (
+        <>
+          <Missing missing={missing} />
+          {all.length === 0 ? <Empty why="No servers are configured."><Command text="omnibus import" /> takes those of your other clients over; or name one under <code>mcpServers</code>.</Empty>
+          : (
+            <>
+              <label class="search">Filter <input type="search" value={query.get('q') ?? ''} placeholder="name, state, problem" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
+              <List servers={all.filter((server) => `${server.name} ${server.state} ${server.problem ?? ''}`.toLowerCase().includes(wanted))} chosen={item} />
+            </>
+          )}
+        </>
+      )}</Shown>
+      {item !== undefined && <One key={item} name={item} />}
+    </>
+  );
+}
+
+function tally(servers: readonly ServerRow[]): string {
+  return [...Map.groupBy(servers, ({ state }) => state)].map(([state, of]) => `${of.length} ${state}`).join(' · ');
+}
+
+function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; readonly chosen: string | undefined }) {
+  if (servers.length === 0) return <Empty why="No server fits the filter."><button type="button" onClick={() => setQuery({ q: '' })}>Show all</button></Empty>;
+  return (
+    <Table label="Servers" head={['Server', 'State', 'Era', 'Tools', 'Runs / waits', 'p50', 'p95', 'Failed', 'Last words']}>
+      {servers.map((server) => (
+        <tr key={server.name} class={server.name === chosen ? 'chosen' : undefined}>
+          <td><a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>{server.name}</a></td>
+          <td class="nowrap"><ServerState state={server.state} /> {server.since !== undefined && <span class="dim"><Ago at={server.since} isSince /></span>}</td>
+          <td>{server.era ?? '–'}</td>
+          <td class="number">{server.tools}{server.held > 0 && <span class="warn-text" title="entries that wait to be approved"> +{server.held} held</span>}</td>
+          <td class="number">{server.running} / {server.waiting}</td>
+          <td class="number">{server.rates?.p50 === undefined ? '–' : duration(server.rates.p50)}</td>
+          <td class="number">{server.rates?.p95 === undefined ? '–' : duration(server.rates.p95)}</td>
+          <td class="number">{server.rates === undefined || server.rates.calls === 0 ? '–' : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}</td>
+          <td class="wide"><Said text={server.problem ?? server.lastWords ?? ''} max={140} /></td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function One({ name }: { readonly name: string }) {
+  const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}`);
+  const [isAsking, setAsking] = useState(false);
+  const [done, setDone] = useState<string>();
+  const { mayChange } = may();
+  const restart = async (): Promise<string> => {
+    const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
+    refresh();
+    return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
+  };
+  return (
+    <section class="detail" aria-label={`Server ${name}`}>
+      <h2>{name}</h2>
+      <Shown live={page}>{(value) => (
+        <>
+          <Why {...value} />
+          <div class="buttons">
+            <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking(true)}>Restart…</button>
+            <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>Its tools</a>
+            <a class="button" href={hrefOf('calls', undefined, { server: name })}>Its calls</a>
+          </div>
+          <p role="status">{done}</p>
+          <Places {...value} />
+          <Lines {...value} />
+        </>
+      )}</Shown>
+      {isAsking && (
+        <Confirm title={`Restart ${name}?`} act="Restart" run={restart} close={(said) => { setAsking(false); setDone(said); }}>
+          <p>Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is lost.</p>
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function Why({ server, address, command, endpoints }: ServerPage) {
+  return (
+    <>
+      <p><ServerState state={server.state} /> {server.problem !== undefined && <Said text={server.problem} max={1_000} />}</p>
+      {server.advice !== undefined && <p class="advice">→ <Said text={server.advice} max={1_000} /></p>}
+      <dl>
+        <dt>Speaks</dt><dd>{server.revision ?? 'not known yet'}{server.era !== undefined && ` (${server.era})`} over {server.transport}</dd>
+        {address !== undefined && <><dt>Address</dt><dd><Target address={address} /></dd></>}
+        {command !== undefined && <><dt>Program</dt><dd><code><Said text={command.join(' ')} /></code></dd></>}
+        <dt>Offers</dt><dd>{count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}{server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}{server.held > 0 && `; ${server.held} wait to be approved: omnibus definitions`}</dd>
+        <dt>Shown at</dt><dd>{endpoints.length === 0 ? 'no endpoint' : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}</dd>
+      </dl>
+    </>
+  );
+}
+
+function Places({ server }: ServerPage) {
+  if (server.places.length === 0) return <Empty why="No process is connected to it." />;
+  return (
+    <Table label="Processes connected to it" head={['Process', 'State', 'Runs / waits', 'Connections', 'Problem']}>
+      {server.places.map((each) => (
+        <tr key={each.process}>
+          <td><code>{each.process}</code></td><td><ServerState state={each.state} /></td><td class="number">{each.running} / {each.waiting}</td><td class="number">{each.connections + 1}</td><td class="wide"><Said text={each.problem ?? ''} max={200} /></td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Lines({ lines }: ServerPage) {
+  return (
+    <details open={lines.length > 0}>
+      <summary>Last words <span class="dim">(stderr, without secrets)</span></summary>
+      {lines.length === 0 ? <Empty why="It has written nothing, or is no program of ours." />
+      : <ol class="lines">{lines.map((line, index) => <li key={`${line.at} ${index}`}><time class="dim" dateTime={line.at} title={line.at}>{clock(Date.parse(line.at))}</time> <Said text={line.text} max={2_000} /></li>)}</ol>}
+    </details>
+  );
+}

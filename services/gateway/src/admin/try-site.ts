@@ -1,0 +1,189 @@
+/**
+ * `POST /api/v1/try`: whoever may operate the gateway calls a tool through it, as the caller his credentials show him to be, and answers what servers
+ * ask meanwhile. `GET try/ID/events` tells of it, `POST try/ID/answer` and `try/ID/cancel` act on it.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Audit } from '@omnibus/audit';
+import type { Config } from '@omnibus/config';
+import { consoleMode } from '@omnibus/config';
+import type { Edge, Guest } from '@omnibus/edge';
+import { isLegacyRevision, isModernRevision, isObject, isToken, latestLegacyRevision, parseEndpointName, parseJson, printable, roundMethods, type JsonObject } from '@omnibus/protocol';
+import { writeAnswer, type AdminAnswer, type AdminSite, type Logger, type Metrics } from '@omnibus/telemetry';
+import { z } from 'zod';
+import type { AdminAccess } from './access.ts';
+import { recordAct } from './act-records.ts';
+import { read } from './acts.ts';
+import { ApiProblem } from './api/api-problem.ts';
+import { apiHeaders, refuseForeign } from './api/security.ts';
+import { refuseByMode } from './api/site.ts';
+import { TryDesk } from './try-desk.ts';
+import type { Attempt, TryRun } from './try-run.ts';
+
+export interface TrySiteOptions {
+  readonly config: () => Config;
+  readonly access: AdminAccess;
+  /** Undefined in a process without one, and while it starts. */
+  readonly edge: () => Edge | undefined;
+  readonly audit: () => Audit | undefined;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly onFault: (what: string, error: unknown) => void;
+}
+
+const base = '/api/v1/try';
+/** What somebody types into a page; a call with more is made by a program. */
+const maxBodyBytes = 1024 * 1024;
+/** Who reads so much too slowly reads nothing. */
+const maxUnreadBytes = 32 * 1024 * 1024;
+const aliveMs = 15_000;
+
+const wanted = z.strictObject({
+  endpoint: z.string().refine((name) => name === '' || isToken(name), 'expected the name of a server or profile').default(''), method: z.string().refine((method) => roundMethods.has(method), 'this cannot be tried').default('tools/call'),
+  name: z.string().max(4_096), arguments: z.string().max(maxBodyBytes).optional(), revision: z.string().default(latestLegacyRevision), may: z.array(z.enum(['forms', 'links', 'sampling'])).max(3).default([]),
+});
+const answered = z.strictObject({ key: z.string().max(20), result: z.string().max(maxBodyBytes).optional() });
+
+export function trySite({ config, access, edge, audit, metrics, log, onFault }: TrySiteOptions): AdminSite & { stop(): void } {
+  const desk = new TryDesk();
+
+  const begin = async (request: IncomingMessage): Promise<AdminAnswer> => {
+    const open = edge();
+    if (open === undefined) throw new ApiProblem('conflict', 'this process serves no clients, so nothing can be tried here', 'open the console of a process with the role edge');
+    const asked = given(wanted, await bodyOf(request));
+    const endpoint = parseEndpointName(asked.endpoint);
+    const attempt = attemptOf(asked);
+    let hear = (_text: string): void => undefined;
+    let over = (): void => undefined;
+    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } = await open.welcome({ request, endpoint, write: (text) => hear(text), ended: () => over() });
+    const { name: person } = access.of(request);
+    if ('fault' in guest) {
+      const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';
+      throw new ApiProblem(isStranger ? 'unauthenticated' : 'forbidden', `the endpoint does not let you in: ${guest.fault.message}`, 'a call is made as whoever you are: sign in here with a key or token that clients use');
+    }
+    const id = desk.start(person, attempt, (write, ended) => {
+      hear = write;
+      over = ended;
+      return Promise.resolve(guest);
+    });
+    if (id === undefined) {
+      await guest.end();
+      throw new ApiProblem('busy', 'too many calls are tried at once', 'wait for one, or cancel it');
+    }
+    const details = { method: attempt.method, name: printable(asked.name, 200), endpoint: asked.endpoint };
+    log.info({ act: 'try', by: person, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
+    recordAct(audit(), access.of(request), request, 'try', { outcome: 'ok', details });
+    metrics.callers.adminActed('try');
+    return json(202, { id });
+  };
+
+  const act = async (request: IncomingMessage, run: TryRun, what: string): Promise<AdminAnswer> => {
+    if (what === 'cancel') {
+      run.cancel('it was cancelled');
+      return json(200, { cancelled: true });
+    }
+    const { key, result } = given(answered, await bodyOf(request));
+    if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result'))) throw new ApiProblem('conflict', 'this question is not open any more');
+    return json(200, { answered: key });
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<AdminAnswer | undefined> => {
+    const isGet = request.method === 'GET';
+    refuseForeign(request);
+    refuseByMode(consoleMode(config()), true);
+    const refusal = await access.guard(request, path, 'try');
+    if (refusal !== undefined) return { ...refusal, text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`, type: 'application/json' };
+    if (path === base) {
+      if (request.method !== 'POST') throw new ApiProblem('method', `${base} takes POST`);
+      return begin(request);
+    }
+    const [, id = '', what = ''] = /^\/([0-9a-f]{32})\/(events|answer|cancel)$/.exec(path.slice(base.length)) ?? [];
+    if (what === '') throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
+    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST')) throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`);
+    const run = desk.find(id, access.of(request).name);
+    if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
+    if (!isGet) return act(request, run, what);
+    stream(run, request, response, () => desk.followed(id));
+    return undefined;
+  };
+
+  return {
+    covers: (path) => path === base || path.startsWith(`${base}/`),
+    refusal: ({ text }) => ({ ...new ApiProblem('host', text.trim()).answer, headers: apiHeaders }),
+    stop: () => desk.stop(),
+    async serve(request, response, path) {
+      try {
+        const answer = await serve(request, response, path);
+        if (answer !== undefined) writeAnswer(response, { ...answer, headers: { ...apiHeaders, ...answer.headers } });
+      } catch (error) {
+        if (!(error instanceof ApiProblem)) onFault('a call could not be tried', error);
+        const problem = error instanceof ApiProblem ? error : new ApiProblem('failed', 'this failed; the log says why');
+        if (response.headersSent) response.destroy();
+        else writeAnswer(response, { ...problem.answer, headers: apiHeaders });
+      }
+    },
+  };
+}
+
+/** @throws {ApiProblem} */
+function attemptOf({ method, name, arguments: text, revision, may }: z.output<typeof wanted>): Attempt {
+  if (!isLegacyRevision(revision) && !isModernRevision(revision)) throw new ApiProblem('invalid', `revision: this gateway does not know ${JSON.stringify(revision.slice(0, 40))}`);
+  const elicitation = { ...(may.includes('forms') ? { form: {} } : {}), ...(may.includes('links') ? { url: {} } : {}) };
+  const capabilities: JsonObject = { ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }), ...(may.includes('sampling') ? { sampling: {} } : {}) };
+  const isRead = method === 'resources/read';
+  return { method, revision, capabilities, params: isRead ? { uri: name } : { name, arguments: objectOf(text ?? '{}', 'arguments') } };
+}
+
+/** Read as messages are, so that numbers are sent as they were written. @throws {ApiProblem} */
+function objectOf(text: string, what: string): JsonObject {
+  try {
+    const value = parseJson(text);
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw new ApiProblem('invalid', `${what}: ${(error as Error).message}`);
+  }
+  throw new ApiProblem('invalid', `${what}: expected a JSON object`);
+}
+
+/** @throws {ApiProblem} */
+function given<Value>(shape: z.ZodType<Value>, body: string): Value {
+  try {
+    return read(shape, body);
+  } catch (error) {
+    throw new ApiProblem('invalid', (error as Error).message);
+  }
+}
+
+/** @throws {ApiProblem} */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) throw new ApiProblem('large', `a call that is tried may have ${maxBodyBytes} bytes`, 'make it with "omnibus call"');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Tells all that was and what comes, and ends with the attempt. */
+function stream(run: TryRun, request: IncomingMessage, response: ServerResponse, changed: () => void): void {
+  const after = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('after') ?? 0);
+  response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream' });
+  response.write('retry: 1000\n\n');
+  const alive = setInterval(() => response.write(':\n\n'), aliveMs).unref();
+  const end = run.follow(Number.isSafeInteger(after) ? after : 0, ({ number, kind, data }) => {
+    response.write(`id: ${number}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
+    if (response.writableLength > maxUnreadBytes) response.destroy();
+    if (kind === 'result' || kind === 'failed') response.end();
+  });
+  changed();
+  response.once('close', () => {
+    clearInterval(alive);
+    end();
+    changed();
+  });
+}
+
+function json(status: number, value: unknown): AdminAnswer {
+  return { status, text: `${JSON.stringify(value)}\n`, type: 'application/json' };
+}

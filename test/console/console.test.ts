@@ -1,0 +1,221 @@
+/** The console in a browser, before a gateway of three processes over a real NATS. Where there is no Chromium, only its files are looked at. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath, root } from '../support/processes.ts';
+import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+
+let gateway: GatewayUnderTest;
+let address: string;
+
+beforeAll(async () => {
+  execFileSync('node', [join(root, 'services/console/build.mjs')]);
+  gateway = await startGateway('nats', {
+    mcpServers: {
+      shop: { command: 'node', args: [fixturePath('shop-server')], description: 'lamps and tables' },
+      evil: { command: 'node', args: [fixturePath('shop-server'), 'hostile'] },
+      gone: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer very-secret' } },
+    },
+    profiles: { lamps: { servers: ['shop'], tools: ['shop/stock'] } },
+  });
+  address = await gateway.admin(gateway.edge);
+});
+
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+it('the page and its files are there, small enough to be read over a telephone', async () => {
+  const page = await fetch(`http://${address}/`);
+  expect(page.status).toBe(200);
+  const text = await page.text();
+  const files = [...text.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, path]) => path as string);
+  expect(files.length).toBeGreaterThan(2);
+  let bytes = 0;
+  for (const path of files) {
+    const file = await fetch(`http://${address}${path}`, { headers: { 'accept-encoding': 'gzip' } });
+    expect(file.headers.get('cache-control')).toContain('immutable');
+    bytes += Number(file.headers.get('content-length'));
+  }
+  expect(bytes).toBeLessThan(30_000);
+  expect((await fetch(`http://${address}/assets/none.js`)).status).toBe(404);
+});
+
+describe.runIf(chromiumPath !== undefined)('in a browser', () => {
+  let browser: Browser;
+  let seen: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+
+  const open = async (hash: string, options: Parameters<typeof openConsole>[2] = {}): Promise<void> => {
+    seen = await openConsole(browser, address, options);
+    ({ page } = seen);
+    await go(hash);
+  };
+  const go = async (hash: string): Promise<void> => {
+    await page.goto(`http://${address}/#/${hash}`);
+    await page.locator('main h1').waitFor();
+  };
+  beforeEach(() => open('overview'));
+  afterEach(async () => {
+    const { complaints, strangers } = seen;
+    await seen.close();
+    expect(complaints).toEqual([]);
+    expect(strangers).toEqual([]);
+  });
+
+  /** Every view with something that only its data can show. */
+  const views = [
+    ['overview', 'server gone is down'], ['servers', 'shop'], ['servers/gone', 'cannot connect'], ['servers/shop', 'Program'], ['catalogue', 'shop__order'], ['catalogue/shop__order', 'Places an order'],
+    ['try', 'shop__stock'], ['try/shop__order', 'customer'], ['calls', 'Nothing was called since'], ['calls?outcome=failed', 'has failed'], ['sessions', 'Nobody has a session'], ['topology', 'backend'], ['configuration', 'mcpServers.shop'], ['nowhere', 'no such view'],
+  ] as const;
+
+  it('every view shows what it is about, and axe finds nothing, by day and by night', async () => {
+    for (const [hash, words] of views) {
+      await go(hash);
+      await page.locator('main').getByText(words).first().waitFor();
+      expect({ hash, found: await seen.findings() }).toEqual({ hash, found: [] });
+    }
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    expect(await seen.findings()).toEqual([]);
+  });
+
+  it('at 360 pixels nothing is wider than the screen', async () => {
+    await seen.close();
+    await open('overview', { viewport: { width: 360, height: 700 } });
+    for (const [hash, words] of views) {
+      await go(hash);
+      await page.locator('main').getByText(words).first().waitFor();
+      expect({ hash, width: await page.evaluate('document.documentElement.scrollWidth') }).toEqual({ hash, width: 360 });
+    }
+  });
+
+  /** The focus goes forth until something with this name has it. */
+  const tabTo = async (name: RegExp): Promise<void> => {
+    for (let step = 0; step < 80; step += 1) {
+      await page.keyboard.press('Tab');
+      const words = await page.evaluate(`(() => { const at = document.activeElement; return at.getAttribute('role') === 'region' ? '' : [at.labels?.[0]?.textContent, at.getAttribute('aria-label'), at.textContent].filter(Boolean).join(' '); })()`) as string;
+      if (name.test(words)) return;
+    }
+    throw new Error(`no key leads to ${String(name)}`);
+  };
+
+  it('with the keyboard alone a tool is found, called with a form, asks, is answered, and answers', async () => {
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await page.getByRole('heading', { name: 'Try' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('book');
+    await page.getByRole('link', { name: 'shop__book' }).waitFor();
+    await tabTo(/shop__book/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'shop__book' }).waitFor();
+    await page.getByLabel('guests').waitFor();
+    await tabTo(/guests/);
+    await page.keyboard.type('two');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('this is no number').first().waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('2');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('When would you like to come?').waitFor();
+    // The question has the focus: nobody has to look for it.
+    await tabTo(/^Day/);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await tabTo(/^Answer/);
+    expect(await seen.findings()).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.getByText('booked for Friday').waitFor();
+  });
+
+  it('a form holds what a schema asks for: references, choices, lists, null; progress and the result are shown', async () => {
+    await go('try/shop__order');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText(/customer: needed; lines: needed/).waitFor();
+    await page.getByLabel('customer').fill('Ada');
+    await page.getByRole('button', { name: 'Add to lines' }).click();
+    await page.getByLabel('article').selectOption('chair');
+    await page.getByLabel('pieces').fill('2');
+    await page.getByRole('button', { name: 'Add address' }).click();
+    await page.getByLabel('city').fill('Paris');
+    await page.getByLabel('as').selectOption('send');
+    await page.getByRole('button', { name: 'Add delivery' }).click();
+    await page.getByLabel('days').fill('3');
+    await page.getByRole('button', { name: 'null', exact: true }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('button', { name: 'structured' }).click();
+    const said = JSON.parse(await page.locator('.result pre').innerText()) as object;
+    expect(said).toEqual({ customer: 'Ada', lines: [{ article: 'chair', pieces: 2 }], address: { city: 'Paris' }, delivery: { days: 3 }, note: null });
+  });
+
+  it('results are pictures, tables and links with their target; a tool that fails is said to; what may destroy asks first', async () => {
+    await go('try/shop__stock');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('cell', { name: 'chair' }).waitFor();
+    expect(await page.locator('figure img').evaluate((image: { readonly naturalWidth: number }) => image.naturalWidth)).toBe(16);
+    await page.getByRole('link', { name: 'https://shop.example/catalogue' }).waitFor();
+    await go('try/shop__refuse');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('the tool says that it failed').waitFor();
+    await go('try/shop__close_shop');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Call it' }).click();
+    await page.getByText('done: close_shop').waitFor();
+  });
+
+  it('a completion is written by hand, in either era, and a call is cancelled', async () => {
+    await go('try/shop__slogan');
+    await page.getByText(/As a client of/).click();
+    const { length } = await page.getByLabel('Revision').locator('option').all();
+    for (const index of [0, length - 1]) {
+      await page.getByLabel('Revision').selectOption({ index });
+      await page.getByRole('button', { name: 'Call', exact: true }).click();
+      await page.getByLabel(/Answer of the model/).fill(`Light ${index}`);
+      await page.getByRole('button', { name: 'Send the answer' }).click();
+      await page.locator('.result').getByText(`Light ${index}`).waitFor();
+    }
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByLabel(/Answer of the model/).waitFor();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByText('cancelled').first().waitFor();
+  });
+
+  it('whatever a server says is text: no markup, no script, no address that runs, nothing that hides', async () => {
+    for (const hash of ['servers/evil', 'catalogue?server=evil', 'catalogue/evil__harmless', 'catalogue/evil__long', 'try/evil__harmless']) {
+      await go(hash);
+      await page.locator('main h1, main h2, main td').getByText(/evil/).first().waitFor();
+    }
+    await page.getByText('⟨U+202E⟩').first().waitFor();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.locator('.result').getByText('⟨U+202E⟩').first().waitFor();
+    for (const way of ['structured', 'raw', 'shown']) await page.getByRole('button', { name: way, exact: true }).click();
+    expect(await page.title()).toBe('Try – Omnibus');
+    expect(await page.locator('main img, main script, main [href^="javascript"]').count()).toBe(0);
+    expect(await seen.findings()).toEqual([]);
+    await go('catalogue/evil__long');
+    await page.getByRole('button', { name: /characters more/ }).first().waitFor();
+    expect(await page.evaluate('document.body.innerText.length')).toBeLessThan(20_000);
+  });
+
+  it('a server is restarted after a question, a secret is not shown, and the address of everything can be sent to somebody', async () => {
+    await go('servers/shop');
+    await page.getByRole('button', { name: 'Restart…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click();
+    await page.getByText('1 of 1 process connected to it anew.').waitFor();
+    await page.keyboard.press('Escape');
+    expect(new URL(page.url()).hash).toBe('#/servers');
+    // Only a process that talks to servers reads what they are shown.
+    await seen.close();
+    seen = await openConsole(browser, await gateway.admin(gateway.backend));
+    ({ page } = seen);
+    await page.goto(`${page.url()}#/configuration?q=headers`);
+    await page.getByText('•••').waitFor();
+    expect(await page.content()).not.toContain('very-secret');
+  });
+});
