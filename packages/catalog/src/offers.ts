@@ -1,5 +1,5 @@
 /** How what a server offers to some clients differs from what it offers to everybody, and what such clients are offered then. */
-import { isModernRevision, listKinds, offerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type Declared, type JsonObject, type ListKind, type OfferedList } from '@omnibus/protocol';
+import { isModernRevision, listKinds, offerKey, ownerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type Declared, type JsonObject, type ListKind, type OfferedList } from '@omnibus/protocol';
 import { identity } from './entry.ts';
 
 /**
@@ -24,13 +24,14 @@ export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRec
 }
 
 /** Under which name a record keeps what such clients are offered; '' for what everybody is. */
-export function offerKeyOf({ revision }: Pick<CatalogRecord, 'revision'>, declared: Declared): string {
-  return offerKey(declared, isModernRevision(revision));
+export function offerKeyOf({ revision, owners }: Pick<CatalogRecord, 'revision' | 'owners'>, declared: Declared): string {
+  return owners !== undefined ? ownerKey(declared) : offerKey(declared, isModernRevision(revision));
 }
 
 /** Undefined where it is what everybody is offered, or is not known. */
 export function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
-  const key = offerKeyOf(record, declared);
+  const known = offerKeyOf(record, declared);
+  const key = record.owners === undefined ? known : (record.owners[known] ?? '');
   return key === '' ? undefined : record.offers?.find((offer) => offer.key === key);
 }
 

@@ -53,8 +53,8 @@ export class View {
   /** What is seen of everybody's view, by whom; undefined for everybody's. */
   readonly #narrowed: Narrowed | undefined;
   readonly #problems: ViewProblem[] = [];
-  /** Some clients are offered something else than others, by what they declared. */
-  readonly dependsOnCaller: boolean;
+  /** Whether some clients are offered something else than others: by what they declared, or also by who they are. */
+  readonly dependsOnCaller: false | 'declared' | 'owner';
 
   /** @param narrowed is for `seenBy` alone. */
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>, narrowed?: Narrowed) {
@@ -83,7 +83,8 @@ export class View {
     this.records = definition.servers.flatMap((server) => this.#sound(server, catalog.get(server)));
     this.#byServer = new Map(this.records.map((record) => [record.server, record]));
     this.isPrefixed = isPrefixed(definition);
-    this.dependsOnCaller = this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0));
+    const isOwned = this.records.some(({ owners }) => owners !== undefined);
+    this.dependsOnCaller = isOwned ? 'owner' : this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0)) && 'declared';
     this.#tools = namedTools(definition, this.records);
     this.#prompts = namedPrompts(definition, this.records);
     this.resources = new ResourceIndex(
@@ -163,7 +164,7 @@ export class View {
 
   /** @param now milliseconds since 1970. */
   freshness(kind: ListKind, now: number): Freshness {
-    const isForAll = this.definition.isForKnown !== true && this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
+    const isForAll = this.definition.isForKnown !== true && this.dependsOnCaller !== 'owner' && this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
     return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
   }
 

@@ -5,8 +5,8 @@ import { loadConfig } from './load.ts';
 const issuer = 'https://issuer.example';
 
 /** What is wrong with the configuration or its one server. */
-function problemsOf(credentials: object, more: object = {}): string {
-  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', credentials } } });
+function problemsOf(credentials: object, more: object = {}, settings: object = {}): string {
+  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', credentials, ...settings } } });
   const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
   return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
 }
@@ -29,9 +29,18 @@ it('whoever has no secret needs no issuer', () => {
 it.each([
   [{ listen: '0.0.0.0:7300' }], [{ publicUrl: 'https://mcp.example.com' }], [{ publicUrl: 'http://10.0.0.1:7300' }],
 ])('users are not told apart by a gateway that others reach: %j', (more) => {
-  expect(problemsOf({ kind: 'oauth' }, { auth: 'none', ...more })).toContain('a gateway of one user only');
+  expect(problemsOf({ kind: 'oauth' }, { auth: 'none', ...more })).toContain('let it be reached by programs of this machine alone');
 });
 
 it.each([[{}], [{ listen: '[::1]:7300' }], [{ publicUrl: 'http://localhost:7300' }]])('a gateway of one machine is for its one user: %j', (more) => {
   expect(problemsOf({ kind: 'oauth' }, more)).toBe('');
+});
+
+it('a server that is called with credentials of each user has connections of each, and nothing else may be said of it', () => {
+  const auth = { keys: { file: 'keys.yaml' } };
+  expect(problemsOf({ kind: 'oauth' }, { auth })).toBe('');
+  expect(problemsOf({ kind: 'oauth' }, { auth, listen: '0.0.0.0:7300' })).toContain('takes `publicUrl`');
+  expect(problemsOf({ kind: 'oauth' }, { auth, listen: '0.0.0.0:7300', publicUrl: 'https://mcp.example.com' })).toBe('');
+  expect(problemsOf({ kind: 'oauth' }, { auth }, { isolation: 'principal' })).toBe('');
+  for (const isolation of ['shared', 'session']) expect(problemsOf({ kind: 'oauth' }, { auth }, { isolation })).toContain('each user has connections of his own');
 });

@@ -1,5 +1,6 @@
 export { parseDurationMs as parseDuration } from './duration.ts';
-export { configJsonSchema, isForOneUser } from './schema.ts';
+export { configJsonSchema } from './schema.ts';
+export { isForOneUser, isOwned } from './users.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { consoleMode } from './console-schema.ts';
 export type { ConsoleMode } from './console-schema.ts';

@@ -11,6 +11,7 @@ import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { limitRules } from './limit-rules.ts';
+import { usersProblem } from './users.ts';
 
 const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -320,18 +321,6 @@ function credentialsProblem({ url, credentials, headers }: z.output<typeof serve
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
   return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
-}
-
-/** Why users cannot sign in at a server: the page of a sign-in cannot tell which of several users has opened it. */
-function usersProblem({ credentials }: z.output<typeof server>, config: z.output<typeof shape>): string | undefined {
-  return credentials?.kind !== 'oauth' || isForOneUser(config) ? undefined : 'signing in at a server works for a gateway of one user only: `listen` and `publicUrl` have to be addresses of this machine, and `auth` has to be left out';
-}
-
-const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-/** Whether everybody who can reach the gateway is the one user of its machine. A `publicUrl` of another machine means that others reach it through something. */
-export function isForOneUser({ auth, listen, publicUrl }: Pick<z.output<typeof shape>, 'auth' | 'listen' | 'publicUrl'>): boolean {
-  return (auth === undefined || auth === 'none') && thisMachine.test(listen.slice(0, listen.lastIndexOf(':'))) && (publicUrl === undefined || thisMachine.test(new URL(publicUrl).hostname));
 }
 
 export type Config = z.output<typeof configSchema>;

@@ -39,12 +39,14 @@ export interface Connection {
   readonly tokens: Tokens | undefined;
   /** Milliseconds since 1970. */
   readonly since: number;
+  /** Whose it is, for people: how his own sign-in names him. */
+  readonly owner?: string | undefined;
   /** Which attempt asks for others just now, and until when nobody else does. */
   readonly refreshing?: { readonly by: string; readonly until: number } | undefined;
 }
 
 /** A sign-in on its way. */
-export interface Begun extends Omit<Connection, 'tokens' | 'since'> {
+export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
   readonly verifier: string;
   readonly redirectUri: string;
 }

@@ -43,16 +43,34 @@ class StrictIssuer {
   };
 }
 
-async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly at: (address: string) => UserTokens; readonly replica: () => UserTokens }> {
+/** Can be slow to say what it has read. */
+class SlowStore extends FileStore {
+  held: Promise<void> | undefined;
+
+  override async get(key: string): ReturnType<FileStore['get']> {
+    const { held } = this;
+    const read = await super.get(key);
+    await held;
+    return read;
+  }
+}
+
+async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssuer; readonly vault: Vault; readonly store: SlowStore; readonly at: (address: string) => UserTokens; readonly replica: () => UserTokens }> {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
+  const store = new SlowStore(join(folder, 'vault.json'));
+  const vault = new Vault(store, new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
   const strict = new StrictIssuer();
   await vault.put(place, issuer, {
     url, issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
   } satisfies Connection);
   const at = (address: string): UserTokens => new UserTokens({ fetch: strict.fetch, vault, place, url: address, issuer: undefined, asked: () => undefined });
-  return { strict, vault, at, replica: () => at(url) };
+  const replica = (): UserTokens => {
+    const made = at(url);
+    void vault.watch(() => void made.changed());
+    return made;
+  };
+  return { strict, vault, store, at, replica };
 }
 
 it('a token that is over is refreshed once, whichever of three replicas is asked first, and all use what was got', async () => {
@@ -130,12 +148,39 @@ it('more rights are asked for once: what was asked for before and is not enough 
 });
 
 it('what somebody has signed in for elsewhere is taken up, and is what was missing', async () => {
-  const { vault, replica } = await ground(Date.now() + 3_600_000);
+  const { vault, at } = await ground(Date.now() + 3_600_000);
   const kept = await vault.get<Connection>(place);
   await vault.remove(place);
-  const one = replica();
+  const one = at(url);
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   await vault.put(place, issuer, kept?.value);
   expect(await one.changed()).toBe(true);
   expect([one.wanted, await one.ask()]).toEqual([undefined, { authorization: 'Bearer access-0' }]);
+});
+
+it('a sign-in that comes while a refusal is looked at is not overlooked, nor one that comes while it is looked for the first time', async () => {
+  for (const first of [true, false]) {
+    const { vault, store, at } = await ground(Date.now() + 3_600_000);
+    const kept = await vault.get<Connection>(place);
+    await vault.remove(place);
+    const one = at(url);
+    if (!first) await one.ask();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    store.held = promise;
+    const looked = first ? one.ask() : one.refused({}, invalid);
+    store.held = undefined;
+    await vault.put(place, issuer, kept?.value);
+    await one.changed();
+    resolve();
+    expect(await looked).toEqual(first ? { authorization: 'Bearer access-0' } : true);
+    expect([one.wanted, await one.ask()]).toEqual([undefined, { authorization: 'Bearer access-0' }]);
+  }
+});
+
+it('whoever waits for another who was to refresh and is gone refreshes when his time is over', async () => {
+  const { strict, vault, at } = await ground(Date.now());
+  const kept = await vault.get<Connection>(place);
+  await vault.put(place, issuer, { ...kept?.value, refreshing: { by: 'somebody who is gone', until: Date.now() + 100 } });
+  expect(await at(url).ask()).toEqual({ authorization: 'Bearer access-1' });
+  expect(strict.asked).toEqual(['refresh-0']);
 });

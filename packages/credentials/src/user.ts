@@ -2,7 +2,7 @@
  * What a server is shown for one user: the tokens he has got for it, and for somebody who has none, nothing, so that the server says what it wants.
  *
  * A refresh token is presented once: whoever is to present it writes so into the record first, by compare-and-set, and what he gets is written
- * before it is used. Others wait for that, in whatever process they are, and in the same one.
+ * before it is used. Others wait for that, in whatever process they are, and in the same one: whoever watches the vault tells them (`changed`).
  */
 import { randomUUID } from 'node:crypto';
 import type { Challenge } from './challenge.ts';
@@ -26,7 +26,6 @@ export interface UserTokensOptions {
 
 /** Who presents a refresh token has this long for it. */
 const leaseMs = 15_000;
-const lookMs = 200;
 /** Nobody is sent with a token that ends on its way. */
 const marginMs = 30_000;
 const nobody: SentHeaders = Object.freeze({});
@@ -43,6 +42,10 @@ export class UserTokens implements HeaderSource {
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
   #secrets: readonly string[] = [];
+  /** How often something else was kept: whatever was read before that says nothing any more. */
+  #changes = 0;
+  /** Who waits for somebody else to write what he got. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: UserTokensOptions) {
     this.#options = options;
@@ -64,6 +67,8 @@ export class UserTokens implements HeaderSource {
 
   /** Something else is kept for him. @returns whether he has something to show that was missing before. */
   async changed(): Promise<boolean> {
+    this.#changes += 1;
+    this.#wake();
     const kept = await this.#kept();
     const token = kept?.value.tokens?.accessToken;
     const shown = this.#held?.headers['authorization'];
@@ -90,9 +95,10 @@ export class UserTokens implements HeaderSource {
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     const { current } = this;
     if (current !== undefined && current['authorization'] !== sent['authorization']) return true;
+    const changes = this.#changes;
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
-    if (kept === undefined || tokens === undefined) return this.#want(challenge);
+    if (kept === undefined || tokens === undefined) return changes === this.#changes ? this.#want(challenge) : true;
     if (sent['authorization'] !== bearer(tokens.accessToken)) {
       this.#hold(kept.value);
       return true;
@@ -105,8 +111,7 @@ export class UserTokens implements HeaderSource {
     }
     this.#held = undefined;
     if (tokens.refreshToken === undefined || await this.#hasMoved(kept.value, challenge)) {
-      await this.#forget(kept);
-      return this.#want(challenge);
+      return await this.#forget(kept) ? this.#want(challenge) : true;
     }
     return await this.#refresh(kept) === nobody ? this.#want(challenge) : true;
   }
@@ -114,8 +119,7 @@ export class UserTokens implements HeaderSource {
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
     const kept = await this.#kept();
     if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== bearer(kept.value.tokens.accessToken)) return;
-    await this.#forget(kept);
-    this.#want(challenge);
+    if (await this.#forget(kept)) this.#want(challenge);
   }
 
   #want(challenge: Challenge): false {
@@ -130,9 +134,11 @@ export class UserTokens implements HeaderSource {
   }
 
   async #find(): Promise<SentHeaders> {
+    const changes = this.#changes;
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) {
+      if (changes !== this.#changes) return this.#find();
       this.#held = { headers: nobody, until: Infinity };
       return nobody;
     }
@@ -176,9 +182,7 @@ export class UserTokens implements HeaderSource {
       if (tokens?.accessToken !== refused) return this.#hold(value);
       if (tokens?.refreshToken === undefined) break;
       if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
-        await new Promise<void>((resolve) => {
-          setTimeout(resolve, lookMs);
-        });
+        await this.#untilChanged(refreshing.until - Date.now());
         continue;
       }
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
@@ -188,6 +192,7 @@ export class UserTokens implements HeaderSource {
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
         const written = await vault.update(place, issuer, fresh, leased);
         asked('good');
+        this.#wake();
         // Who has changed it meanwhile has signed in, or out.
         if (written !== undefined) return this.#hold(fresh);
       } catch (error) {
@@ -195,21 +200,40 @@ export class UserTokens implements HeaderSource {
         asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
         if (!(error instanceof TokenRefused)) {
           await vault.update(place, issuer, { ...value, refreshing: undefined } satisfies Connection, leased);
+          this.#wake();
           throw problem;
         }
         // Whoever else presented it first has written what he got.
         const now = await this.#kept();
         if (now?.revision === leased) await this.#forget(now);
+        this.#wake();
       }
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
   }
 
-  /** His tokens are good for nothing any more; how the gateway is known, and what was asked for, stays. */
-  async #forget({ value, revision }: Kept<Connection>): Promise<void> {
+  /** His tokens are good for nothing any more; how the gateway is known, and what was asked for, stays. @returns false where something else is kept by now. */
+  async #forget({ value, revision }: Kept<Connection>): Promise<boolean> {
     const { vault, place } = this.#options;
-    await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision);
+    return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
+  }
+
+  #wake(): void {
+    for (const go of [...this.#waiting]) go();
+  }
+
+  /** Resolves when something else is kept, or after that time: whoever was to write it may be gone. */
+  #untilChanged(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const go = (): void => {
+        clearTimeout(limit);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      const limit = setTimeout(go, limitMs);
+      this.#waiting.add(go);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem } from './issuers/claims.ts';
+export { principalOf } from './facts.ts';
 export { Proofs } from './proofs.ts';
 export type { OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';

@@ -73,6 +73,10 @@ export interface CatalogRecord {
   readonly lists: CatalogLists;
   /** For clients that declared capabilities, as far as such clients came. */
   readonly offers?: readonly CallerOffer[];
+  /** It is called with credentials of each user, and offers each what is his: by `ownerKey`, the key of an entry of `offers`. */
+  readonly owners?: Readonly<Record<string, string>>;
+  /** Nothing is shown to whom the server does not know. */
+  readonly wantsSignIn?: boolean;
   readonly notes?: Readonly<Partial<Record<ListKind, ListNotes>>>;
   /** Lists that could not be read, or not to their end. */
   readonly unread?: readonly ListKind[];

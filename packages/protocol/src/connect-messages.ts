@@ -1,19 +1,28 @@
 /** What edges and backend workers say to each other while a user signs in for a server: the edge has the pages, the backend the secrets. */
+import type { Who } from './exchange.ts';
 import type { Principal, ServerName } from './ids.ts';
+
+/** The tool that says where users of a server sign in. */
+export const signInName = 'connect';
 
 export type ConnectCommand =
   /** What is a ticket about? */
   | { readonly kind: 'look'; readonly ticket: string }
-  /** The user whose ticket it is goes on. @property browser a secret that his browser keeps meanwhile. */
-  | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string }
+  /**
+   * The user whose ticket it is goes on.
+   * @property browser a secret that his browser keeps meanwhile.
+   * @property isProven the browser has shown whose it is; else what it brings is kept aside until the caller has said a code that it is shown.
+   */
+  | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string; readonly isProven: boolean }
   /** The issuer has sent him back. @property query of the address he came back to. */
   | { readonly kind: 'finish'; readonly browser: string; readonly query: string };
 
 export type ConnectReply =
-  /** @property host of the server. */
-  | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly principal: Principal }
+  /** @property host of the server. @property who is asked, where that was proven. */
+  | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly principal: Principal; readonly who?: Who }
   | { readonly kind: 'leave'; readonly address: string }
-  | { readonly kind: 'done'; readonly server: ServerName }
+  /** @property code that the caller has to say before it is taken. */
+  | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }
   /** Used, over, or never there. */
   | { readonly kind: 'gone' }
   /** @property problem for the user. */

@@ -3,6 +3,7 @@
  * known for each set of declared capabilities. A set is named by the members that revisions give a meaning, not by what stands in them:
  * whatever clients declare, there are a few hundred of them.
  */
+import { anonymous, type Principal } from './ids.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { carriedExtensions } from './modern.ts';
 
@@ -15,12 +16,14 @@ export interface Declared {
   readonly asks: string;
   /** Extensions it declares, of those that are carried, separated by spaces. */
   readonly extensions: string;
+  /** Whose it is, where that is known: servers with credentials of each user offer each what is his. */
+  readonly owner?: Principal;
 }
 
 const details: Readonly<Record<string, readonly string[]>> = { elicitation: ['form', 'url'], roots: ['listChanged'], sampling: ['context', 'tools'] };
 
-/** @param capabilities as a client declares them. */
-export function declaredBy(capabilities: JsonObject, hasSession: boolean): Declared {
+/** @param capabilities as a client declares them. @param principal whose it is. */
+export function declaredBy(capabilities: JsonObject, hasSession: boolean, principal?: Principal): Declared {
   const asks = Object.entries(details).flatMap(([name, parts]) => {
     const declared = capabilities[name];
     if (!isObject(declared)) return [];
@@ -29,7 +32,7 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean): Decla
   });
   const { extensions: given } = capabilities;
   const extensions = isObject(given) ? carriedExtensions.filter((name) => isObject(given[name])).join(' ') : '';
-  return { key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`, hasSession, asks: asks.join(' '), extensions };
+  return { key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`, hasSession, asks: asks.join(' '), extensions, ...(principal === undefined || principal === anonymous ? {} : { owner: principal }) };
 }
 
 /**
@@ -41,4 +44,9 @@ export function offerKey({ hasSession, asks, extensions }: Declared, isModern: b
   if (!isModern) return asks;
   if (hasSession) return `session ${asks}`;
   return asks === '' && extensions === '' ? '' : `alone ${asks} ${extensions}`;
+}
+
+/** Under which name the record of a server with credentials of each user keeps what one of them is offered; '' for nobody in particular. */
+export function ownerKey({ owner, key }: Declared): string {
+  return owner === undefined ? '' : `${owner} ${key}`;
 }

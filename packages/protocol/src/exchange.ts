@@ -4,6 +4,7 @@
  */
 import type { CustomMethod } from './custom-methods.ts';
 import type { GatewayFault } from './errors.ts';
+import type { Facts } from './facts.ts';
 import type { Formats } from './format.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonNumber } from './exact-numbers.ts';
@@ -20,6 +21,8 @@ export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;
 
 export interface ExchangeContext {
   readonly principal: Principal;
+  /** What is proven of the caller: for servers that are told, or where each user signs in for himself. */
+  readonly who?: Who;
   /** Reference counts of subscriptions are kept per session. */
   readonly session: SessionKey;
   /** What the client declared that a server may ask of it; a server is told exactly this. */
@@ -40,6 +43,16 @@ export interface ExchangeContext {
   readonly trace?: string | undefined;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
   readonly maxTimeMs: number;
+}
+
+/** A caller as an edge has proven who he is. */
+export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups'>;
+
+/** What servers may be told of a caller. */
+export function whoOf(facts: Facts | undefined): { readonly who?: Who } {
+  if (facts === undefined) return {};
+  const { issuer, subject, tenant, groups } = facts;
+  return { who: { issuer, subject, tenant, groups } };
 }
 
 /** Where a server's task is: the server's own id means nothing anywhere else. */
@@ -83,7 +96,7 @@ export type ControlCommand =
   | { readonly kind: 'wanted'; readonly caller?: OfferCaller };
 
 /** A client of which it is to be found out what it is offered. */
-export type OfferCaller = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'capabilities'>;
+export type OfferCaller = Pick<ExchangeContext, 'principal' | 'who' | 'session' | 'standsAlone' | 'capabilities'>;
 
 /** On whose behalf a server asks: a call, or the session whose own connection it is. */
 export type Asker = ExchangeId | SessionKey;

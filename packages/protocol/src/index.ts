@@ -28,7 +28,8 @@ export { blockKinds } from './limit-records.ts';
 export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
-export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller } from './exchange.ts';
+export { whoOf } from './exchange.ts';
+export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller, Who } from './exchange.ts';
 export type { Client, AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
 export {
   changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, urlElicitationRequired,
@@ -36,7 +37,7 @@ export {
 export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
 export { clientMethods, inputCapabilities, isCarriedMethod, isExtensionTaskMethod, isInputMethod, isSessionTaskMethod, methodRow, modernMethods, repeatableMethods, roundMethods, type ExtensionTaskMethod, type SessionTaskMethod } from './method-table.ts';
 export type { InputMethod } from './method-table.ts';
-export { declaredBy, offerKey } from './declared.ts';
+export { declaredBy, offerKey, ownerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
@@ -50,5 +51,6 @@ export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
 export { clientInfoOf } from './client-info.ts';
 export type { ClientInfo, SessionRecord } from './session-record.ts';
+export { signInName } from './connect-messages.ts';
 export type { ConnectCommand, ConnectReply } from './connect-messages.ts';
 export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';

@@ -1,10 +1,11 @@
 /** The page where a user sees what he has allowed, takes it back, and signs out. */
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
 import { readForm, Unwanted } from './form.ts';
 import { accountPage, sendPage, wordsPage } from './pages.ts';
-import { accountClient } from './settings.ts';
+import type { Person } from './people.ts';
+import { accountClient, connectBack } from './settings.ts';
 import type { Exchange, SiteOptions } from './site.ts';
 
 export type SessionContext = Parameters<Provider['Session']['get']>[0];
@@ -18,15 +19,12 @@ export class Account {
 
   /** @param action what follows `/account/`. @throws {Unwanted} */
   async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
-    const { provider, people, personOf, secrets, publicUrl, records } = this.#options;
-    const context = provider().createContext(request, response);
-    const session = await provider().Session.get(context as unknown as SessionContext);
-    const subject = session.accountId;
-    const person = subject === undefined ? undefined : await personOf(subject, session.loginTs);
+    const { people, secrets, publicUrl, records } = this.#options;
+    const { session, subject, person } = await this.#found(request, response);
     if (subject === undefined || person === undefined) {
       if (action !== undefined || request.method !== 'GET') throw new Unwanted(403, 'you are not signed in');
       if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
-      else response.writeHead(303, { location: this.#signInAddress(), 'cache-control': 'no-store' }).end();
+      else response.writeHead(303, { location: this.signInAddress(), 'cache-control': 'no-store' }).end();
       return;
     }
     if (request.method === 'GET' && action === undefined) {
@@ -53,12 +51,25 @@ export class Account {
     sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed something go on, unless you take it back.'));
   }
 
-  /** Users sign in to their account page as to any client; nobody redeems the code that comes back. */
-  #signInAddress(): string {
+  /** Whose browser a request comes from; undefined where nobody is signed in there. */
+  async userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+    const { subject, person } = await this.#found(request, response);
+    return subject === undefined || person === undefined ? undefined : { subject, tenant: person.tenant, name: person.name };
+  }
+
+  async #found(request: IncomingMessage, response: ServerResponse): Promise<{ readonly session: Awaited<ReturnType<Provider['Session']['get']>>; readonly subject: string | undefined; readonly person: Person | undefined }> {
+    const { provider, personOf } = this.#options;
+    const session = await provider().Session.get(provider().createContext(request, response) as unknown as SessionContext);
+    const subject = session.accountId;
+    return { session, subject, person: subject === undefined ? undefined : await personOf(subject, session.loginTs) };
+  }
+
+  /** Users sign in to pages of ours as to any client; nobody redeems the code that comes back. @param state of the page that asks, where it is another than this. */
+  signInAddress(state?: string): string {
     const { publicUrl } = this.#options;
     const query = new URLSearchParams({
-      client_id: accountClient, response_type: 'code', redirect_uri: `${publicUrl}/account`, scope: 'openid',
-      code_challenge: randomBytes(32).toString('base64url'), code_challenge_method: 'S256',
+      client_id: accountClient, response_type: 'code', redirect_uri: `${publicUrl}${state === undefined ? '/account' : connectBack}`, scope: 'openid',
+      code_challenge: randomBytes(32).toString('base64url'), code_challenge_method: 'S256', ...(state === undefined ? {} : { state }),
     });
     return `/authorize?${query.toString()}`;
   }

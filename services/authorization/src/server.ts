@@ -158,6 +158,16 @@ export class AuthorizationServer {
     if (this.#handle !== undefined) this.#site.handle({ request, response, address }, this.#handle);
   }
 
+  /** Whose browser a request comes from, to any page of the gateway; undefined where nobody is signed in there. */
+  userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+    return this.#site.userOf(request, response);
+  }
+
+  /** Where a user signs in, and is sent back from to `/connect/back` with that state. */
+  signInAddress(state: string): string {
+    return this.#site.signInAddress(state);
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#renewing);
     this.#keys?.close();

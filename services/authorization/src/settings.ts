@@ -12,6 +12,8 @@ import type { SigningKey } from './signing-keys.ts';
 
 /** Our own page where users see what they have allowed: it signs in as any client does. */
 export const accountClient = 'omnibus-account';
+/** Where users come back to who have signed in here to sign in for a server behind the gateway. */
+export const connectBack = '/connect/back';
 
 export interface Rules {
   readonly publicUrl: string;
@@ -145,7 +147,7 @@ function accountOf(person: Person): { readonly accountId: string; readonly perso
 }
 
 function ownClient(publicUrl: string): JsonObject {
-  return { client_id: accountClient, client_name: 'your account page', redirect_uris: [`${publicUrl}/account`], token_endpoint_auth_method: 'none', grant_types: ['authorization_code'], response_types: ['code'] };
+  return { client_id: accountClient, client_name: 'your account page', redirect_uris: [`${publicUrl}/account`, `${publicUrl}${connectBack}`], token_endpoint_auth_method: 'none', grant_types: ['authorization_code'], response_types: ['code'] };
 }
 
 function listedClient({ id, name, secret, redirectUris }: Rules['clients'][number]): JsonObject {

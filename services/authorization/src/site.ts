@@ -78,14 +78,30 @@ export class Site {
     this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
   }
 
+  /** Whose browser a request comes from, to any page of the gateway; undefined where nobody is signed in there. */
+  userOf(request: IncomingMessage, response: ServerResponse): ReturnType<Account['userOf']> {
+    this.#place(request);
+    return this.#account.userOf(request, response);
+  }
+
+  signInAddress(state: string): string {
+    return this.#account.signInAddress(state);
+  }
+
+  /** Where the gateway is, is for its configuration to say, and not for a request. */
+  #place({ headers }: IncomingMessage): void {
+    const { protocol: scheme, host } = new URL(this.#options.publicUrl);
+    Object.assign(headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
+  }
+
   async #serve(exchange: Exchange, library: Handle): Promise<void> {
     const { request, response, address } = exchange;
     const { publicUrl } = this.#options;
-    const { protocol: scheme, host } = new URL(publicUrl);
-    // Where the gateway is, is for its configuration to say, and not for a request. The page for codes shows where a program asked from.
-    Object.assign(request.headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host, 'x-forwarded-for': address });
+    this.#place(request);
+    // The page for codes shows where a program asked from.
+    request.headers['x-forwarded-for'] = address;
     const url = new URL(request.url ?? '/', publicUrl);
-    response.setHeader('strict-transport-security', scheme === 'https:' ? 'max-age=31536000' : 'max-age=0');
+    response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
     const [, first, second, third, ...more] = url.pathname.split('/');
     if (first === 'interaction' && second !== undefined && more.length === 0) return this.#interactions.serve(exchange, second, third, url.searchParams);
     if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);

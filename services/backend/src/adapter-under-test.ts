@@ -79,7 +79,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.adapter = new Adapter({
       server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
       signIns: undefined,
-      credentials: credentialsOf({ server: this.#name, config, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined }),
+      credentials: credentialsOf({ server: this.#name, config, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined, isForOne: true }),
       slept: (isAsleep) => this.slept.add(isAsleep),
       bus: this.bus, wheel: this.wheel, log, metrics, tracing: undefined, definitions: this.definitions,
     });

@@ -1,9 +1,6 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import {
-  declaredBy, offerKey,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type JsonObject, type Principal, type ServerIntroduction, type SessionKey,
-} from '@omnibus/protocol';
+import type { CallCommand, CatalogRecord, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeId, JsonObject, Principal, ServerIntroduction, SessionKey } from '@omnibus/protocol';
 import type { Tracing } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
@@ -15,7 +12,7 @@ import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
-import type { NewConnection } from './connection/pool-options.ts';
+import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
 import type { Definitions } from './catalog/definitions/definitions.ts';
@@ -35,12 +32,6 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
   readonly before?: Adapter;
 }
-
-/**
- * A connection of some caller's own is closed after this long without a call: longer than a person thinks between two calls, after which
- * a program costs less to start again than to keep.
- */
-const callerIdleMs = 10 * 60_000;
 
 export class Adapter {
   readonly #options: AdapterOptions;
@@ -68,9 +59,11 @@ export class Adapter {
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
+    const owned = options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined;
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
       connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,
+      ownerWantsSignIn: owned === undefined ? undefined : (principal) => owned.of(principal).wanted !== undefined,
     });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
     this.#levels = new LogLevels({
@@ -91,7 +84,7 @@ export class Adapter {
       connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'),
       announceTask: (connection, task) => this.#words.announceTask(connection, task),
-      signIn: signInWith(options),
+      signIn: signInWith({ ...options, asked: (principal) => this.#catalog.owners?.refused(principal) }),
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
@@ -109,7 +102,8 @@ export class Adapter {
       },
     }, options.before?.gone);
     this.#pool = new ConnectionPool({
-      isolation: config.isolation, isProgram: config.url === undefined, base: this.#connection, wheel, idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget,
+      isolation: config.isolation, isOwned: owned !== undefined, isProgram: config.url === undefined, base: this.#connection, wheel,
+      idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,
@@ -123,13 +117,13 @@ export class Adapter {
 
   /** A connection for callers of their own. */
   #connectAnother(factory: ConnectionFactory, made: NewConnection): UpstreamConnection {
-    const { capabilities, session, isOlder, changed } = made;
+    const { session, isOlder, changed } = made;
     const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
     const connection: UpstreamConnection = factory.another(made, owner, {
-      ready: () => {
+      ready: (introduction) => {
         this.#levels.send(connection);
         this.#subscriptions.again(connection);
-        this.#catalog.offers.opened(connection);
+        this.#catalog.offers.opened(connection, introduction);
         changed(true);
       },
       lost: (problem) => {
@@ -144,7 +138,7 @@ export class Adapter {
         this.#subscriptions.missed(connection);
       },
     });
-    this.#catalog.offers.join(connection, offerKey(declaredBy(capabilities, isOlder), isOlder));
+    this.#catalog.offers.join(connection, made);
     return connection;
   }
 
@@ -152,7 +146,11 @@ export class Adapter {
   async credentialsChanged(principal: Principal): Promise<void> {
     const { credentials } = this.#options;
     const isNew = await credentials?.users?.changed(principal);
-    if (isNew === true && credentials?.users?.of(principal) === credentials?.base) this.#connection.meetAgain('a user has signed in', true);
+    if (isNew === true && credentials?.users?.areSeveral === false) this.#connection.meetAgain('a user has signed in', true);
+    if (credentials?.users?.areSeveral !== true) return;
+    // What he had opened was opened with something else, or with nothing.
+    if (isNew === true) this.#pool.renewFor(principal);
+    this.#catalog.owners?.changed(principal);
   }
 
   /** Resolves when its programs have ended. */
@@ -162,6 +160,11 @@ export class Adapter {
 
   get record(): CatalogRecord {
     return this.#catalog.record;
+  }
+
+  /** Users who have to sign in first, of those who came. */
+  get waiting(): number {
+    return this.#catalog.waiting;
   }
 
   async start(): Promise<void> {

@@ -24,7 +24,7 @@ async function backendOf(config: Config, users: Partial<UserOptions>, bus: Bus =
   const backend = new Backend({
     config, baseFolder, bus, wheel: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
-    users: { base: () => 'http://127.0.0.1:7300', isForOne: true, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
+    users: { base: () => 'http://127.0.0.1:7300', isForOne: true, areKnown: false, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
   });
   await backend.start();
   await backend.settled();
@@ -66,6 +66,6 @@ it('where it cannot be known what was approved of a server, it alone is not call
 
 it('a server where users sign in is not called by a process that was started for others than one user', async () => {
   const { backend, problem } = await backendOf(configOf({ wanting: { url, restart, credentials: { kind: 'oauth' } } }), { isForOne: false });
-  expect(problem('wanting')).toContain('this process was started for others than programs of this machine');
+  expect(problem('wanting')).toContain('this process was started for callers that nothing tells apart');
   await backend.stop();
 });

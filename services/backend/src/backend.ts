@@ -141,6 +141,11 @@ export class Backend {
     return this.#served.has(name) ? this.#means.diaryOf(name).lines : undefined;
   }
 
+  /** Users who have to sign in before a server shows them what it has, of those who came. */
+  waitingFor(server: ServerName): number {
+    return this.#served.get(server)?.adapter.waiting ?? 0;
+  }
+
   /** What of servers is not as it was approved. */
   get definitions(): readonly ServerDefinitions[] {
     return this.#definitions.shown;

@@ -106,9 +106,9 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
     ...(sessions === undefined ? {} : { sessions: sessions.desk.counts(), leftOut: sessions.desk.leftOut, adapters: sessions.desk.adapters }),
     ...(backend === undefined ? {} : {
-      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [] }) => (
+      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn }) => (
         {
-          server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision,
+          server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision, ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
           tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length, held: held.length,
         })),
     }),
@@ -147,7 +147,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {
-        base, isForOne,
+        base, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
         openVaults: async () => (await import('./vault.ts')).openVaults({ config, baseFolder, bus: opened, log }),
       };
       backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }) });

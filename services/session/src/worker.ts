@@ -5,7 +5,7 @@ import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Policy } from '@omnibus/policy';
 import {
-  idSequence, newWorkerId, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
+  idSequence, newWorkerId, whoOf, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
@@ -139,10 +139,10 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: this.#access.of,
+      accessOf: this.#access.of, timeLimits: this.#settings.timeLimits,
+      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
       view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared, this.#access.of(caller)?.sight),
-      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities, this.#access.of(caller)?.sight),
-      timeLimits: this.#settings.timeLimits,
+      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#access.of(caller)?.sight),
     };
     const owned = { bus, wheel, log, metrics, worker, config, records: this.#records, peers: this.#peers, callerProblem };
     this.#sessions = new Sessions({ ...owned, host, used });

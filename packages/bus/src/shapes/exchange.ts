@@ -1,13 +1,15 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
 import { closed, count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
+const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text) }));
 const context = fields<ExchangeContext>({
-  principal: text, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag, client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
+  principal: text, who, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag,
+  client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
 });
-const offerCaller = fields<OfferCaller>({ principal: text, session: token, capabilities: object, standsAlone: flag });
+const offerCaller = fields<OfferCaller>({ principal: text, who, session: token, capabilities: object, standsAlone: flag });
 /** A method that this version does not know is refused by the adapter, in words. */
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
 
@@ -61,10 +63,10 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
 
 export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   look: { ticket: text },
-  begin: { ticket: text, principal: text, browser: text },
+  begin: { ticket: text, principal: text, browser: text, isProven: flag },
   finish: { browser: text, query: text },
 });
-export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', { ticket: { server: token, host: text, principal: text }, leave: { address: text }, done: { server: token }, gone: {}, failed: { problem: text } }));
+export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', { ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text } }));
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

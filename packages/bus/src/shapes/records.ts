@@ -17,7 +17,7 @@ export const approvedDefinitions = shape<ApprovedDefinitions>(fields<ApprovedDef
 }));
 
 export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
-  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
+  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), owners: optional((value) => isObject(value) && Object.values(value).every(text)), wantsSignIn: optional(flag), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
 }));
 
 const clientInfo = fields<ClientInfo>({ name: text, version: optional(text) });

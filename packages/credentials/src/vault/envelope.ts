@@ -19,7 +19,7 @@ export type VaultKeys = readonly [VaultKey, ...VaultKey[]];
 
 /** Where a text is kept, and what it is for. */
 export interface Place {
-  readonly purpose: 'connection' | 'client' | 'ticket' | 'sign-in';
+  readonly purpose: 'connection' | 'client' | 'ticket' | 'sign-in' | 'pending';
   readonly server: string;
   readonly principal: string;
 }

@@ -57,10 +57,10 @@ export class Vault {
     throw new Error('others change the same all the time');
   }
 
-  /** Takes something that is good once. @returns undefined for whoever comes second. */
-  async take<Value>(place: Place): Promise<Value | undefined> {
+  /** Takes something that is good once. @param revision of which it is to be. @returns undefined for whoever comes second. */
+  async take<Value>(place: Place, revision?: number): Promise<Value | undefined> {
     const kept = await this.get<Value>(place);
-    if (kept === undefined) return undefined;
+    if (kept === undefined || (revision !== undefined && kept.revision !== revision)) return undefined;
     return await won(this.#store.delete(keyOf(place), kept.revision).then(() => 1)) === undefined ? undefined : kept.value;
   }
 

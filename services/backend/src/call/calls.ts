@@ -39,7 +39,7 @@ export interface CallsOptions {
   readonly levels: Pick<LogLevels, 'raise' | 'least' | 'judged'>;
   readonly schemas: SchemaChecks;
   /** Which connection a call goes over. */
-  readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo'>;
+  readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo' | 'isFor'>;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Tells the session whose task it is. */
@@ -136,6 +136,7 @@ export class Calls {
 
   /** A fault of the gateway ends the call, and nothing else. */
   #run(call: Call): void {
+    if (!this.#calls.has(call)) return;
     const settling = this.#options.connections().settling(call.command.context);
     if (settling === undefined) this.#takeTurn(call);
     else void settling.then(() => (this.#calls.has(call) ? this.#takeTurn(call) : undefined));
@@ -197,7 +198,7 @@ export class Calls {
       isOver = true;
       taken.done();
     };
-    if (tasks.isAnothers(connection, taskId, command.context)) {
+    if (tasks.isAnothers(connection, taskId, command.context) || (fixed !== undefined && !connections().isFor(fixed, command.context.principal))) {
       end();
       this.#refuse(call, fault('task.unknown'));
       return;
@@ -257,9 +258,14 @@ export class Calls {
   #finish(call: Call, given: ExchangeOutcome): void {
     const asking = askedToSignIn(given, call.command, this.#options.signIn);
     if (asking === undefined) this.#end(call, given);
-    else void asking.then((outcome) => {
-      this.#options.questions.rememberElicitations(outcome, call.session);
-      this.#end(call, outcome);
+    else void asking.then((answer) => {
+      if (answer.kind === 'question') {
+        // Nothing was done with the call so far: it is made when that is answered.
+        if (this.#calls.has(call)) this.#options.questions.askForRound(call, 'elicitation/create', answer.params, (said) => void answer.answered(said).then((refusal) => (refusal === undefined ? this.#run(call) : this.#end(call, refusal))));
+        return;
+      }
+      this.#options.questions.rememberElicitations(answer, call.session);
+      this.#end(call, answer);
     });
   }
 

@@ -5,10 +5,11 @@
  */
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { declaredBy, listKinds, offerKey, type CallerOffer, type CatalogLists, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type ToolEntry } from '@omnibus/protocol';
+import { declaredBy, listKinds, offerKey, type CallerOffer, type CatalogLists, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type ServerIntroduction, type ToolEntry } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { readList } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
+import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 
 export interface CallerOffersOptions {
@@ -83,13 +84,15 @@ export class CallerOffers {
     return isAsked;
   }
 
-  /** A connection is made for callers of a set. @param key '' where they are offered what everybody is. */
-  join(connection: UpstreamConnection, key: string): void {
+  /** A connection is made for callers of a set. */
+  join(connection: UpstreamConnection, { capabilities, isOlder }: Pick<NewConnection, 'capabilities' | 'isOlder'>): void {
+    const key = offerKey(declaredBy(capabilities, isOlder), isOlder);
+    // They are offered what everybody is where it has no name.
     if (key !== '') this.#keys.set(connection, key);
   }
 
   /** Such a connection is there. */
-  opened(connection: UpstreamConnection): void {
+  opened(connection: UpstreamConnection, _introduction?: ServerIntroduction): void {
     const key = this.#keys.get(connection);
     if (key !== undefined && key !== this.#current && this.#known.get(key)?.isStale !== false) this.#enqueue(key, { connection });
   }

@@ -6,42 +6,23 @@
 import type { Bus } from '@omnibus/bus';
 import {
   changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogRecord, type ChangeKind, type Limits, type ListKind, type PromptEntry, type ServerName, type ToolEntry, type WorkerId, type ServerIntroduction,
+  type CatalogRecord, type ChangeKind, type ListKind, type PromptEntry, type ToolEntry, type ServerIntroduction,
 } from '@omnibus/protocol';
-import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { Definitions } from './definitions/definitions.ts';
-import type { ConnectionPool } from '../connection/pool.ts';
+import type { PublisherOptions } from './publisher-options.ts';
+import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
-import { orSignInOffer } from './sign-in-offer.ts';
-
-export interface PublisherOptions {
-  readonly server: ServerName;
-  readonly worker: WorkerId;
-  readonly connection: () => UpstreamConnection;
-  readonly connections: () => ConnectionPool;
-  /** Undefined where nothing is held against what was approved. */
-  readonly definitions: Definitions | undefined;
-  readonly wantsSignIn: () => boolean;
-  /** The option `rereadLists` of the server. */
-  readonly rereadMs: number;
-  readonly wheel: DeadlineWheel;
-  readonly limits: Limits;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
+import { FailedLists } from './failed-lists.ts';
+import { OwnerOffers } from './owner-offers.ts';
 
 /** Between two readings: however often a server says that a list changed, it is asked once in this time. */
 const readPauseMs = 250;
 
 /** Lists that take longer hold up no others: those that are there are shown. */
 const slowMs = 1_000;
-/** Between two readings of a list that cannot be read: a server that is only starting is soon up, one that is broken is not pressed. */
-const failedPause = { minMs: 1_000, maxMs: 60_000 };
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
 
@@ -49,6 +30,8 @@ export class CatalogPublisher {
   readonly #options: PublisherOptions;
   readonly #store: RecordStore;
   #record: CatalogRecord;
+  /** Why the base connection is not there. */
+  #problem = 'it is still connecting';
   /** Lists to read again; emptied by the one reading that runs. */
   readonly #stale = new Set<ChangeKind>();
   /** The reading that runs: one at a time. */
@@ -62,14 +45,12 @@ export class CatalogPublisher {
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   #prompts: ReadonlyMap<string, PromptEntry> = new Map();
   readonly #times: RereadTimes;
-  /** Readings in a row in which one failed. */
-  #failures = 0;
-  /** Set while such lists are going to be read again. */
-  #retrying: Deadline | undefined;
+  readonly #failed: FailedLists;
   /** What the server says to any client, by its base connection. */
   readonly #common: BaseLists;
-  /** What it offers to clients that declared something. */
-  readonly offers: CallerOffers;
+  /** What it offers to clients that declared something, or to each user, where it is called in his own name. */
+  readonly offers: CallerOffers | OwnerOffers;
+  readonly owners: OwnerOffers | undefined;
   /** Who waits for the next reading to end. */
   readonly #awaited: (() => void)[] = [];
 
@@ -77,15 +58,24 @@ export class CatalogPublisher {
     this.#options = options;
     this.#store = new RecordStore({ ...options, record: () => this.#record });
     this.#common = new BaseLists(options);
-    this.offers = new CallerOffers({
-      ...options, base: options.connection,
-      common: () => this.#common.lists,
-      capabilities: () => this.#record.capabilities,
-      changed: () => this.#publishAgain(),
+    this.#failed = new FailedLists(options.wheel);
+    const { ownerWantsSignIn } = options;
+    const changed = (): void => this.#publishAgain();
+    this.owners = ownerWantsSignIn === undefined ? undefined : new OwnerOffers({
+      ...options, changed, wantsSignIn: ownerWantsSignIn,
+      met: ({ revision, capabilities }) => {
+        if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
+      },
     });
+    this.offers = this.owners ?? new CallerOffers({ ...options, changed, base: options.connection, common: () => this.#common.lists, capabilities: () => this.#record.capabilities });
     this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
-    if (options.definitions !== undefined) options.definitions.changed = () => this.#publishAgain();
-    this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements };
+    if (options.definitions !== undefined) options.definitions.changed = changed;
+    this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements, ...(this.owners === undefined ? {} : { owners: {} }) };
+  }
+
+  /** Users who have to sign in first, of those who came. */
+  get waiting(): number {
+    return this.owners?.waiting ?? (this.#options.wantsSignIn() ? 1 : 0);
   }
 
   get record(): CatalogRecord {
@@ -94,7 +84,8 @@ export class CatalogPublisher {
 
   /** @param before what was known of the server under its configuration before. */
   async open(bus: Bus, before: CatalogRecord | undefined): Promise<void> {
-    if (before !== undefined) {
+    // What users were offered may have been in others' names.
+    if (before !== undefined && before.owners === undefined && this.owners === undefined) {
       this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
       this.#common.begin(before.lists);
       this.offers.begin(before.offers ?? []);
@@ -155,7 +146,18 @@ export class CatalogPublisher {
 
   async lost(problem: string): Promise<void> {
     this.#times.stop();
-    await this.#publish(orSignInOffer({ ...this.#record, status: 'down', problem }, this.#options.wantsSignIn()));
+    this.#problem = problem;
+    await this.#publishLost();
+  }
+
+  /** Writes what is known without the base connection. */
+  async #publishLost(): Promise<void> {
+    await this.#publish(recordOfLost(this.#record, this.#problem, this.#parts));
+  }
+
+  get #parts(): RecordParts {
+    const { definitions, wantsSignIn } = this.#options;
+    return { definitions, common: this.#common, offers: this.offers, owners: this.owners, wantsSignIn: wantsSignIn() };
   }
 
   /** Writes nothing more: another adapter does from now on. */
@@ -165,7 +167,7 @@ export class CatalogPublisher {
     this.#options.definitions?.stop();
     this.#store.retire();
     this.#times.stop();
-    this.#retrying?.cancel();
+    this.#failed.stop();
   }
 
   /** The worker leaves, and others may have the server too. */
@@ -245,34 +247,21 @@ export class CatalogPublisher {
 
   /** Writes what the base connection offers, unless that is known already. */
   async #publishBase(): Promise<void> {
-    const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, ...record } = this.#record;
-    const instructions = this.#instructions;
-    const offers = this.offers.all;
-    const { problem, notes, unread } = this.#common;
-    const read: CatalogRecord = {
-      ...record, status: 'up', lists: this.#common.lists, ...(instructions === undefined ? {} : { instructions }),
-      ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
-    };
-    await this.#publish(orSignInOffer(this.#options.definitions?.judged(read) ?? read, this.#options.wantsSignIn()));
+    await this.#publish(recordOfUp(this.#record, this.#instructions, this.#parts));
   }
 
   #publishAgain(): void {
-    if (this.#record.status === 'up') void this.#publishBase();
+    if (this.owners !== undefined && !this.#options.connection().isReady) void this.#publishLost();
+    else if (this.#record.status === 'up') void this.#publishBase();
   }
 
   /** Has the lists that could not be read read again later. */
   #retryFailed(): void {
-    this.#retrying?.cancel();
     const { unread } = this.#common;
-    if (unread.length === 0) {
-      this.#failures = 0;
-      return;
-    }
-    this.#retrying = this.#options.wheel.schedule(backoffMs(this.#failures, failedPause, Math.random()), () => {
+    this.#failed.wereRead(unread.length > 0, () => {
       for (const kind of changeKinds) if (kindsOf[kind].some((each) => unread.includes(each))) this.#stale.add(kind);
       void this.#readStale();
     });
-    this.#failures += 1;
   }
 
   #index({ lists: { tools, prompts } }: CatalogRecord): void {
@@ -286,15 +275,9 @@ export class CatalogPublisher {
     const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
     this.#options.metrics.upstream.leftOut(record.server, leftOut);
+    if (this.owners !== undefined || record.wantsSignIn === true) this.#options.metrics.upstream.signInsWanted(record.server, this.waiting);
     this.#index(record);
     for (const kind of listKinds) this.#options.metrics.upstream.entries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
     await this.#store.write();
   }
-}
-
-/** Whether a record says nothing new. Lists that read the same are the same objects. */
-function isSame(record: CatalogRecord, known: CatalogRecord, written: CatalogRecord | undefined): boolean {
-  if (known !== written || record.lists !== known.lists || record.announcements !== known.announcements || record.status !== known.status) return false;
-  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string => JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  return rest(record) === rest(known);
 }

@@ -16,6 +16,8 @@ export interface UserOptions {
   readonly base: () => string;
   /** Everybody who can reach the gateway is the one user of its machine. */
   readonly isForOne: boolean;
+  /** Every caller is known (`auth`). */
+  readonly areKnown: boolean;
 }
 
 interface AccountsOptions {
@@ -49,13 +51,13 @@ export class Accounts {
    * @throws {Error} in words for the operator.
    */
   async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
-    const { users: { base, isForOne }, baseFolder, agents, metrics, log } = this.#options;
+    const { users: { base, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
     this.#servers.delete(server);
     // A reloaded configuration may say so of a process that still listens as it was started.
-    if (config.credentials?.kind === 'oauth' && !isForOne) throw new Error('its user signs in for it, and this process was started for others than programs of this machine: restart it');
+    if (config.credentials?.kind === 'oauth' && !isForOne && !areKnown) throw new Error('its users sign in for it, and this process was started for callers that nothing tells apart: restart it');
     const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
-      server, config, baseFolder, agents, metrics, log: log.child({ server }), vault: users?.vault,
+      server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault,
       clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
     });
     this.#servers.set(server, credentials);
@@ -79,10 +81,9 @@ export class Accounts {
   async #start(): Promise<Users> {
     const { bus, log, users: { openVaults, base }, changed } = this.#options;
     const { connections: vault, passing } = await openVaults();
-    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => this.#servers.get(server)?.users });
+    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => this.#servers.get(server)?.users, changed: async (server, principal) => changed(server, principal) });
     const watch = await vault.watch(({ purpose, server, principal }) => {
-      if (purpose !== 'connection') return;
-      changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+      if (purpose === 'connection') changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
     });
     const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' }).catch((error: unknown) => {
       watch.close();

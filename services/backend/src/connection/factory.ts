@@ -88,12 +88,13 @@ export class ConnectionFactory {
   }
 
   /** One besides the first. @param owner whose alone it is. */
-  another({ capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
+  another({ principal, capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
+    const { credentials } = this.#options;
     return new UpstreamConnection({
       ...this.#shared, capabilities, isTakenInTurn, owner, observer,
       ...(isOlder ? { era: new Era('legacy') } : {}),
       isBase: false,
-      createTransport: (hears) => this.#transports.create(hears, false, this.#options.credentials?.base),
+      createTransport: (hears) => this.#transports.create(hears, false, credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base),
       isExclusive: this.#options.config.url === undefined,
     });
   }

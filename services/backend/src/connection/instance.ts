@@ -1,11 +1,13 @@
 /** A connection besides the base, and who uses it. */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { SessionKey } from '@omnibus/protocol';
+import type { Principal, SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
 
 export interface Instance {
   readonly key: string;
   readonly connection: UpstreamConnection;
+  /** In whose name it was opened. */
+  readonly principal: Principal;
   /** The session whose alone it is; undefined when there is none. */
   readonly session: SessionKey | undefined;
   /** Whose it is: a session, a known caller; of a request without one, its own key while it runs. */

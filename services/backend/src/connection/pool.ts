@@ -10,14 +10,16 @@
  *  I2  A connection that no call used for a while, or whose session ended, is closed.
  *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards. One over which roots were
  *      read serves only requests whose client says the same roots.
+ *  I4  Where callers are shown to the server in their own names, a connection serves the one in whose name it was opened, and nobody else.
  */
-import type { ExchangeContext, ExchangeOutcome, JsonObject, SessionKey, TaskPlace } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type Principal, type SessionKey, type TaskPlace } from '@omnibus/protocol';
 import { OlderLeg, type Leg } from '../dialect/older-leg.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { ConnectionPoolOptions, NewConnection } from './pool-options.ts';
 import { everyCapability } from './factory.ts';
 import { turnAt, type Instance } from './instance.ts';
+import { Instances } from './instances.ts';
 import { askable, askableOver, servesEverybody, Sharing } from './sharing.ts';
 
 interface Use {
@@ -35,7 +37,7 @@ const olderKey = 'older era';
 
 export class ConnectionPool implements Pool {
   readonly #options: ConnectionPoolOptions;
-  readonly #instances = new Map<string, Instance>();
+  readonly #instances = new Instances();
   /** Makes keys of connections that are no session's. */
   #count = 0;
   readonly #olderLeg: OlderLeg;
@@ -43,7 +45,8 @@ export class ConnectionPool implements Pool {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
-    this.#olderLeg = new OlderLeg(options.hasOlderLeg, () => this.#openOlder());
+    // What is found over a connection of everybody's is of no use where nobody shares one.
+    this.#olderLeg = new OlderLeg(options.hasOlderLeg && !options.isOwned, () => this.#openOlder());
     this.#sharing = new Sharing({ ...options, keepsState: (leg) => this.#keepsState(leg), connections: () => this.all() });
     options.budget.join(this);
   }
@@ -62,7 +65,14 @@ export class ConnectionPool implements Pool {
   }
 
   #legOf(context: ExchangeContext): Leg {
-    return this.#olderLeg.legOf(this.#options.base.dialect, !context.standsAlone, context.capabilities);
+    return this.#olderLeg.legOf(this.#met().dialect, !context.standsAlone, context.capabilities);
+  }
+
+  /** A connection over which the server was met: to whom it does not know it says nothing, of its era neither. */
+  #met(): UpstreamConnection {
+    const { base, isOwned } = this.#options;
+    if (!isOwned || base.isReady) return base;
+    return this.#instances.connections.find(({ isReady }) => isReady) ?? base;
   }
 
   #keepsState(leg: Leg): boolean {
@@ -74,7 +84,7 @@ export class ConnectionPool implements Pool {
     return new Promise((resolve) => {
       const { isolation } = this.#options;
       const opened = this.#open(olderKey, {
-        user: olderKey, pool: undefined, session: undefined, isOlder: true, isTakenInTurn: () => false, capabilities: isolation === 'shared' ? everyCapability : {},
+        user: olderKey, principal: anonymous, pool: undefined, session: undefined, isOlder: true, isTakenInTurn: () => false, capabilities: isolation === 'shared' ? everyCapability : {},
         changed: (isOpen) => {
           if (!isOpen) this.#closeOlder();
           resolve(isOpen);
@@ -117,19 +127,21 @@ export class ConnectionPool implements Pool {
     const apart = sharing.apart(context, leg, capabilities);
     if (apart !== undefined) return this.#takeApart(apart, context, isOlder);
     if (servesEverybody(leg)) return { connection: base, done: nothing };
-    if (sharing.needsNoOwn(capabilities)) return isOlder ? this.#takeOlder() : { connection: base, done: nothing };
+    if (sharing.needsNoOwn(capabilities)) return isOlder ? this.#takeOlder(context) : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
     const shared = sharing.sharedPool(context, leg, capabilities);
     const isAlone = context.standsAlone && context.client?.isOne !== true;
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
-    const key = `${user} ${declared}`; // I1
-    const found = shared === undefined ? (this.#instances.get(key) ?? this.#free(pool, user)) : this.#ofUser(shared, roots).find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
+    const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}` : `${user} ${declared}`; // I1, I4
+    const mayServe = (connection: UpstreamConnection): boolean => sharing.mayServeAnother(connection) && !this.#options.isNeeded(connection);
+    const found = shared === undefined ? (this.#instances.get(key) ?? this.#instances.free(pool, user, mayServe)) : this.#instances.ofUser(shared, roots).find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
     const instance = found ?? this.#open(pool === undefined ? key : this.#nextKey(), {
-      user, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities), session: user === context.session && pool === undefined ? context.session : undefined,
+      user, principal: context.principal, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
+      session: user === context.session && pool === undefined ? context.session : undefined,
       changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
-    return typeof instance === 'string' ? { refused: instance } : this.#use(instance);
+    return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
   /** A connection that nobody else uses, although nothing is asked over it. */
@@ -139,9 +151,9 @@ export class ConnectionPool implements Pool {
     // No other connection's key is without a space or ends so. I1: what a session declared is in its key; a known caller's connection declares nothing.
     const key = session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user;
     const instance = this.#instances.get(key) ?? this.#open(key, {
-      user, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+      user, principal: context.principal, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
-    return typeof instance === 'string' ? { refused: instance } : this.#use(instance);
+    return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
   #legChanged(isOlder: boolean, isOpen: boolean): void {
@@ -151,7 +163,7 @@ export class ConnectionPool implements Pool {
   /** The connection over which is read what a caller is offered. That depends on what it declared, and on nothing else of it: where requests say so themselves, everybody's will do. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
-    return servesEverybody(leg) ? { connection: this.#options.base, done: nothing } : this.take(context);
+    return servesEverybody(leg) && !this.#options.isOwned ? { connection: this.#options.base, done: nothing } : this.take(context);
   }
 
   /**
@@ -167,7 +179,7 @@ export class ConnectionPool implements Pool {
     const capabilities = askableOver(leg, context);
     const pool = this.#sharing.sharedPool(context, leg, capabilities);
     if (pool === undefined || !this.#sharing.isTakenInTurn(capabilities)) return undefined;
-    const instances = this.#ofUser(pool, roots);
+    const instances = this.#instances.ofUser(pool, roots);
     const busy = instances.find(({ connection }) => !connection.asked.isOpen);
     if (busy === undefined || instances.some(({ calls }) => calls === 0)) return undefined;
     return turnAt(busy, this.#options.wheel);
@@ -178,13 +190,9 @@ export class ConnectionPool implements Pool {
     return 'roots' in context.capabilities && this.#sharing.mustKnowRoots(context, this.#legOf(context));
   }
 
-  /** Those that may serve a user's request, the one that is there for longest first. */
-  #ofUser(pool: string, roots: string | undefined): Instance[] {
-    const fits = (each: Instance): boolean => each.pool === pool && (each.connection.asked.roots ?? each.roots) === roots;
-    return [...this.#instances.values()].filter(fits); // I3
-  }
-
-  #use(instance: Instance): Use {
+  #use(instance: Instance, { principal }: Pick<ExchangeContext, 'principal'>): Taken {
+    // Whatever else tells callers apart: nobody is called in another's name.
+    if (this.#options.isOwned && instance.principal !== principal) return { refused: 'the isolation of its users' }; // I4
     instance.calls += 1;
     return {
       connection: instance.connection,
@@ -197,9 +205,9 @@ export class ConnectionPool implements Pool {
     };
   }
 
-  #takeOlder(): Use {
+  #takeOlder(context: ExchangeContext): Taken {
     const older = this.#instances.get(olderKey);
-    return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older);
+    return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older, context);
   }
 
   /** The call goes over a connection that serves everybody. */
@@ -212,25 +220,12 @@ export class ConnectionPool implements Pool {
     return `alone ${this.#count}`;
   }
 
-  /** Of the connections that requests of this pool may use, the one this request used before, or one that is free. */
-  #free(pool: string | undefined, user: string): Instance | undefined {
-    if (pool === undefined) return undefined;
-    let free: Instance | undefined;
-    for (const instance of this.#instances.values()) {
-      if (instance.pool !== pool) continue;
-      if (instance.user === user) return instance;
-      if (instance.calls === 0 && this.#sharing.mayServeAnother(instance.connection) && !this.#options.isNeeded(instance.connection)) free = instance;
-    }
-    if (free !== undefined) free.user = user;
-    return free;
-  }
-
   /** @returns why it cannot, in words, when there are as many as there may be. */
   #open(key: string, { user, pool, roots, ...made }: Pick<Instance, 'user' | 'pool' | 'roots'> & NewConnection): Instance | string {
     const { create, maxConnections, budget } = this.#options;
     const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
     if (full !== undefined) return full;
-    const instance: Instance = { key, session: made.session, user, pool, roots, connection: create(made), waiting: [], lastUsedAt: performance.now(), calls: 0 };
+    const instance: Instance = { key, principal: made.principal, session: made.session, user, pool, roots, connection: create(made), waiting: [], lastUsedAt: performance.now(), calls: 0 };
     this.#instances.set(key, instance);
     instance.connection.start();
     this.#closeWhenIdle(instance);
@@ -238,17 +233,25 @@ export class ConnectionPool implements Pool {
   }
 
   idle(): IdleConnection | undefined {
-    let oldest: Instance | undefined;
-    for (const instance of this.#instances.values()) {
-      if (instance.calls > 0 || (oldest !== undefined && oldest.lastUsedAt <= instance.lastUsedAt) || this.#options.isNeeded(instance.connection)) continue;
-      oldest = instance;
-    }
-    const found = oldest;
+    const found = this.#instances.longestIdle(this.#options.isNeeded);
     return found === undefined ? undefined : { since: found.lastUsedAt, close: () => void this.#close(found) };
   }
 
   all(): UpstreamConnection[] {
-    return [...this.#instances.values()].map(({ connection }) => connection);
+    return this.#instances.connections;
+  }
+
+  /** Somebody has something else to show: connections in his name are opened anew, those that failed at once (C4: what comes is held by a new one). */
+  renewFor(principal: Principal): void {
+    for (const instance of this.#instances.inNameOf(principal)) {
+      if (instance.connection.isReady) instance.connection.meetAgain('its user has signed in', true);
+      else void this.#close(instance);
+    }
+  }
+
+  /** Whether a connection may carry what somebody asks. */
+  isFor(connection: UpstreamConnection, principal: Principal): boolean {
+    return !this.#options.isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4
   }
 
   /** The connection over which tasks of that place were made; undefined when it is gone. */
@@ -258,12 +261,12 @@ export class ConnectionPool implements Pool {
 
   /** The connections that carry something for a session. */
   of(session: SessionKey): UpstreamConnection[] {
-    return [...this.#instances.values()].filter(({ user }) => user === session).map(({ connection }) => connection);
+    return this.#instances.of(session);
   }
 
   /** Sessions that have connections of their own. */
   get sessions(): SessionKey[] {
-    return [...this.#instances.values()].filter(({ session }) => session !== undefined).map(({ session }) => session as SessionKey);
+    return this.#instances.sessions;
   }
 
   endSession(session: SessionKey): void {

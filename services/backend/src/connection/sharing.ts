@@ -18,6 +18,8 @@ export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface SharingOptions {
   readonly isolation: Isolation;
+  /** Each known caller is shown to the server in his own name: his connections serve nobody else (I4). */
+  readonly isOwned: boolean;
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
   /** Which request a message of the server belongs to is seen by what carried it. */
@@ -48,6 +50,7 @@ export class Sharing {
   /** The call goes over a connection that serves everybody. @param leg over which it travels. */
   isShared(context: ExchangeContext, leg: Leg): boolean {
     const capabilities = askableOver(leg, context);
+    if (this.#options.isOwned) return false; // I4
     return this.apart(context, leg, capabilities) === undefined && (servesEverybody(leg) || this.needsNoOwn(capabilities));
   }
 
@@ -57,8 +60,9 @@ export class Sharing {
    * @returns the known caller, or the session or client that is to share with nobody; undefined where everybody's will do.
    */
   apart({ principal, session, standsAlone, client }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
-    const { isolation, keepsState } = this.#options;
+    const { isolation, keepsState, isOwned } = this.#options;
     const known = principal === anonymous ? undefined : principal;
+    if (isOwned) return Object.keys(capabilities).length > 0 ? undefined : (known ?? session); // I4
     if (isolation === 'shared' || (isolation === 'auto' && known === undefined)) return undefined;
     if (Object.keys(capabilities).length > 0 || !keepsState(leg)) return undefined;
     if (isolation !== 'session' && known !== undefined) return known;
@@ -69,13 +73,14 @@ export class Sharing {
 
   /** @param capabilities what a server may ask of the caller. */
   needsNoOwn(capabilities: JsonObject): boolean {
-    const { isolation } = this.#options;
+    const { isolation, isOwned } = this.#options;
+    if (isOwned) return false; // I4
     return isolation === 'shared' || (isolation === 'auto' && Object.keys(capabilities).length === 0);
   }
 
   /** Who is nobody in particular is known by the session. */
   callerOf({ principal, session }: ExchangeContext): string {
-    return this.#options.isolation === 'principal' && principal !== anonymous ? principal : session;
+    return (this.#options.isolation === 'principal' || this.#options.isOwned) && principal !== anonymous ? principal : session;
   }
 
   /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
@@ -110,7 +115,7 @@ export class Sharing {
 
   /** Another request that stands alone may be given the connection of one that has ended. */
   mayServeAnother({ asked }: UpstreamConnection): boolean {
-    return this.#options.isolation === 'auto' && !asked.wereAsked && !this.#asksUnnamed; // I3
+    return this.#options.isolation === 'auto' && !this.#options.isOwned && !asked.wereAsked && !this.#asksUnnamed; // I3
   }
 }
 

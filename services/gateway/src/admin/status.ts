@@ -24,6 +24,8 @@ export interface ProcessStatus {
     /** Nobody has called it for so long that nothing is connected to it: the next call is. */
     readonly isAsleep?: true;
     readonly problem: string | undefined;
+    /** It shows nothing to whom it does not know: so many users who came have not signed in. */
+    readonly wantsSignIn?: number;
     /** Entries it offers that are in no list, because they do not fit or are too many. */
     readonly leftOut: number;
     readonly revision: string | undefined;

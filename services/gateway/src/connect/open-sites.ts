@@ -2,9 +2,10 @@
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
+import { principalOf } from '@omnibus/identity';
 import { anonymous } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { ConnectSite } from './site.ts';
+import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
 interface SitesOptions {
   readonly authorization: AuthorizationServer | undefined;
@@ -19,7 +20,7 @@ interface SitesOptions {
 export function openSites({ authorization, bus, log, base, isForOne }: SitesOptions): Site {
   const connect = new ConnectSite({
     bus, log, base,
-    whoIs: () => (isForOne ? anonymous : undefined),
+    proofOf: isForOne ? ({ principal }) => Promise.resolve(principal === anonymous ? 'proven' : 'other') : proofBy(authorization),
     clientDocument: () => ({
       client_id: `${base()}/connect/client.json`, client_name: 'Omnibus', client_uri: base(), redirect_uris: [`${base()}/connect/callback`],
       grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'none', application_type: 'web',
@@ -31,5 +32,17 @@ export function openSites({ authorization, bus, log, base, isForOne }: SitesOpti
       if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
       else authorization?.handle(request, response, address);
     },
+  };
+}
+
+/** Users of our own authorization server show who they are in the browser; those who are known by something else have nothing to show there. */
+function proofBy(authorization: AuthorizationServer | undefined): ConnectSiteOptions['proofOf'] {
+  return async ({ principal, who, ticket }, request, response) => {
+    if (principal === anonymous) return 'other';
+    const isOfOurs = authorization !== undefined && who?.issuer === authorization.issuer && principalOf(who, who.tenant) === principal;
+    if (!isOfOurs) return 'unproven';
+    const user = await authorization.userOf(request, response);
+    if (user === undefined) return { signInAt: authorization.signInAddress(ticket) };
+    return principalOf({ issuer: authorization.issuer, subject: user.subject }, user.tenant) === principal ? 'proven' : 'other';
   };
 }

@@ -7,22 +7,32 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import type { ConnectCommand, ConnectReply, Principal } from '@omnibus/protocol';
+import type { ConnectCommand, ConnectReply, Principal, Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
+
+/** For whom an address is. */
+interface Asked {
+  readonly ticket: string;
+  readonly principal: Principal;
+  readonly who?: Who | undefined;
+}
 
 export interface ConnectSiteOptions {
   readonly bus: Bus;
   readonly log: Logger;
   /** Where browsers find the gateway. */
   readonly base: () => string;
-  /** Who has opened a page. @returns undefined where nobody knows. */
-  readonly whoIs: () => Principal | undefined;
+  /**
+   * Whether the browser that opens an address shows that its user is the one it was given to.
+   * @returns `other` where it is somebody else's; `unproven` where there is nothing by which browsers tell; or where its user has to sign in to the gateway first.
+   */
+  readonly proofOf: (asked: Asked, request: IncomingMessage, response: ServerResponse) => Promise<'proven' | 'other' | 'unproven' | { readonly signInAt: string }>;
   /** A document that describes the gateway to issuers. */
   readonly clientDocument: () => object;
 }
 
-const paths = /^\/connect\/(callback|client\.json|[\w-]{22})(?:\?|$)/;
+const paths = /^\/connect\/(callback|back|client\.json|[\w-]{22})(?:\?|$)/;
 const answerMs = 30_000;
 const maxNames = 10_000;
 /** Addresses that are opened by one client address. */
@@ -57,24 +67,37 @@ export class ConnectSite implements Site {
       response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' }).end(JSON.stringify(this.#options.clientDocument()));
       return undefined;
     }
+    if (name === 'back') return this.#back(response, url.searchParams);
     return name === 'callback' ? this.#finish(request, response, url) : this.#ticket(request, response, name);
   }
 
   async #ticket(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
-    const { base, whoIs } = this.#options;
+    const { base, proofOf } = this.#options;
     const looked = await this.#ask({ kind: 'look', ticket });
     if (looked.kind !== 'ticket') return send(response, 404, page('This address is over', 'It was used before, or is older than ten minutes. Go back to the program that gave it to you, and ask again.'));
-    const who = whoIs();
+    const { principal, who } = looked;
+    const proof = await proofOf({ ticket, principal, who }, request, response);
+    if (typeof proof === 'object') {
+      response.writeHead(303, { 'location': proof.signInAt, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+      return undefined;
+    }
     // Nothing has happened to it: it stays good for whom it was given to.
-    if (who !== looked.principal) return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
+    if (proof === 'other') return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
     const { server, host } = looked;
-    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, only you can use here.`, 'Go on'));
+    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, 'Go on'));
     if (request.method !== 'POST' || !isOurs(request, base())) return send(response, 405, page('This did not work', 'Open the address in your browser, and use the button there.'));
     const browser = randomBytes(32).toString('base64url');
-    const begun = await this.#ask({ kind: 'begin', ticket, principal: who, browser });
+    const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven: proof === 'proven' });
     if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, page('This did not work', begun.kind === 'failed' ? `There is no way to sign in to "${server}" now: ${begun.problem}` : 'The address was used before.'));
     response.writeHead(303, { 'location': begun.address, 'set-cookie': this.#cookie(browser), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
     return undefined;
+  }
+
+  /** Signed in to the gateway, on to where he was going. */
+  #back(response: ServerResponse, query: URLSearchParams): void {
+    const ticket = query.get('state') ?? '';
+    if (query.has('error') || !/^[\w-]{22}$/.test(ticket)) return send(response, 403, page('You are not signed in', 'The sign-in to this gateway did not go through. Go back to the program that sent you here, and begin again.'));
+    response.writeHead(303, { 'location': `/connect/${ticket}`, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
   }
 
   async #finish(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
@@ -82,6 +105,7 @@ export class ConnectSite implements Site {
     const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask({ kind: 'finish', browser, query: url.search.slice(1) });
     if (done.kind === 'done') {
       response.setHeader('set-cookie', `${this.#cookie('')}; Max-Age=0`);
+      if (done.code !== undefined) return send(response, 200, page(`Your code: ${done.code}`, `Say it to the program that gave you the address, when it asks for it: within ten minutes. Nothing can use the server "${done.server}" before that. If somebody sent you the address, tell nobody the code: whoever knows it uses what is yours.`));
       return send(response, 200, page('You are signed in', `Programs of yours can use the server "${done.server}" now. You can close this page and go back.`));
     }
     return send(response, 400, page('This did not work', done.kind === 'failed' ? `The sign-in was not taken: ${done.problem}` : 'This sign-in is over, or was begun in another browser. Go back to the program that sent you here, and begin again.'));

@@ -1,5 +1,5 @@
 /** What carries requests of clients to servers works with; one worker has one. */
-import type { Caller, ExchangeId, Facts, Limits, ServerName } from '@omnibus/protocol';
+import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { CallGate } from './limits/call-gate.ts';
@@ -17,6 +17,8 @@ export interface CallHost extends ExchangeHost {
   readonly sealer: Sealer;
   /** What a caller may by the rules as they are now; undefined where there are none. */
   readonly accessOf: (caller: Caller) => Access | undefined;
+  /** What is proven of a caller, for a server that has to know. */
+  readonly whoFor: (server: ServerName, caller: Caller) => { readonly who?: Who };
   readonly nextExchangeId: () => ExchangeId;
   /** What is proven of a caller; undefined where it is nobody in particular. */
   readonly factsOf: (caller: Caller) => Facts | undefined;

@@ -77,7 +77,8 @@ export class Carrier<Stream extends CallStream> {
       this.#words.answerFault(stream, call.id, gatewayFault); // S2
     }, server, tool ?? task?.tool);
     const running = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool), context: { ...this.#context(progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
+      exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool),
+      context: { ...this.#context(server, progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
       affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
@@ -120,7 +121,7 @@ export class Carrier<Stream extends CallStream> {
   /** Sends something of which at most the end matters. */
   sendOwn({ method, server, params, subject, task, isNotification }: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): Exchange {
     return Exchange.start(this.#host, {
-      exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: { ...this.#context(false), ...inContext(task) },
+      exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: { ...this.#context(server, false), ...inContext(task) },
       affinity: this.#kept.affinityTo(server), ...(isNotification === undefined ? {} : { isNotification }),
     }, settled);
   }
@@ -147,9 +148,9 @@ export class Carrier<Stream extends CallStream> {
     for (const server of this.#kept.contacted) this.#host.bus.publish(subjects.backendControl(server), command);
   }
 
-  #context(wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
-    const { caller, key, standsAlone } = this.#port;
-    return { principal: caller.principal, session: key, standsAlone, ...(standsAlone ? clientOf(caller) : {}), capabilities: this.#port.capabilities(), logLevel: this.#port.logLevel(), wantsProgress };
+  #context(server: ServerName, wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
+    const { caller, asking, key, standsAlone } = this.#port;
+    return { principal: caller.principal, ...this.#host.whoFor(server, asking), session: key, standsAlone, ...(standsAlone ? clientOf(caller) : {}), capabilities: this.#port.capabilities(), logLevel: this.#port.logLevel(), wantsProgress };
   }
 
   /** Fetching a task's result takes as long as the task. */

@@ -1,5 +1,5 @@
 /** What the configuration says of servers as far as calls are concerned: how long they may take, and for whom adapters keep something. */
-import type { Config } from '@omnibus/config';
+import { isOwned, type Config } from '@omnibus/config';
 import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import type { TimeLimits } from './exchange-request.ts';
 
@@ -36,6 +36,12 @@ export class ServerSettings {
     return limits;
   };
 
+  /** Whether it is called with what is each user's own, and has to know who calls. */
+  readonly isOwned = (server: ServerName): boolean => {
+    const settings = this.#config.mcpServers[server];
+    return settings !== undefined && isOwned(settings, this.#config);
+  };
+
   /**
    * For whom an adapter may keep something, in a program or with a connection of his own: whose calls are all to go to the same one. A known
    * caller's program is for all of his sessions; who may be asked something has his own (the backend's `sharing.ts` decides, this only leads there).
@@ -45,7 +51,7 @@ export class ServerSettings {
     const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
     const mayBeAsked = Object.keys(askable).length > 0;
     const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);
-    if (isCallers && principal !== anonymous) return principal;
+    if ((isCallers || this.isOwned(server)) && principal !== anonymous) return principal;
     const keepsState = command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || mayBeAsked));
     return !keepsState ? undefined : standsAlone ? client?.id : session;
   }

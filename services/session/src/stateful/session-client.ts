@@ -33,7 +33,7 @@ export class SessionClient implements ClientPort<PostStream> {
   asking: Caller;
   readonly standsAlone = false;
   /** What it is offered may depend on this part of what it declared. */
-  declared: Declared = declaredBy({}, true);
+  declared: Declared;
   declaredBytes = 0;
   /** What it says it is. */
   info: ClientInfo | undefined;
@@ -47,6 +47,7 @@ export class SessionClient implements ClientPort<PostStream> {
     this.key = options.key;
     this.caller = options.caller;
     this.asking = options.caller;
+    this.declared = declaredBy({}, true, options.caller.principal);
     this.level = options.level;
     this.#options = options;
   }
@@ -56,7 +57,7 @@ export class SessionClient implements ClientPort<PostStream> {
     this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
     this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
-    this.declared = declaredBy(this.#capabilities, true);
+    this.declared = declaredBy(this.#capabilities, true, this.caller.principal);
   }
 
   get dialect(): LegacyDialect {

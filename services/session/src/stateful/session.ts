@@ -94,7 +94,7 @@ export class Session {
     const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
     const questions: ServerQuestions = new ServerQuestions({ key, host, client, words: forwarding.words, push: streams.push, changed });
-    const offerWait = new OfferWait({ key, caller, place: host.placeOf(caller), offers: host.offers, capabilities: () => client.capabilities(), declared: () => client.declared, told: (server) => forwarding.kept.contacted.add(server) });
+    const offerWait = new OfferWait({ key, place: host.placeOf(caller), offers: host.offers, client, told: (server) => forwarding.kept.contacted.add(server) });
     return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
   }
 

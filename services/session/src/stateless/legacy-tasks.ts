@@ -134,14 +134,17 @@ export class LegacyTasks {
   }
 
   #exchange({ waiter, task }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
-    const { nextExchangeId, timeLimits } = this.#host;
+    const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
     const exchange: Exchange = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
       limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: { principal: caller.principal, session: key, ...inContext(task), standsAlone: true, ...clientOf(caller), logLevel: undefined, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: {
+        principal: caller.principal, ...whoFor(server, caller), session: key, ...inContext(task), standsAlone: true, ...clientOf(caller), logLevel: undefined,
+        capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false,
+      },
     }, {
       progress: () => undefined, affinity: () => undefined,
       log: () => undefined,

@@ -45,7 +45,7 @@ export class Listener {
     this.#host = host;
     this.waiter = waiter;
     this.place = host.placeOf(waiter.command.caller);
-    this.declared = declaredBy(waiter.command.context.capabilities, false);
+    this.declared = declaredBy(waiter.command.context.capabilities, false, waiter.command.caller.principal);
     // From now on changes of what it sees are its own.
     host.view(waiter.command.caller, this.declared);
     this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
@@ -163,12 +163,15 @@ export class Listener {
   }
 
   #subscribeOne(server: ServerName, uri: string, settled: (isTaken: boolean, by: WorkerId | undefined) => void): void {
-    const { nextExchangeId, timeLimits } = this.#host;
+    const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { key, caller, context, request } = this.waiter.command;
     const limitMs = readOwnLimit(request.params ?? {});
     const exchange = Exchange.start(this.#host, {
       exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: { ...timeLimits(server, undefined), ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}) },
-      context: { principal: caller.principal, session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel, capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false },
+      context: {
+        principal: caller.principal, ...whoFor(server, caller), session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel,
+        capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false,
+      },
     }, (outcome) => {
       this.#running.delete(exchange);
       settled(outcome.kind === 'result', exchange.sentTo);

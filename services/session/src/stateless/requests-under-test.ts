@@ -77,6 +77,7 @@ export class RequestsUnderTest {
       adapters: this.#watch,
       nextExchangeId: () => this.#nextId(),
       view: () => view,
+      whoFor: () => ({}),
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,

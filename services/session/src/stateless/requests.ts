@@ -3,7 +3,7 @@ import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
 import {
-  carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension,
+  carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension, whoOf,
   type ErrorReason, type ExtensionTaskMethod, type GatewayFault, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { taskPermission } from '../call/permission.ts';
@@ -222,7 +222,8 @@ export class StatelessRequests {
     const { key, caller, context: { capabilities: declared } } = waiter.command;
     const { principal } = caller;
     const capabilities = offeredCapabilities(declared, carriedExtensions);
-    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredBy(capabilities, false), caller: { principal, session: key, standsAlone: true, capabilities } });
+    const declaredHere = declaredBy(capabilities, false, principal);
+    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredHere, caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities } });
     if (settling === undefined) return false;
     void settling.then(() => this.#receive(waiter));
     return true;

@@ -1,15 +1,21 @@
 /** Requests of one session that wait until the servers' offers to clients with these declared capabilities are known. */
-import { idKey, type Caller, type Declared, type JsonObject, type JsonRpcId, type ServerName, type SessionKey } from '@omnibus/protocol';
+import { idKey, whoOf, type Caller, type Declared, type Facts, type JsonObject, type JsonRpcId, type ServerName, type SessionKey } from '@omnibus/protocol';
 import type { Offers } from './offers.ts';
 import type { Place } from './place.ts';
 
+interface WaitingClient {
+  readonly caller: Caller;
+  readonly declared: Declared;
+  /** What is proven of the caller. */
+  readonly facts: Facts | undefined;
+  capabilities(): JsonObject;
+}
+
 export interface OfferWaitOptions {
   readonly key: SessionKey;
-  readonly caller: Caller;
   readonly place: Place;
   readonly offers: Offers;
-  readonly capabilities: () => JsonObject;
-  readonly declared: () => Declared;
+  readonly client: WaitingClient;
   /** Called for each server that is told of the client, because the server may keep something for it. */
   readonly told: (server: ServerName) => void;
 }
@@ -25,8 +31,9 @@ export class OfferWait {
 
   /** Begins to find out what is not known yet. @returns undefined when there is nothing to wait for. */
   begin(): Promise<void> | undefined {
-    const { key, caller: { principal }, place, offers, capabilities, declared, told } = this.#options;
-    return offers.settling({ place, declared: declared(), caller: { principal, session: key, standsAlone: false, capabilities: capabilities() } }, told);
+    const { key, client, place, offers, told } = this.#options;
+    const { caller: { principal }, declared, facts } = client;
+    return offers.settling({ place, declared, caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() } }, told);
   }
 
   /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */

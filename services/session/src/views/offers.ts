@@ -69,7 +69,9 @@ export class Offers {
         this.#asked.set(name, now);
         if (this.#asked.size > maxAsked) this.#asked.delete(this.#asked.keys().next().value as string);
         told?.(server);
-        bus.publish(subjects.backendControl(server), { kind: 'wanted', caller: asking.caller });
+        const { who, ...caller } = asking.caller;
+        // Who somebody is, is told where it matters.
+        bus.publish(subjects.backendControl(server), { kind: 'wanted', caller: record.owners === undefined || who === undefined ? caller : { ...caller, who } });
       }
       leftMs = Math.max(leftMs, askedAt + waitMs - now);
     }

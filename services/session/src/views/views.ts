@@ -2,7 +2,7 @@
 import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type ServerName, type WorkerId } from '@omnibus/protocol';
+import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type Principal, type ServerName, type WorkerId } from '@omnibus/protocol';
 import { CallerViews } from './caller-views.ts';
 import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
@@ -21,6 +21,8 @@ const foreignMs = 60 * 60_000;
 const maxPlaces = 10_000;
 /** Bound on views that callers of different rights have seen, at all places; beyond it, what no connected client sees is forgotten. Each is a few hundred bytes. */
 const maxSeen = 10_000;
+/** Bound on clients at one place that are told apart by what they are offered, or by who they are; forgotten ones are told of changes again after their next request. */
+const maxSeenAtPlace = 10_000;
 /** Bound on such keys that are remembered; further ones are found at the next start. */
 const maxForeign = 1_000;
 
@@ -124,19 +126,21 @@ export class Views {
    * @returns undefined when there is no such endpoint.
    */
   get(place: Place, declared?: Declared, sight?: Sight): View | undefined {
-    const key = seenKey(declared, sight);
-    const present = sight === undefined ? this.#views.get(place)?.shown.get(key) : undefined;
-    if (present !== undefined) return present;
     const views = this.#viewsAt(place);
     if (views === undefined) return undefined;
+    const key = seenKey(declared, sight, views.offered.common.dependsOnCaller === 'owner');
+    const present = sight === undefined ? views.shown.get(key) : undefined;
+    if (present !== undefined) return present;
     const whole = this.#whole(views, declared);
     const seen = this.#seen.get(place) ?? new Map<string, Seen>();
     const before = seen.get(key);
     const view = sight === undefined ? whole : this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight));
+    if (views.shown.size >= maxSeenAtPlace) views.shown.clear();
     if (sight === undefined) views.shown.set(key, view);
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
     if (before === undefined && sight !== undefined) this.#countSeen();
+    if (seen.size >= maxSeenAtPlace && before === undefined) seen.delete(seen.keys().next().value as string);
     if (before === undefined) seen.set(key, { declared, sight, views: new Map([[whole, view]]) });
     else before.views.set(whole, view);
     return view;
@@ -161,7 +165,7 @@ export class Views {
 
   /** The view for clients with these declared capabilities, before the rights of the caller are applied. */
   #whole({ offered: { common, special }, shown }: PlaceViews, declared: Declared | undefined): View {
-    const known = shown.get(declared?.key ?? '');
+    const known = shown.get(seenKey(declared, undefined, common.dependsOnCaller === 'owner'));
     if (known !== undefined) return known;
     const differing = declared === undefined ? undefined : common.differing(declared);
     if (differing === undefined) return common;
@@ -171,9 +175,9 @@ export class Views {
   }
 
   /** Like `get`, for a single request without a session, whose client is not told of changes. @param capabilities as its client declares them. */
-  getAlone(place: Place, capabilities: JsonObject, sight?: Sight): View | undefined {
+  getAlone(place: Place, capabilities: JsonObject, principal: Principal, sight?: Sight): View | undefined {
     const common = this.get(place, undefined, sight);
-    return common?.dependsOnCaller === true ? this.get(place, declaredBy(capabilities, false), sight) : common;
+    return (common?.dependsOnCaller ?? false) !== false ? this.get(place, declaredBy(capabilities, false, principal), sight) : common;
   }
 
   #viewsAt(place: Place): PlaceViews | undefined {
@@ -279,10 +283,15 @@ export class Views {
           const kinds = new Set([...views.values()].filter((before) => before !== view).flatMap((before) => view.changesSince(before)));
           if (kinds.size > 0) changes.set(key, [...kinds]);
         }
-        if (changes.size > 0) this.#options.announce(place, (declared, sight) => changes.get(seenKey(declared, sight)) ?? []);
+        if (changes.size > 0) this.#options.announce(place, (declared, sight) => changes.get(seenKey(declared, sight, true)) ?? changes.get(seenKey(declared, sight, false)) ?? []);
       }
     });
   }
 }
 
-const seenKey = (declared: Declared | undefined, sight: Sight | undefined): string => (sight === undefined ? declared?.key ?? '' : `${declared?.key ?? ''}\n${sight.name}`);
+/** @param isOwned each user is offered what is his. */
+function seenKey(declared: Declared | undefined, sight: Sight | undefined, isOwned: boolean): string {
+  const { key = '', owner } = declared ?? {};
+  const whose = isOwned && owner !== undefined ? `${owner} ${key}` : key;
+  return sight === undefined ? whose : `${whose}\n${sight.name}`;
+}

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { CredentialProblem, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
+import { CredentialProblem, Nobody, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
 import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
@@ -20,9 +20,11 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** Where issuers find a document that describes the gateway; undefined where they do not reach it. */
   readonly clientDocument: string | undefined;
+  /** Everybody who can reach the gateway is the one user of its machine. */
+  readonly isForOne: boolean;
 }
 
-/** Users of whom a process remembers what they are given; the one that was there first goes. */
+/** Users of whom a process remembers what they are given; the one that was asked for longest ago goes. More than have connections at a time (`maxConnections`). */
 const maxUsers = 10_000;
 
 type OAuth = Extract<NonNullable<ServerConfig['credentials']>, { kind: 'oauth' }>;
@@ -41,7 +43,7 @@ export function credentialsOf(options: CredentialsOptions): ServerCredentials | 
   if (credentials.kind === 'client') return { base: workload(options, credentials, url.replace(/^ws/, 'http')) };
   if (vault === undefined) throw new Error('there is no vault for what users connect');
   const users = new UserCredentials(options, credentials, url.replace(/^ws/, 'http'), vault);
-  return { users, base: users.of(anonymous) };
+  return { users, base: users.base };
 }
 
 /** What each user is called with. */
@@ -51,17 +53,25 @@ export class UserCredentials {
   readonly #vault: Vault;
   readonly #asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
   readonly #users = new Map<Principal, UserTokens>();
+  /** What is shown for nobody in particular: what the one user has, or nothing. */
+  readonly base: UserTokens | Nobody;
 
   constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts }: OAuth, url: string, vault: Vault) {
     this.#options = options;
     this.#vault = vault;
     this.#asked = asking(options);
     this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' ') };
+    this.base = options.isForOne ? this.of(anonymous) : new Nobody();
+  }
+
+  /** Each has connections and lists of his own. */
+  get areSeveral(): boolean {
+    return !this.#options.isForOne;
   }
 
   /** The server shows nothing to whom it does not know, and nobody has signed in. */
   get wantsSignIn(): boolean {
-    return this.of(anonymous).wanted !== undefined;
+    return this.base.wanted !== undefined;
   }
 
   placeOf(principal: Principal): Place {
@@ -70,7 +80,11 @@ export class UserCredentials {
 
   of(principal: Principal): UserTokens {
     const known = this.#users.get(principal);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#users.delete(principal);
+      this.#users.set(principal, known);
+      return known;
+    }
     const { fetch, url, issuer } = this.signIn;
     const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, asked: this.#asked });
     if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);

@@ -1,12 +1,14 @@
 /**
  * Users who sign in for servers. Somebody whose call a server refuses is given an address with a ticket: good for ten minutes, once, and for him
- * alone, which the edge sees to. With it he is sent to the issuer, and what he brings back is kept for him in the vault.
+ * alone, which the edge sees to. With it he is sent to the issuer, and what he brings back is kept for him in the vault: at once where his browser has
+ * shown whose it is, else when he has said the code that it was shown (`confirmations.ts`).
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
-import { fault, isObject, urlElicitationRequired, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
+import { fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import { Confirmations } from './confirmations.ts';
 import type { UserCredentials } from './server-credentials.ts';
 
 export interface SignInsOptions {
@@ -20,11 +22,24 @@ export interface SignInsOptions {
   readonly base: () => string;
   /** Of a server where each caller has his own credentials. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
+  /** Something else is kept for a user of a server: resolves when his connections know. */
+  readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
+
+/** A question to the client of a call, before the call can be made (`call/sign-in.ts`). */
+interface Question {
+  readonly kind: 'question';
+  readonly params: JsonObject;
+  /** Never rejects. @returns undefined where the call can be made now. */
+  readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
+}
+
+type SignInAnswer = ExchangeOutcome | Question;
 
 interface Ticket {
   readonly server: ServerName;
   readonly principal: Principal;
+  readonly who?: Who | undefined;
   readonly wanted: Challenge;
   readonly session: SessionKey;
   readonly elicitation: string;
@@ -32,7 +47,8 @@ interface Ticket {
   readonly until: number;
 }
 
-interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'session' | 'elicitation' | 'until'> {
+interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session' | 'elicitation' | 'until'> {
+  readonly isProven: boolean;
   readonly begun: Begun;
   /** A digest of what the browser keeps. */
   readonly browser: string;
@@ -47,15 +63,18 @@ const gone: ConnectReply = { kind: 'gone' };
 
 export class SignIns {
   readonly #options: SignInsOptions;
+  readonly #confirmations: Confirmations;
   /** Addresses that were given, by whom they are for. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
 
   constructor(options: SignInsOptions) {
     this.#options = options;
+    this.#confirmations = new Confirmations(options.passing);
   }
 
   /** What a call is answered that its server has refused: as a server would ask for it that has pages of its own (2025-11-25 client/elicitation, URL mode). */
-  async ask(server: ServerName, wanted: Challenge, method: ExchangeMethod, context: ExchangeContext): Promise<ExchangeOutcome> {
+  async ask(server: ServerName, wanted: Challenge, { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<SignInAnswer> {
+    if (await this.#confirmations.isWaited(server, context.principal)) return this.#askForCode(server, method, params, context);
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${this.#options.base()}/connect/${ticket}`;
     const { elicitation: declared } = context.capabilities;
@@ -65,6 +84,47 @@ export class SignIns {
     }
     const text = `The server "${server}" wants its user to sign in first, at ${url} - the address is for this user alone, and good for ten minutes. Then ask again.`;
     return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text }], isError: true } } : { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) };
+  }
+
+  /** Somebody has signed in at the address that this caller was given. */
+  #askForCode(server: ServerName, method: ExchangeMethod, { name, arguments: given }: JsonObject, { principal, capabilities: { elicitation } }: ExchangeContext): SignInAnswer | Promise<SignInAnswer> {
+    const said = name === signInName && isObject(given) ? given['code'] : undefined;
+    if (typeof said === 'string') return this.#confirm(server, principal, said).then((problem) => (problem === undefined ? inWords(`You are signed in to "${server}" now: its tools can be used.`, false) : inWords(problem, true)));
+    const words = `Somebody has signed in to "${server}" at the address that you were given. If that was you, say the code that the page showed at the end. If it was not, do not: what you then use would be another's.`;
+    if (!isObject(elicitation) || (!('form' in elicitation) && Object.keys(elicitation).length > 0)) {
+      const text = `${words} Call the tool "${signInName}" of this server with it, as { "code": "..." }.`;
+      return method === 'tools/call' ? inWords(text, true) : { kind: 'fault', fault: fault('upstream.sign_in', text, { server }) };
+    }
+    return {
+      kind: 'question',
+      params: { mode: 'form', message: words, requestedSchema: { type: 'object', properties: { code: { type: 'string', title: 'Code', description: 'As the page showed it, such as BCDF-2345.' } }, required: ['code'] } },
+      answered: async (answer) => {
+        const content = 'result' in answer && answer.result['action'] === 'accept' ? answer.result['content'] : undefined;
+        const code = isObject(content) ? content['code'] : undefined;
+        if (typeof code !== 'string') return { kind: 'fault', fault: fault('upstream.sign_in', `The sign-in to server "${server}" waits for the code that its page showed.`, { server }) };
+        const problem = await this.#confirm(server, principal, code).catch((error: unknown) => {
+          this.#options.log.error({ err: error, server }, 'a sign-in could not be taken');
+          return 'The sign-in could not be taken: something failed here.';
+        });
+        return problem === undefined ? undefined : { kind: 'fault', fault: fault('upstream.sign_in', problem, { server }) };
+      },
+    };
+  }
+
+  /** @returns what is wrong, in words. */
+  async #confirm(server: ServerName, principal: Principal, said: string): Promise<string | undefined> {
+    const taken = await this.#confirmations.take(server, principal, said);
+    if (taken === 'wrong') return 'This is not the code that the page showed. Try again.';
+    const users = this.#options.users(server);
+    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url) return `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
+    await this.#keep(users, server, principal, taken);
+    return undefined;
+  }
+
+  async #keep(users: UserCredentials, server: ServerName, principal: Principal, connection: Connection): Promise<void> {
+    await this.#options.vault.put(users.placeOf(principal), connection.issuer, connection);
+    this.#options.log.info({ server, principal, issuer: connection.issuer }, 'a user has signed in for a server');
+    await this.#options.changed(server, principal);
   }
 
   async hear(command: ConnectCommand): Promise<ConnectReply> {
@@ -81,12 +141,12 @@ export class SignIns {
     }
   }
 
-  async #ticket(server: ServerName, wanted: Challenge, { principal, session }: ExchangeContext): Promise<{ readonly ticket: string; readonly elicitation: string }> {
+  async #ticket(server: ServerName, wanted: Challenge, { principal, who, session }: ExchangeContext): Promise<{ readonly ticket: string; readonly elicitation: string }> {
     const key = JSON.stringify([server, principal, session, wanted]);
     const before = this.#given.get(key);
     if (before !== undefined && Date.now() - before.at < reuseMs && await this.#options.passing.get(placeOfSecret('ticket', before.ticket)) !== undefined) return before;
     const made = { ticket: secret(), elicitation: secret(), at: Date.now() };
-    await this.#options.passing.put(placeOfSecret('ticket', made.ticket), '', { server, principal, wanted, session, elicitation: made.elicitation, until: made.at + lifeMs } satisfies Ticket);
+    await this.#options.passing.put(placeOfSecret('ticket', made.ticket), '', { server, principal, who, wanted, session, elicitation: made.elicitation, until: made.at + lifeMs } satisfies Ticket);
     this.#given.delete(key);
     this.#given.set(key, made);
     if (this.#given.size > maxReused) this.#given.delete(this.#given.keys().next().value as string);
@@ -97,10 +157,10 @@ export class SignIns {
     const ticket = (await this.#options.passing.get<Ticket>(placeOfSecret('ticket', text)))?.value;
     const users = ticket === undefined ? undefined : this.#options.users(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
-    return { kind: 'ticket', server: ticket.server, host: new URL(users.signIn.url).host, principal: ticket.principal };
+    return { kind: 'ticket', server: ticket.server, host: new URL(users.signIn.url).host, principal: ticket.principal, ...(ticket.who === undefined ? {} : { who: ticket.who }) };
   }
 
-  async #begin({ ticket: text, principal, browser }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
+  async #begin({ ticket: text, principal, browser, isProven }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
     const { passing, vault, users: usersOf } = this.#options;
     const known = (await passing.get<Ticket>(placeOfSecret('ticket', text)))?.value;
     // Somebody else's stays good for whom it is for.
@@ -110,13 +170,13 @@ export class SignIns {
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
     const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
     const { address, state, begun } = await beginSignIn(users.signIn, `${this.#options.base()}/connect/callback`, ticket.wanted, before?.scope);
-    const { server, session, elicitation } = ticket;
-    await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
+    const { server, who, session, elicitation } = ticket;
+    await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
     return { kind: 'leave', address };
   }
 
   async #finish({ browser, query: text }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
-    const { passing, vault, bus, log, users: usersOf } = this.#options;
+    const { passing, bus, users: usersOf } = this.#options;
     const query = new URLSearchParams(text);
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
     const known = (await passing.get<Leaving>(place))?.value;
@@ -126,15 +186,19 @@ export class SignIns {
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
     // Another server has its name by now: what was begun is for the one before.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
-    const { server, principal, session, elicitation, begun } = leaving;
-    const connection = await finishSignIn(users.signIn.fetch, begun, query);
-    await vault.put(users.placeOf(principal), connection.issuer, connection);
-    log.info({ server, principal, issuer: connection.issuer }, 'a user has signed in for a server');
+    const { server, principal, who, session, elicitation, begun, isProven } = leaving;
+    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, query), owner: who === undefined ? undefined : `${who.subject} (${who.issuer})` };
+    const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
+    if (isProven) await this.#keep(users, server, principal, connection);
     bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
-    return { kind: 'done', server };
+    return { kind: 'done', server, ...(code === undefined ? {} : { code }) };
   }
 }
 
 function digest(text: string): string {
   return hash('sha256', text, 'base64url');
+}
+
+function inWords(text: string, isError: boolean): ExchangeOutcome {
+  return { kind: 'result', result: { content: [{ type: 'text', text }], isError } };
 }

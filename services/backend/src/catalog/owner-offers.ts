@@ -1,0 +1,260 @@
+/**
+ * What a server that is called in each user's own name offers each of them: read over a connection in his name, and kept under who he is. Users
+ * who are offered the same share one entry of the record. Whom the server does not know is offered where he signs in.
+ */
+import { hash } from 'node:crypto';
+import { differences } from '@omnibus/catalog';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { declaredBy, isObject, listKinds, ownerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type ToolEntry } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import type { NewConnection } from '../connection/pool-options.ts';
+import type { ConnectionPool } from '../connection/pool.ts';
+import { readList } from './reader.ts';
+import { signInTool, withoutSignIn } from './sign-in-offer.ts';
+
+export interface OwnerOffersOptions {
+  readonly server: ServerName;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly limits: Limits;
+  /** The option `rereadLists` of the server. */
+  readonly rereadMs: number;
+  readonly connections: () => ConnectionPool;
+  /** Whether the server has refused what is asked in a user's name, for want of his sign-in. */
+  readonly wantsSignIn: (principal: Principal) => boolean;
+  /** What is known of some user has changed. */
+  readonly changed: () => void;
+  /** The server was met over a connection in some user's name. */
+  readonly met: (introduction: ServerIntroduction) => void;
+}
+
+/** Users whose lists are known at a time; of others they are read again when they come. All stand in one record, at about a hundred bytes each. */
+const maxOwners = 2_000;
+/** Readings at a time: a server that hangs for one user keeps few others waiting. */
+const maxReadings = 8;
+/** Users that wait to be read; who is not among them asks again. */
+const maxQueued = 1_000;
+/** Changes that come together are written together. */
+const settleMs = 20;
+
+interface Content {
+  readonly key: string;
+  readonly lists: Partial<CatalogLists>;
+  readonly length: number;
+  /** What stands for a user who has to sign in is among it. */
+  readonly wantsSignIn: boolean;
+}
+
+interface Known {
+  readonly caller: OfferCaller;
+  readonly content: Content;
+  isStale: boolean;
+}
+
+export class OwnerOffers {
+  /** What differs is told by what everybody is offered, when the record is made. */
+  readonly all: readonly CallerOffer[] = [];
+  readonly #options: OwnerOffersOptions;
+  /** By `ownerKey`, the one wanted last at the end. */
+  readonly #known = new Map<string, Known>();
+  readonly #queue = new Map<string, OfferCaller>();
+  readonly #reading = new Set<string>();
+  readonly #met = new WeakMap<UpstreamConnection, ServerIntroduction>();
+  readonly #principals = new WeakMap<UpstreamConnection, Principal>();
+  #telling: Deadline | undefined;
+  #rereading: Deadline | undefined;
+  #isStopped = false;
+
+  constructor(options: OwnerOffersOptions) {
+    this.#options = options;
+    this.#rereadLater();
+  }
+
+  /** Users who have to sign in before the server shows them what it has, of those who came. */
+  get waiting(): number {
+    return new Set([...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal)).size;
+  }
+
+  /** @param lists what everybody is offered, by which the rest is told. @param hasSignIn the tool that says where one signs in is put beside them. */
+  of(lists: CatalogLists, hasSignIn: boolean): Pick<CatalogRecord, 'owners' | 'offers'> {
+    const owners = Object.fromEntries([...this.#known].map(([key, { content }]) => [key, content.key]));
+    const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
+    const offers = [...contents.values()].map((content): CallerOffer => {
+      const offer = { key: content.key, lists: differences(lists, content.lists) };
+      return hasSignIn && !content.wantsSignIn ? withoutSignIn(offer) : offer;
+    }).toSorted((one, other) => (one.key < other.key ? -1 : 1));
+    return { owners, offers };
+  }
+
+  /** Somebody has come of whom nobody knows what he is offered. @returns whether the server is asked for it. */
+  want(caller: OfferCaller): boolean {
+    const key = keyOf(caller);
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      this.#known.delete(key);
+      this.#known.set(key, known);
+    }
+    const isAsked = key !== '' && known?.isStale !== false;
+    if (isAsked) this.#enqueue(key, caller);
+    return isAsked;
+  }
+
+  /** A connection is made in somebody's name. */
+  join(connection: UpstreamConnection, { principal }: Pick<NewConnection, 'principal'>): void {
+    this.#principals.set(connection, principal);
+  }
+
+  /** Such a connection is there. */
+  opened(connection: UpstreamConnection, introduction: ServerIntroduction): void {
+    this.#met.set(connection, introduction);
+    this.#options.met(introduction);
+    this.heard(connection);
+  }
+
+  /** The server said over such a connection that a list changed, or may have. @returns false for one that is nobody's. */
+  heard(connection: UpstreamConnection): boolean {
+    const principal = this.#principals.get(connection);
+    if (principal !== undefined) this.changed(principal);
+    return principal !== undefined;
+  }
+
+  /** A user has signed in, or is asked to, or has something else to show. */
+  changed(principal: Principal): void {
+    for (const [key, known] of this.#known) {
+      if (known.caller.principal !== principal) continue;
+      known.isStale = true;
+      this.#enqueue(key, known.caller);
+    }
+  }
+
+  /** The server has refused what was asked in a user's name. */
+  refused(principal: Principal): void {
+    if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn)) this.changed(principal);
+  }
+
+  /** A tool that only some users are offered. */
+  tool(name: string): ToolEntry | undefined {
+    for (const { content } of this.#known.values()) {
+      const found = content.lists.tools?.find((entry) => entry.name === name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  begin(): void {
+    // What was known under another configuration may have been in another's name.
+  }
+
+  baseRead(): void {
+    // What everybody is offered has no part in what a user is.
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#telling?.cancel();
+    this.#rereading?.cancel();
+    this.#queue.clear();
+  }
+
+  /** Of users who are connected, what is not announced is looked for. */
+  #rereadLater(): void {
+    const { wheel, rereadMs, connections } = this.#options;
+    if (rereadMs === 0) return;
+    this.#rereading = wheel.schedule(rereadMs, () => {
+      const ready = new Set(connections().all().filter(({ isReady }) => isReady).map((connection) => this.#principals.get(connection)));
+      for (const [key, { caller }] of this.#known) if (ready.has(caller.principal)) this.#enqueue(key, caller);
+      this.#rereadLater();
+    });
+  }
+
+  #enqueue(key: string, caller: OfferCaller): void {
+    if (this.#isStopped || (!this.#queue.has(key) && this.#queue.size >= maxQueued)) return;
+    this.#queue.set(key, caller);
+    this.#readNext();
+  }
+
+  #readNext(): void {
+    for (const [key, caller] of this.#queue) {
+      if (this.#reading.size >= maxReadings) return;
+      if (this.#reading.has(key)) continue;
+      this.#queue.delete(key);
+      this.#reading.add(key);
+      this.#read(key, caller).catch((error: unknown) => {
+        this.#options.log.error({ err: error }, 'what a user is offered could not be read');
+      }).finally(() => {
+        this.#reading.delete(key);
+        this.#readNext();
+      });
+    }
+  }
+
+  async #read(key: string, caller: OfferCaller): Promise<void> {
+    const { connections, log } = this.#options;
+    const context: ExchangeContext = { ...caller, logLevel: undefined, wantsProgress: false, maxTimeMs: 0 };
+    await connections().settling(context);
+    const taken = connections().takeToRead(context);
+    if ('refused' in taken) {
+      log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
+      return;
+    }
+    try {
+      const lists = await this.#listsOver(taken.connection, caller.capabilities);
+      if (lists !== undefined) this.#learn(key, caller, lists, false);
+      else if (this.#options.wantsSignIn(caller.principal)) this.#learn(key, caller, this.#known.get(key)?.content.lists ?? {}, true);
+    } finally {
+      taken.done();
+    }
+  }
+
+  /** @returns undefined where the server cannot be asked in that user's name. */
+  async #listsOver(connection: UpstreamConnection, capabilities: JsonObject): Promise<Partial<CatalogLists> | undefined> {
+    const { limits, log } = this.#options;
+    const lists: Partial<Record<ListKind, unknown>> = {};
+    const read = async (kind: ListKind): Promise<void> => {
+      const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, { capabilities, logLevel: undefined }), limits);
+      const broken = 'failed' in reading ? reading.failed : reading.broken;
+      if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
+      else if (this.#has(connection, kind) && connection.isReady) log.warn({ problem: broken }, 'a list of the server could not be read for a user');
+    };
+    // It is held until the connection is open, and fails with it.
+    await read('tools');
+    if (!connection.isReady) return undefined;
+    await Promise.all(listKinds.filter((kind) => kind !== 'tools' && this.#has(connection, kind)).map(read));
+    const isKnown = listKinds.some((kind) => kind in lists) || listKinds.every((kind) => !this.#has(connection, kind));
+    return connection.isReady && isKnown ? lists as Partial<CatalogLists> : undefined;
+  }
+
+  #has(connection: UpstreamConnection, kind: ListKind): boolean {
+    return isObject(this.#met.get(connection)?.capabilities[kind === 'resourceTemplates' ? 'resources' : kind]);
+  }
+
+  #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, wantsSignIn: boolean): void {
+    const tool = signInTool(this.#options.server);
+    const lists = wantsSignIn ? { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] } : given;
+    const text = JSON.stringify([wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
+    const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
+    const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;
+    const before = this.#known.get(key);
+    this.#known.delete(key);
+    this.#known.set(key, { caller, content: shared ?? { key: digest, lists, length: text.length, wantsSignIn }, isStale: false });
+    while (this.#known.size > 1 && (this.#known.size > maxOwners || this.#length() > this.#options.limits.maxCatalogBytes)) this.#known.delete(this.#known.keys().next().value as string);
+    if (before?.content.key !== digest) this.#tell();
+  }
+
+  /** Characters of all that differs. */
+  #length(): number {
+    return [...new Set([...this.#known.values()].map(({ content }) => content))].reduce((sum, { length }) => sum + length, 0);
+  }
+
+  #tell(): void {
+    this.#telling ??= this.#options.wheel.schedule(settleMs, () => {
+      this.#telling = undefined;
+      if (!this.#isStopped) this.#options.changed();
+    });
+  }
+}
+
+function keyOf({ principal, capabilities, standsAlone }: OfferCaller): string {
+  return ownerKey(declaredBy(capabilities, !standsAlone, principal));
+}

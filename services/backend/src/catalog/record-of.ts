@@ -1,0 +1,48 @@
+/** A server's record, of what is known of it. */
+import type { CatalogRecord } from '@omnibus/protocol';
+import type { BaseLists } from './base-lists.ts';
+import type { CallerOffers } from './caller-offers.ts';
+import type { Definitions } from './definitions/definitions.ts';
+import type { OwnerOffers } from './owner-offers.ts';
+import { orSignInOffer } from './sign-in-offer.ts';
+
+export interface RecordParts {
+  /** Undefined where nothing is held against what was approved. */
+  readonly definitions: Definitions | undefined;
+  readonly common: BaseLists;
+  readonly offers: Pick<CallerOffers, 'all'>;
+  readonly owners: OwnerOffers | undefined;
+  /** The server shows nothing to whom it does not know. */
+  readonly wantsSignIn: boolean;
+}
+
+/** @param known what was said before. */
+export function recordOfUp(known: CatalogRecord, instructions: string | undefined, parts: RecordParts): CatalogRecord {
+  const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, owners: _owners, wantsSignIn: _wantsSignIn, ...record } = known;
+  const offers = parts.offers.all;
+  const { lists, problem, notes, unread } = parts.common;
+  return judged({
+    ...record, status: 'up', lists, ...(instructions === undefined ? {} : { instructions }),
+    ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
+  }, parts);
+}
+
+/** Without the base connection. @param problem why it is not there. */
+export function recordOfLost(known: CatalogRecord, problem: string, parts: RecordParts): CatalogRecord {
+  const { wantsSignIn, ...before } = known;
+  const lost: CatalogRecord = { ...before, status: 'down', problem, lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
+  return parts.owners === undefined ? orSignInOffer(lost, parts.wantsSignIn) : judged(lost, parts);
+}
+
+/** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */
+function judged(record: CatalogRecord, { definitions, owners, wantsSignIn }: RecordParts): CatalogRecord {
+  const whole = owners === undefined ? record : { ...record, ...owners.of(record.lists, orSignInOffer(record, wantsSignIn) !== record) };
+  return orSignInOffer(definitions?.judged(whole) ?? whole, wantsSignIn);
+}
+
+/** Whether a record says nothing new. Lists that read the same are the same objects. */
+export function isSame(record: CatalogRecord, known: CatalogRecord, written: CatalogRecord | undefined): boolean {
+  if (known !== written || record.lists !== known.lists || record.announcements !== known.announcements || record.status !== known.status) return false;
+  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string => JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return rest(record) === rest(known);
+}

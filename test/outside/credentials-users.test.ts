@@ -1,0 +1,141 @@
+/** Several users of one gateway sign in for servers that give each what is his, and nobody is ever called in another's name. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Balancer } from '../support/balancer.ts';
+import { signInAt } from '../support/browse.ts';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
+import { PersonalServer } from '../support/personal-server.ts';
+import { RawClient, type Answer } from '../support/raw-client.ts';
+
+const users = ['ann', 'ben'] as const;
+type User = (typeof users)[number];
+
+const addressIn = (answer: Answer): string => /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(JSON.stringify(answer.last))?.[0] ?? '';
+const codeIn = (page: { readonly text: string }): string => /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
+const textOf = ({ last }: Answer): string => (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(last);
+
+describe.each(shapes)('%s,', (shape) => {
+  const stack = new AsyncDisposableStack();
+  let servers: Record<'old' | 'new', PersonalServer>;
+  let gateway: GatewayUnderTest;
+  const clients = new Map<User, { readonly old: RawClient; readonly new: ModernClient }>();
+  const of = (user: User): { readonly old: RawClient; readonly new: ModernClient } => clients.get(user) as { readonly old: RawClient; readonly new: ModernClient };
+
+  beforeAll(async () => {
+    servers = { old: stack.use(await PersonalServer.start()), new: stack.use(await PersonalServer.start({ isModern: true })) };
+    const front = stack.use(await Balancer.start());
+    const keys = stack.use(await Keys.make(...users, 'eve'));
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-vault-'));
+    stack.defer(() => rm(folder, { recursive: true }));
+    const restart = { minDelay: '50ms', maxDelay: '200ms' };
+    gateway = stack.use(await startGateway(shape, {
+      publicUrl: front.url, auth: keys.auth, vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
+      mcpServers: { old: { url: servers.old.url, restart, credentials: { kind: 'oauth' } }, new: { url: servers.new.url, restart, credentials: { kind: 'oauth' } } },
+    }));
+    front.edges = [gateway.url];
+    for (const user of users) {
+      const headers = keys.headersOf(user);
+      clients.set(user, { old: stack.use(await RawClient.open(gateway.url, '2025-11-25', headers)), new: stack.use(new ModernClient(gateway.url, { elicitation: { form: {}, url: {} } }, headers)) });
+    }
+  });
+  afterAll(() => stack.disposeAsync());
+
+  /** Signs in as a client does that has no words of its own for it: by what the tool `connect` says. */
+  async function connect(user: User, server: 'old' | 'new'): Promise<void> {
+    const { old } = of(user);
+    const address = addressIn(await old.callTool(`${server}__connect`));
+    const code = codeIn(await signInAt(address, servers[server].signsInAs(user)));
+    expect(code).not.toBe('');
+    expect(textOf(await old.callTool(`${server}__connect`, { code }))).toContain('You are signed in');
+  }
+
+  it('before somebody has signed in, each server shows him where that is done, and nothing else', async () => {
+    expect((await of('ann').old.untilTools((names) => names.length === 2)).toSorted()).toEqual(['new__connect', 'old__connect']);
+  });
+
+  it('whoever is sent the address of another, and signs in there, has lent him nothing until he says the code', async () => {
+    const { old } = of('ben');
+    const address = addressIn(await old.callTool('old__connect'));
+    // Ann opens what Ben has sent her, and goes through with it.
+    expect(codeIn(await signInAt(address, servers.old.signsInAs('ann')))).not.toBe('');
+    expect(textOf(await old.callTool('old__connect'))).toContain('say the code that the page showed');
+    for (const guess of ['BBBB-BBBB', 'CCCC-CCCC', 'DDDD-DDDD', 'FFFF-FFFF']) expect(textOf(await old.callTool('old__connect', { code: guess }))).toContain('not the code');
+    // The fifth is the last, and what Ann brought is gone.
+    expect(textOf(await old.callTool('old__connect', { code: 'GGGG-GGGG' }))).toContain('No sign-in to "old" waits for a code');
+    expect(addressIn(await old.callTool('old__connect'))).not.toBe('');
+    expect(servers.old.executed.size).toBe(0);
+  });
+
+  it('each who has signed in sees what is his, beside another who has not', async () => {
+    await connect('ann', 'old');
+    expect((await of('ann').old.untilTools((names) => names.includes('old__whose'))).toSorted()).toEqual(['new__connect', 'old__only_ann', 'old__whose']);
+    expect((await of('ben').old.toolNames()).toSorted()).toEqual(['new__connect', 'old__connect']);
+    await connect('ben', 'old');
+    expect((await of('ben').old.untilTools((names) => names.includes('old__whose'))).toSorted()).toEqual(['new__connect', 'old__only_ben', 'old__whose']);
+    expect((await of('ann').old.toolNames()).toSorted()).toEqual(['new__connect', 'old__only_ann', 'old__whose']);
+  });
+
+  it('a client of 2026-07-28 is sent to the address, asked for the code, and given the answer of its call', async () => {
+    for (const user of users) {
+      const client = of(user).new;
+      const sent = required(await client.call('new__connect'));
+      const [[key, { params }]] = Object.entries(sent.requests) as unknown as [[string, { readonly params: { readonly mode: string; readonly url: string } }]];
+      expect(params.mode).toBe('url');
+      const code = codeIn(await signInAt(params.url, servers.new.signsInAs(user)));
+      const asked = required(await client.call('new__connect', { requestState: sent.requestState, inputResponses: { [key]: { action: 'accept' } } }));
+      const [[form, question]] = Object.entries(asked.requests) as unknown as [[string, { readonly params: { readonly mode: string } }]];
+      expect(question.params.mode).toBe('form');
+      await client.call('new__connect', { requestState: asked.requestState, inputResponses: { [form]: { action: 'accept', content: { code } } } });
+      await expect.poll(async () => textOf(await client.call('new__whose', { arguments: { mark: `first of ${user}` } }))).toBe(`${user} first of ${user}`);
+    }
+  });
+
+  it('many calls of two users at a time are each made in the name of the one who made them, whatever their client and server, also when tokens end in the middle', async () => {
+    const calls: Promise<void>[] = [];
+    let count = 0;
+    for (let round = 0; round < 12; round += 1) {
+      if (round === 6) for (const server of Object.values(servers)) server.expire('ann');
+      for (const user of users) {
+        for (const server of ['old', 'new'] as const) {
+          for (const client of ['old', 'new'] as const) {
+            const mark = `${user}-${count += 1}`;
+            const name = `${server}__whose`;
+            const answer = client === 'old' ? of(user).old.callTool(name, { mark }) : of(user).new.call(name, { arguments: { mark } });
+            calls.push(answer.then((said) => expect(textOf(said)).toBe(`${user} ${mark}`)));
+          }
+        }
+      }
+      if (round % 3 === 2) await Promise.all(calls);
+    }
+    await Promise.all(calls);
+    const all = [...servers.old.executed, ...servers.new.executed].filter(([mark]) => /^(ann|ben)-/.test(mark));
+    expect(all).toHaveLength(count);
+    expect(all.filter(([, times]) => times !== 1)).toEqual([]);
+    expect([servers.old.violations, servers.new.violations]).toEqual([[], []]);
+    // Once for each server, whoever met it and in whatever process.
+    expect([servers.old.refreshes, servers.new.refreshes]).toEqual([1, 1]);
+  });
+
+  it('who has revoked everything at a server is asked to sign in there again, and the other goes on', async () => {
+    servers.old.revoke('ann');
+    expect(addressIn(await of('ann').old.callTool('old__whose'))).not.toBe('');
+    expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'still' }))).toBe('ben still');
+    expect(await of('ann').old.untilTools((names) => names.includes('old__connect'))).toContain('old__whose');
+  });
+
+  it('status and metrics say how many wait for a sign-in, and no secret stands in anything that was written', async () => {
+    const admin = await gateway.admin(gateway.backend);
+    const read = (path: string): Promise<string> => fetch(`http://${admin}/${path}`).then((said) => said.text());
+    const [status, metrics] = await Promise.all([read('status'), read('metrics')]);
+    expect(metrics).toMatch(/omnibus_sign_ins_wanted\{server="old"\} 1/);
+    expect((JSON.parse(status) as { readonly servers: readonly object[] }).servers).toContainEqual(expect.objectContaining({ server: 'old', status: 'up', wantsSignIn: 1 }));
+    const written = [...gateway.processes.map((each) => each.output()), status, metrics].join('\n');
+    const secrets = Object.values(servers).flatMap((server) => server.secrets.filter((each) => !each.startsWith('session')));
+    expect(secrets.length).toBeGreaterThan(12);
+    expect(secrets.filter((each) => written.includes(each))).toEqual([]);
+  });
+});

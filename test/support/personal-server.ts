@@ -1,0 +1,162 @@
+/**
+ * A server that gives each user what is his, and its own issuer. It says of each call whose token it was given, has a tool for each user that nobody
+ * else is shown, and notes what should never come: a session or a token of one user in another's request.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface PersonalOptions {
+  /** Its one revision is 2026-07-28. */
+  readonly isModern?: boolean;
+}
+
+interface Given {
+  readonly user: string;
+  isGood: boolean;
+}
+
+const modern = '2026-07-28';
+
+export class PersonalServer implements AsyncDisposable {
+  readonly #options: PersonalOptions;
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #codes = new Map<string, string>();
+  readonly #access = new Map<string, Given>();
+  readonly #refresh = new Map<string, string>();
+  readonly #sessions = new Map<string, string>();
+  /** Everything that was ever secret. */
+  readonly secrets: string[] = [];
+  /** What should never have come. */
+  readonly violations: string[] = [];
+  /** How often each mark was executed that calls came with. */
+  readonly executed = new Map<string, number>();
+  /** Tokens that were taken back, as the issuer was told. */
+  readonly revoked: string[] = [];
+  /** How often a refresh token was presented. */
+  refreshes = 0;
+
+  private constructor(options: PersonalOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: PersonalOptions = {}): Promise<PersonalServer> {
+    const server = new PersonalServer(options);
+    server.#server.listen(0, '127.0.0.1');
+    await once(server.#server, 'listening');
+    return server;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get url(): string {
+    return `${this.origin}/mcp`;
+  }
+
+  /** What a browser does at the issuer: it signs in as that user. */
+  signsInAs(user: string): (to: string) => string {
+    return (to) => (to.startsWith(`${this.origin}/authorize`) ? `${to}&login=${user}` : to);
+  }
+
+  /** The user's tokens are good no more; what refreshes them is. */
+  expire(user: string): void {
+    for (const given of this.#access.values()) if (given.user === user) given.isGood = false;
+  }
+
+  /** The user has taken back everything. */
+  revoke(user: string): void {
+    this.expire(user);
+    for (const [token, of] of this.#refresh) if (of === user) this.#refresh.delete(token);
+  }
+
+  #secret(kind: string): string {
+    const made = `${kind}-${randomBytes(12).toString('hex')}`;
+    this.secrets.push(made);
+    return made;
+  }
+
+  #tokensFor(user: string): object {
+    const [access, refresh] = [this.#secret('access'), this.#secret('refresh')];
+    this.#access.set(access, { user, isGood: true });
+    this.#refresh.set(refresh, user);
+    return { access_token: access, refresh_token: refresh, token_type: 'Bearer', expires_in: 3_600 };
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString();
+    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+    const { origin } = this;
+    const url = new URL(request.url ?? '/', origin);
+    switch (url.pathname) {
+      case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'] });
+      case '/.well-known/oauth-authorization-server':
+        return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, revocation_endpoint: `${origin}/revoke`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true });
+      case '/register': return json(201, { client_id: 'registered', client_secret: this.#secret('client'), ...(JSON.parse(body) as object) });
+      case '/revoke':
+        this.revoked.push(new URLSearchParams(body).get('token') ?? '');
+        return json(200, {});
+      case '/authorize': {
+        const to = new URL(url.searchParams.get('redirect_uri') ?? '');
+        const code = this.#secret('code');
+        this.#codes.set(code, url.searchParams.get('login') ?? 'nobody');
+        for (const [name, value] of [['code', code], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
+        return void response.writeHead(302, { location: to.href }).end();
+      }
+      case '/token': {
+        const form = new URLSearchParams(body);
+        const isRefresh = form.get('grant_type') === 'refresh_token';
+        if (isRefresh) this.refreshes += 1;
+        const [store, name] = isRefresh ? [this.#refresh, 'refresh_token'] as const : [this.#codes, 'code'] as const;
+        const user = store.get(form.get(name) ?? '');
+        store.delete(form.get(name) ?? '');
+        return user === undefined ? json(400, { error: 'invalid_grant' }) : json(200, this.#tokensFor(user));
+      }
+      case '/mcp': break;
+      default: return json(404, {});
+    }
+    if (request.method === 'DELETE') return void response.writeHead(200).end();
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const given = this.#access.get(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '');
+    if (given?.isGood !== true) return json(401, { error: 'invalid_token' }, { 'www-authenticate': `Bearer resource_metadata="${origin}/meta"` });
+    this.#answer(given.user, request, JSON.parse(body) as Message, json);
+  }
+
+  #answer(user: string, request: IncomingMessage, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void): void {
+    const { isModern = false } = this.#options;
+    const session = request.headers['mcp-session-id'] as string | undefined;
+    if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
+    if (id === undefined) return json(202, {});
+    const answer = (result: object, headers: Readonly<Record<string, string>> = {}): void => json(200, { jsonrpc: '2.0', id, result: isModern ? { resultType: 'complete', ...result } : result }, headers);
+    if (method === 'initialize' && !isModern) {
+      const made = this.#secret('session');
+      this.#sessions.set(made, user);
+      return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'personal', version: '1' } }, { 'mcp-session-id': made });
+    }
+    if (method === 'server/discover' && isModern) return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
+    if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object' } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    if (method === 'tools/call') {
+      const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
+      this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
+      return answer({ content: [{ type: 'text', text: `${user} ${mark}` }] });
+    }
+    if (method === 'ping') return answer({});
+    return json(isModern ? 404 : 200, { jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method} here` } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+interface Message {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
