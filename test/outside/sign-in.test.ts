@@ -250,7 +250,7 @@ it('where no browser shows its pages, a user signs in by a code that is typed on
   expect((await running.line(/signed in to .*/))[0]).toContain('as ann');
   expect((await browser.submit(await browser.open(page), '/device', { user_code: code })).text).toContain('used already');
   // Whoever is sent somebody's code says that it is not his.
-  await using other = start();
+  await using other = startProcess('node', [main, 'stdio', '--connect', url, '--device', '--tokens', join(folder, 'no-device.json')], {}, 'pipe');
   const [, , , theirs = ''] = await other.line(said);
   expect(complete).not.toBe(theirs);
   const filled = await browser.open(theirs);

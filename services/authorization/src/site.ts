@@ -110,8 +110,8 @@ export class Site {
     if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
     if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
-    // What is asked for by HEAD is begun as well.
-    if (url.pathname === '/authorize') {
+    // The library begins what is asked for by HEAD as well, and with a slash at the end.
+    if (url.pathname.replace(/\/$/, '') === '/authorize') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
       request.url = this.#withScopes(url);

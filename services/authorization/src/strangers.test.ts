@@ -45,7 +45,7 @@ async function keysOf(kind: 'short' | 'long'): Promise<number> {
   return count;
 }
 
-it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
+it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/authorize/', authorize.replace('?', '/?')], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
   const statuses: number[] = [];
   for (let count = 0; count < 70; count += 1) statuses.push((await ask(path, { method })).status);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);

@@ -45,6 +45,7 @@ export function createProgram(): Command {
     .option('--connect <url>', 'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp')
     .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value"')
     .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
+    .option('--device', 'with --connect: sign in by a code that you type on another device, if the authorization server supports that')
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);

@@ -20,6 +20,8 @@ export interface StdioOptions extends Overrides {
   readonly header?: readonly string[];
   /** The file of tokens. */
   readonly tokens?: string;
+  /** Where its user has to sign in, by a code that is typed elsewhere. */
+  readonly device?: boolean;
 }
 
 /** Desktop clients list the tools once, right after the handshake, so the servers get this long to be there. */
@@ -33,7 +35,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 /** Carries one client's messages to a gateway that runs elsewhere. */
-async function join({ endpoint, header = [], tokens }: StdioOptions, address: string): Promise<void> {
+async function join({ endpoint, header = [], tokens, device = false }: StdioOptions, address: string): Promise<void> {
   const problem = joinProblem(address, endpoint, header);
   if (problem !== undefined) {
     fail([problem]);
@@ -42,7 +44,7 @@ async function join({ endpoint, header = [], tokens }: StdioOptions, address: st
   const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
   const headers = Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
   const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
-  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, say);
+  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, device, say);
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
@@ -59,13 +61,13 @@ async function join({ endpoint, header = [], tokens }: StdioOptions, address: st
  * Who the user of this machine is at a gateway: as he has signed in before, or does now, with a browser, where the gateway wants to know.
  * @returns undefined where it does not, or where it failed, which was said: the client is told by the gateway.
  */
-async function findSignIn(url: string, path: string | undefined, say: (text: string) => void): Promise<SignedIn | undefined> {
+async function findSignIn(url: string, path: string | undefined, usesDevice: boolean, say: (text: string) => void): Promise<SignedIn | undefined> {
   const tokens = new KeptTokens(path);
   try {
     // What ended while nobody looked is no reason not to sign in again.
     const found = await freshToken(tokens, url).catch(() => undefined);
     const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
-    const kept = before ?? await signIn({ url, usesDevice: false, opensBrowser: true, say });
+    const kept = before ?? await signIn({ url, usesDevice, opensBrowser: true, say });
     if (kept === undefined) return undefined;
     if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));
     return new SignedIn(tokens, url, kept, say);
