@@ -99,6 +99,13 @@ const tasks = {
     install();
     run('node', ['scripts/package/release.mjs', ...rest]);
   },
+  pictures() {
+    install();
+    build();
+    provide('nats-server', 'nats-server');
+    provide('chromium', 'chromium');
+    run('node', ['test/dist/console/pictures.js']);
+  },
   docs() {
     install();
     build();

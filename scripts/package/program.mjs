@@ -2,9 +2,10 @@
  * Makes the gateway as its package has it, in `dist/program`, for tests that start it hundreds of times: one file a role loads in half the time
  * that hundreds of files of the checkout take.
  */
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConsole, folder as page } from '../../services/console/build.mjs';
 import { bundle } from './bundle.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -13,3 +14,5 @@ rmSync(folder, { recursive: true, force: true });
 mkdirSync(join(folder, 'bin'), { recursive: true });
 await bundle(root, join(folder, 'dist'));
 for (const file of ['package.json', 'bin/omnibus.js']) copyFileSync(join(root, 'services/gateway', file), join(folder, file));
+await buildConsole();
+cpSync(page, join(folder, 'console'), { recursive: true });

@@ -106,6 +106,12 @@ it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing f
   expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
   expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
   expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
+  // The console comes with it: the page, and what the page asks for first.
+  const admin = `http://${await gateway.admin(gateway.edge)}`;
+  const page = await (await fetch(`${admin}/`)).text();
+  const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page) as unknown as [string, string];
+  const asked = await fetch(`${admin}${script}`);
+  expect([asked.status, asked.headers.get('content-encoding')]).toEqual([200, 'gzip']);
   const { processes } = gateway;
   await gateway[Symbol.asyncDispose]();
   expect(processes.map(({ child }) => child.exitCode)).toEqual(processes.map(() => 0));

@@ -64,18 +64,18 @@ function Slowest() {
   const summary = useLive<Summary>('metrics/summary');
   return (
     <section aria-label="Slowest tools">
-      <h2>Slowest tools <span class="dim">p95 since the start</span></h2>
+      <h2>Slowest tools <span class="dim">on average, since the start</span></h2>
       <Shown live={summary}>{({ tools }) => {
-        const timed = tools.filter(({ rates }) => rates.p95 !== undefined).toSorted((one, other) => (other.rates.p95 ?? 0) - (one.rates.p95 ?? 0)).slice(0, slowest);
+        const timed = tools.filter(({ rates }) => rates.mean !== undefined && rates.calls > 0).toSorted((one, other) => (other.rates.mean ?? 0) - (one.rates.mean ?? 0)).slice(0, slowest);
         if (timed.length === 0) return <Empty why="No tool was called yet."><a href={hrefOf('try')}>Try one</a>, or connect a client.</Empty>;
-        const longest = timed[0]?.rates.p95 ?? 1;
+        const longest = timed[0]?.rates.mean ?? 1;
         return (
-          <Table label="Slowest tools" head={['Tool', 'p95', 'Calls', 'Share']}>
+          <Table label="Slowest tools" head={['Tool', 'Takes', 'Calls', 'Beside the slowest']}>
             {timed.map(({ server, tool, rates }) => (
               <tr key={`${server}/${tool}`}>
                 <td><a href={hrefOf('calls', undefined, { server, tool })}><Said text={`${server}/${tool}`} max={80} /></a></td>
-                <td class="number">{duration(rates.p95 ?? 0)}</td><td class="number">{numberWords(rates.calls)}</td>
-                <td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width={Math.max(1, (100 * (rates.p95 ?? 0)) / longest)} height="8" /></svg></td>
+                <td class="number">{duration(rates.mean ?? 0)}</td><td class="number">{numberWords(rates.calls)}</td>
+                <td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width={Math.max(1, (100 * (rates.mean ?? 0)) / longest)} height="8" /></svg></td>
               </tr>
             ))}
           </Table>
