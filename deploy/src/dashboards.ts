@@ -85,6 +85,7 @@ export const dashboards: readonly Dashboard[] = [
       stat('Cut off from the bus', 'short', 'count(omnibus_bus_connected == 0) or vector(0)', 'Processes that cannot reach NATS.'),
       stat('Bus round trip, p95', 's', quantile(0.95, 'omnibus_bus_round_trip_seconds', ''), 'Time of a message to NATS and back.'),
       stat('Parked calls', 'short', 'sum(omnibus_parked_calls)', 'Calls that wait for an answer between two requests of their client.'),
+      stat('Waiting approvals', 'short', 'sum(omnibus_approvals_waiting)', 'Calls that wait for an approval that a rule demands (`omnibus approvals`).'),
       stat('Bytes buffered', 'bytes', 'sum(omnibus_client_buffered_bytes)', 'Bytes written to streams that the network has not taken yet.'),
       stat('Requests in flight', 'short', 'sum(omnibus_client_requests_in_flight)', 'Requests of clients without an answer, including standing streams.'),
       graph('Processes by role', 'short', [['{{role}} {{version}}', 'count by (role, version) (omnibus_build_info)']], 'Processes that Prometheus scrapes, by role and version.'),

@@ -15,4 +15,5 @@ export { examineNats, findLoginProblem, openNatsBus } from './nats/open.ts';
 export type { NatsExamination } from './nats/examine.ts';
 export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';
+export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';

@@ -1,7 +1,7 @@
 /** Every subject and bucket of the system: the map of who says what to whom. What each carries stands in `families.ts`. */
-import type { ApprovedDefinitions, BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
+import type { ApprovedDefinitions, ApprovalRecord, BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
-import { blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
+import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
@@ -160,6 +160,8 @@ export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: 
 
 /** Who and what is blocked; key: the kind, and a digest of the name. */
 export const blocksBucket: Bucket<BlockRecord> = { name: 'omnibus-blocks', shape: blockRecord, isSmall: true, maxBytes: 16 * mebibyte };
+/** Calls that wait for approvers, and for a day what became of them; only session workers write there. */
+export const approvalsBucket: Bucket<ApprovalRecord> = { name: 'omnibus-approvals', shape: approvalRecord, isSmall: true, isCurrent: true, maxAgeMs: dayMs + slackMs, maxBytes: 64 * mebibyte };
 /** What users have connected to servers (`packages/credentials`), each value sealed under keys that backend workers alone have. */
 export const vaultBuckets = {
   connections: { name: 'omnibus-vault', shape: sealed, isSmall: true, isCurrent: true },

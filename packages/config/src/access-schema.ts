@@ -1,5 +1,6 @@
 /** Who may do what, as it is written (`docs/policy.md`). What the texts mean is checked where they are compiled (`policy/rule.ts`). */
 import { z } from 'zod';
+import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 
 const texts = z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(1_000)]);
 const named = (what: string) => texts.optional().describe(what);
@@ -28,12 +29,23 @@ const argument = z.strictObject({
 
 const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
 
+/** Who waits for an approval waits for a person; whoever needs longer than a day is better asked before. */
+const maxExpiresMs = 24 * 60 * 60_000;
+const duration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
+  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
+  .transform((value) => parseDurationMs(value) as number);
+const expires = duration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
+
 const rule = z.strictObject({
   id: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' }).optional().describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe('"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match.'),
   except: who.optional().describe('Whom the rule is not about; written like `who`.'),
   allow: texts.optional().describe('What the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the names that the server itself gives, or the name of a server for all that it has, or "*" for everything.'),
-  deny: texts.optional().describe('What the rule denies, whatever other rules allow; written like `allow`. A rule has either `allow` or `deny`.'),
+  deny: texts.optional().describe('What the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny` and `ask`.'),
+  ask: texts.optional().describe('Tools whose calls the rule allows after an approval of each call, also where other rules allow them without: globs over "server/tool", the name of a server for all its tools, or "*" for every tool.'),
+  by: z.enum(['caller', 'approvers']).optional().describe('Who approves the calls of a rule with `ask`. caller: the user who makes the call, in a form of the client (elicitation). approvers: others, at the admin port (`omnibus approvals`). Default: approvers where the rule names some, else the caller.'),
+  approvers: texts.optional().describe('Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.'),
+  expires: expires.optional().describe('Time after which a call of a rule with `ask` is refused if nobody has approved it, at most 24h. For a caller who is asked, `timeouts.human` holds too. Default: 10m.'),
   only: z.union([hint, z.array(hint).min(1).max(10)]).optional().describe('The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.'),
   args: z.record(z.string().min(1).max(200), argument).optional().describe('Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".'),
   time: z.strictObject({
@@ -49,5 +61,13 @@ const rule = z.strictObject({
 export const accessSchema = z.strictObject({
   default: z.enum(['allow', 'deny']).default('deny').describe('What holds for a request that no rule is about.'),
   mode: z.enum(['enforce', 'record']).default('enforce').describe('record: nothing is refused or hidden; what the rules would refuse is logged and counted.'),
-  rules: z.array(rule).max(1_000).default([]).describe('Rules that deny override rules that allow, and both override `default`. The order of the rules has no effect.'),
+  rules: z.array(rule).max(1_000).default([]).describe('Rules that deny override rules that ask, these override rules that allow, and all override `default`. The order of the rules has no effect.'),
+  approvals: z.strictObject({
+    webhook: z.strictObject({
+      url: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' }).describe('The address that each message is posted to.'),
+      secret: z.string().min(16).describe('The secret that each message is signed with: HMAC-SHA256, in the header `omnibus-signature`. Secret.'),
+      timeout: duration.prefault('5s').describe('Time limit of one attempt.'),
+      attempts: z.int().min(1).max(20).default(5).describe('Attempts before a message is given up, logged and counted. The wait between them doubles.'),
+    }).optional().describe('Is told of each call that waits for approvers, and how the wait ended. It cannot approve anything.'),
+  }).prefault({}).describe('How approvers learn of waiting calls (`ask`). A change takes effect with the next start.'),
 });

@@ -107,7 +107,8 @@ const persons = z.array(z.string().regex(/^(group:.+|key:.+|[^|]+\|.+)$/su, { er
 const adminAccess = z.strictObject({
   roles: z.strictObject({
     viewer: persons.describe('Who may see /status and /sessions, and /metrics where that is not open.'),
-    operator: persons.describe('Who may, besides what a viewer may, reload the configuration, reconnect a server, approve definitions, and block callers, tools and servers.'),
+    operator: persons.describe('Who may, besides what a viewer may, reload the configuration, reconnect a server, approve definitions, and block callers, tools and servers, and approve calls.'),
+    approver: persons.describe('Who may see the calls that wait for approvers (`ask` under `access`) and that they may approve, and approve or refuse them.'),
     auditor: persons.describe('Who may, besides what a viewer may, see API keys, users and what each caller has used.'),
     admin: persons.describe('Who may do everything, such as make and revoke API keys, and add and remove users.'),
   }).prefault({}).describe('Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups count only for callers without a tenant, and an agent that acts for a user has no role.'),

@@ -27,13 +27,14 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
   const [one, other] = [withoutRules(withoutRoles(before)), withoutRules(withoutRoles(after))];
-  return (['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option]));
+  const approvals = isDeepStrictEqual(before.access?.approvals, after.access?.approvals) || before.access === undefined ? [] : ['access.approvals'];
+  return [...(['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option])), ...approvals];
 }
 
 /** The configuration without the roles of the admin port, which a running gateway follows. */
 function withoutRoles(config: Config): Config {
   const { auth } = config;
-  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], auditor: [], admin: [] } } } };
+  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], approver: [], auditor: [], admin: [] } } } };
 }
 
 /** The configuration without `limits.rules`, which a running gateway follows. */

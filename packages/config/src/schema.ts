@@ -206,6 +206,8 @@ const shape = z.strictObject({
     maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it keeps in case the client asks again. Beyond it, the oldest is given up.'),
     maxParked: limit('maxParked').describe('Calls of all clients together that one session worker holds so (see maxParkedPerClient). Beyond it, a client gives up its own oldest call, and one that has none is refused.'),
     maxParkedBytes: limit('maxParkedBytes').describe('Bytes of the requests, questions and answers that these calls hold. One client may have a quarter of it.'),
+    maxWaitingApprovals: limit('maxWaitingApprovals').describe('Calls of all callers that wait for an approval (`ask` under `access`) at one session worker.'),
+    maxWaitingApprovalsPerCaller: limit('maxWaitingApprovalsPerCaller').describe('Calls of one caller that wait for an approval at one session worker.'),
     maxListenersPerClient: limit('maxListenersPerClient').describe('Open `subscriptions/listen` streams (2026-07-28) of one client at one session worker.'),
     maxListeners: limit('maxListeners').describe('Open `subscriptions/listen` streams (2026-07-28) of all clients at one session worker.'),
     maxStreamsPerSession: limit('maxStreamsPerSession').describe('Open GET streams of one session.'),

@@ -1,4 +1,4 @@
-/** The compiled rules against Cedar: the same rules, translated, decide the same. What Cedar has no word for (hints, agents) is left out. */
+/** The compiled rules against Cedar: the same rules, translated, decide the same. What Cedar has no word for (hints, agents, approvals) is left out. */
 import { isAuthorized, type AuthorizationCall, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import type { Who, WhoParts } from './who.ts';
 
 const listOf = <Item>(value: Item | readonly Item[] | undefined): readonly Item[] => (value === undefined ? [] : Array.isArray(value) ? value as readonly Item[] : [value as Item]);
 const text = (value: unknown): string => JSON.stringify(value);
-const isTranslated = ({ who, except, only }: RuleSettings): boolean => only === undefined && [...listOf(who as Who), ...listOf(except as Who)].every((each) => typeof each === 'string' || !('via' in (each as WhoParts)));
+const isTranslated = ({ who, except, only, ask }: RuleSettings): boolean => only === undefined && ask === undefined && [...listOf(who as Who), ...listOf(except as Who)].every((each) => typeof each === 'string' || !('via' in (each as WhoParts)));
 
 function whoOf(who: Who): string {
   return listOf(who as string | WhoParts).map((each) => {

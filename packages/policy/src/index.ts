@@ -5,7 +5,7 @@ export type { Compiled } from './policy.ts';
 export type { Decision, Rights } from './rights.ts';
 export type { Circumstances } from './conditions.ts';
 export { selectorsOf } from './rule.ts';
-export type { Rule, Target } from './rule.ts';
+export type { AskTerms, Rule, Target } from './rule.ts';
 export { hints } from './settings.ts';
 export type { AccessSettings, ArgumentSettings, Hint, RuleProblem, RuleSettings, TimeSettings } from './settings.ts';
 export type { TargetKind } from './selector.ts';

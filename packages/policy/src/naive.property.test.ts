@@ -33,8 +33,8 @@ function isOne(who: Who, { facts }: Question, isAgainst: boolean): boolean {
   });
 }
 
-function isAbout({ allow, deny, only }: RuleSettings, { kind, server, name, annotations }: Question): Truth {
-  const isCovered = [...listOf(allow), ...listOf(deny)].some((text) => {
+function isAbout({ allow, deny, ask, only }: RuleSettings, { kind, server, name, annotations }: Question): Truth {
+  const isCovered = (ask === undefined || kind === 'tool') && [...listOf(allow), ...listOf(deny), ...listOf(ask)].some((text) => {
     const of = text.startsWith('prompt:') ? 'prompt' : text.startsWith('resource:') ? 'resource' : 'tool';
     const what = text.replace(/^(prompt|resource):/, '');
     return what === '*' || what === server || (of === kind && what.includes('/') && glob(what).test(`${server}/${name}`));
@@ -45,23 +45,26 @@ function isAbout({ allow, deny, only }: RuleSettings, { kind, server, name, anno
   return only === 'readOnly' ? annotations['readOnlyHint'] === true : annotations['readOnlyHint'] !== true && annotations['destructiveHint'] !== false;
 }
 
-function fits({ args, deny }: RuleSettings, question: Question): Truth {
+/** @param isAgainst what cannot be judged counts against the caller. */
+function fits({ args }: RuleSettings, question: Question, isAgainst: boolean): Truth {
   return and(Object.entries(args ?? {}).map(([name, { min, max, in: allowed, optional }]: [string, ArgumentSettings]): Truth => {
     const value = question.args?.[name];
-    if (value === undefined) return optional === true ? deny === undefined : 'unknown';
+    if (value === undefined) return optional === true ? !isAgainst : 'unknown';
     if (allowed !== undefined) return isObject(value) ? 'unknown' : allowed.includes(value as string);
     return typeof value === 'number' ? value >= (min ?? -Infinity) && value <= (max ?? Infinity) : 'unknown';
   }));
 }
 
 /** For the rules about users, or about agents. */
-function half(rules: readonly RuleSettings[], fallback: string, question: Question): 'allow' | 'deny' | 'hidden' {
-  const mine = rules.filter(({ who, except, deny }) => isOne(who, question, deny !== undefined) && (except === undefined || !isOne(except, question, deny === undefined)));
-  const denies = mine.filter((rule) => rule.deny !== undefined && isAbout(rule, question) !== false);
-  const allows = mine.filter((rule) => rule.allow !== undefined && isAbout(rule, question) === true);
+function half(rules: readonly RuleSettings[], fallback: string, question: Question): 'allow' | 'ask' | 'deny' | 'hidden' {
+  const mine = (isAgainst: boolean): RuleSettings[] => rules.filter(({ who, except }) => isOne(who, question, isAgainst) && (except === undefined || !isOne(except, question, !isAgainst)));
+  const denies = mine(true).filter((rule) => rule.deny !== undefined && isAbout(rule, question) !== false);
+  const asks = mine(true).filter((rule) => rule.ask !== undefined && isAbout(rule, question) !== false && fits(rule, question, false) !== false);
+  const allows = mine(false).filter((rule) => rule.deny === undefined && isAbout(rule, question) === true);
   if (denies.some(({ args }) => args === undefined) || (allows.length === 0 && fallback === 'deny')) return 'hidden';
-  if (denies.some((rule) => fits(rule, question) !== false)) return 'deny';
-  return fallback === 'allow' || allows.some((rule) => fits(rule, question) === true) ? 'allow' : 'deny';
+  if (denies.some((rule) => fits(rule, question, true) !== false)) return 'deny';
+  if (fallback !== 'allow' && !allows.some((rule) => fits(rule, question, false) === true)) return 'deny';
+  return asks.length > 0 ? 'ask' : 'allow';
 }
 
 function expected({ default: fallback, rules }: AccessSettings, question: Question): string {
@@ -70,7 +73,7 @@ function expected({ default: fallback, rules }: AccessSettings, question: Questi
   const { facts } = question;
   const isAgent = facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && agents.includes(`client:${facts.client}`)));
   const answers = [half(rules.filter((rule) => !isForAgents(rule)), fallback, question), ...(isAgent ? [half(rules.filter(isForAgents), fallback, question)] : [])];
-  return answers.includes('hidden') ? 'hidden' : answers.includes('deny') ? 'deny' : 'allow';
+  return answers.includes('hidden') ? 'hidden' : answers.includes('deny') ? 'deny' : answers.includes('ask') ? 'ask' : 'allow';
 }
 
 it('the compiled rules decide as the second evaluator does', async () => {
@@ -88,5 +91,5 @@ it('the compiled rules decide as the second evaluator does', async () => {
       expect(compiled.policy.rightsOf(facts).sees(target)).toBe(isVisible);
     }
   }), { numRuns: 1_500 });
-  expect([...seen].toSorted()).toEqual(['allow', 'deny', 'hidden']);
+  expect([...seen].toSorted()).toEqual(['allow', 'ask', 'deny', 'hidden']);
 });

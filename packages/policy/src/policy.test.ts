@@ -199,8 +199,8 @@ it('rights are chosen once for all whom the same rules are about', async () => {
 describe('a rule that means nothing is refused whole, with everything that is wrong', () => {
   it.each<[RuleSettings, readonly (string | number)[], RegExp]>([
     [{ who: 'eng', allow: '*' }, ['who'], /expected "everyone"/],
-    [{ who: 'everyone' }, [], /`allow` or `deny`/],
-    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow` or `deny`/],
+    [{ who: 'everyone' }, [], /`allow`, `deny` or `ask`/],
+    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow`, `deny` or `ask`/],
     [{ who: 'everyone', allow: [] }, ['allow'], /something/],
     [{ who: 'everyone', allow: ['a/b', 'gi*'] }, ['allow', 1], /expected "server\/tool"/],
     [{ who: 'everyone', deny: '!a/b' }, ['deny'], /takes nothing away/],

@@ -21,7 +21,7 @@ export class Policy {
   #nobody: Rights | undefined;
 
   constructor(settings: AccessSettings, rules: readonly Rule[]) {
-    this.version = hash('sha256', JSON.stringify(settings), 'base64url').slice(0, 12);
+    this.version = hash('sha256', JSON.stringify([settings.default, settings.rules]), 'base64url').slice(0, 12);
     this.rules = rules;
     this.#settings = settings;
     this.#agents = new Set(settings.rules.flatMap(({ who }) => agentClients(who)));
@@ -70,5 +70,5 @@ export async function compile(settings: AccessSettings): Promise<Compiled> {
   const problems = compiled.flatMap((each) => ('problems' in each ? each.problems : []));
   const ids = settings.rules.map(({ id }, index) => id ?? `#${index + 1}`);
   for (const [index, id] of ids.entries()) if (ids.indexOf(id) !== index) problems.push({ path: ['rules', index, 'id'], message: `a rule before it is called ${JSON.stringify(id)} too` });
-  return problems.length > 0 ? { problems } : { policy: new Policy(settings, compiled as readonly Rule[]) };
+  return problems.length > 0 ? { problems } : { policy: new Policy(settings, compiled.flatMap((each) => ('problems' in each ? [] : each))) };
 }

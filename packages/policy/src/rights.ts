@@ -2,14 +2,16 @@
  * What a caller may: the rules that are about him, chosen once. An agent may what both the user whom it acts for may and what rules say of
  * agents (`via`): the stricter of the two.
  *
- * Deny goes over allow, and allow over the default; no rule comes before another. What some rule might allow, whatever the arguments and the
+ * Deny goes over ask, ask over allow, and allow over the default; no rule comes before another. To ask permits nothing by itself: it is the other half of a rule that allows. What some rule might allow, whatever the arguments and the
  * moment, and none denies whatever they are, is visible: lists do not flicker with the clock.
  */
 import type { Circumstances } from './conditions.ts';
-import type { Rule, Target } from './rule.ts';
+import type { AskTerms, Rule, Target } from './rule.ts';
 
 export interface Decision {
-  readonly effect: 'allow' | 'deny';
+  readonly effect: 'allow' | 'deny' | 'ask';
+  /** Who is asked first, where the effect is that. */
+  readonly terms?: AskTerms | undefined;
   /** The rule that decided; where none allows it under these conditions, the first that would under others. Left out for the default. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
@@ -23,6 +25,7 @@ export type Default = 'allow' | 'deny';
 interface Matched {
   readonly hiddenBy: Rule | undefined;
   readonly denies: readonly Rule[];
+  readonly asks: readonly Rule[];
   readonly allows: readonly Rule[];
 }
 
@@ -61,7 +64,7 @@ export class Rights {
 
   /** Whether everything that a server has is allowed, whatever it is: nothing is denied, and nothing has conditions. */
   mayEverythingOf(server: string): boolean {
-    return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => effect === 'deny' && mayCover(server))
+    return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => effect !== 'allow' && mayCover(server))
       && (this.#default === 'allow' || rules.some(({ effect, condition, coversAllOf }) => effect === 'allow' && condition === undefined && coversAllOf(server))));
   }
 
@@ -69,17 +72,21 @@ export class Rights {
     let decision: Decision | undefined;
     for (const matched of this.#matched(target)) {
       const next = this.#decideHalf(matched, circumstances);
-      if (decision === undefined || (next.effect === 'deny' && (decision.effect === 'allow' || !next.isVisible))) decision = next;
+      if (decision === undefined || isStricter(next, decision)) decision = next;
     }
     return decision ?? { effect: this.#default, isVisible: this.#default === 'allow' };
   }
 
-  #decideHalf({ hiddenBy, denies, allows }: Matched, circumstances: Circumstances): Decision {
+  #decideHalf({ hiddenBy, denies, asks, allows }: Matched, circumstances: Circumstances): Decision {
     if (hiddenBy !== undefined) return { effect: 'deny', rule: hiddenBy.id, because: hiddenBy.because, isVisible: false };
     const isVisible = this.#default === 'allow' || allows.length > 0;
     for (const { condition, id, because } of denies) if (condition?.(circumstances) !== 'no') return { effect: 'deny', rule: id, because, isVisible };
-    for (const { condition, id } of allows) if (condition === undefined || condition(circumstances) === 'yes') return { effect: 'allow', rule: id, isVisible };
-    if (this.#default === 'allow') return { effect: 'allow', isVisible };
+    const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
+    if (allowing !== undefined || this.#default === 'allow') {
+      // What runs was approved when it began.
+      const asking = asks.length === 0 || circumstances.isBegun === true ? undefined : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
+      return asking === undefined ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) } : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
+    }
     return { effect: 'deny', rule: allows[0]?.id, because: allows[0]?.because, isVisible };
   }
 
@@ -106,11 +113,25 @@ export class Rights {
 
 function match(rules: readonly Rule[], target: Target, key: string): Matched {
   const denies: Rule[] = [];
+  const asks: Rule[] = [];
   const allows: Rule[] = [];
   for (const rule of rules) {
     // What is not said in words of its own may do anything: a rule that denies a part of its server denies it.
-    const verdict = target.kind === 'server' && rule.effect === 'deny' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
-    if (rule.effect === 'deny' ? verdict !== 'no' : verdict === 'yes') (rule.effect === 'deny' ? denies : allows).push(rule);
+    const verdict = target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
+    if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
+    // Nobody can be shown what has no words of its own.
+    (rule.effect === 'allow' ? allows : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
   }
-  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, allows };
+  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, allows };
+}
+
+/** Of several that ask, one that asks others than the caller goes first. */
+function askingOf(asks: readonly Rule[]): Rule | undefined {
+  return asks.find(({ terms }) => terms?.by === 'approvers') ?? asks[0];
+}
+
+/** Of what is said of a user and of his agent. */
+function isStricter(next: Decision, decision: Decision): boolean {
+  if (next.effect === 'deny') return decision.effect !== 'deny' || !next.isVisible;
+  return next.effect === 'ask' && (decision.effect === 'allow' || (decision.effect === 'ask' && next.terms?.by === 'approvers' && decision.terms?.by === 'caller'));
 }

@@ -16,9 +16,21 @@ export interface Target {
   readonly annotations?: unknown;
 }
 
+/** Who approves a call, and how long it may take. */
+export interface AskTerms {
+  readonly by: 'caller' | 'approvers';
+  /** Undefined where whoever has the role may. */
+  readonly approvers: readonly string[] | undefined;
+  /** Milliseconds. */
+  readonly expiresMs: number;
+}
+
+/** A text under `ask` becomes two rules: one that allows, and one that asks first whatever allows it. */
 export interface Rule {
   readonly id: string;
-  readonly effect: 'allow' | 'deny';
+  readonly effect: 'allow' | 'deny' | 'ask';
+  /** Of one that asks. */
+  readonly terms: AskTerms | undefined;
   /** It is about agents acting for users, and about nobody else. */
   readonly isForAgents: boolean;
   readonly isFor: (facts: WhoFacts) => boolean;
@@ -33,15 +45,46 @@ export interface Rule {
 }
 
 /** What a rule is about, each as it is written. @param rule that is known to mean something, or else nothing comes of what does not. */
-export function selectorsOf({ allow, deny }: Pick<RuleSettings, 'allow' | 'deny'>): readonly (Selector & { readonly text: string })[] {
-  return [allow ?? deny ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
+export function selectorsOf({ allow, deny, ask }: Pick<RuleSettings, 'allow' | 'deny' | 'ask'>): readonly (Selector & { readonly text: string })[] {
+  return [allow ?? deny ?? ask ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
 }
 
 /** Makes the condition of a text under `when`; there is one where some rule has such a text. @throws {Error} in words when it is none. */
 export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
 
-/** @returns the rule, or everything that is wrong with it. */
-export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): Rule | { readonly problems: readonly RuleProblem[] } {
+/** @returns the rule, both of one that asks, or everything that is wrong with it. */
+export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
+  if (settings.ask === undefined) {
+    const { by, approvers, expires } = settings;
+    const stray = Object.entries({ by, approvers, expires }).filter(([, value]) => value !== undefined).map(([member]) => ({ path: ['rules', index, member], message: 'is said of rules with `ask`' }));
+    const rule = compileEffect(settings, index, compileWhen, settings.deny === undefined ? 'allow' : 'deny');
+    return 'problems' in rule || stray.length > 0 ? { problems: [...('problems' in rule ? rule.problems : []), ...stray] } : [rule];
+  }
+  const problems = askProblems(settings, index);
+  const [allowing, asking] = [compileEffect(settings, index, compileWhen, 'allow'), compileEffect(settings, index, compileWhen, 'ask')];
+  if ('problems' in allowing || 'problems' in asking || problems.length > 0) return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
+  return [allowing, asking];
+}
+
+function askProblems({ by, approvers }: RuleSettings, index: number): RuleProblem[] {
+  const named = approvers === undefined ? [] : [approvers].flat();
+  const strange = named.filter((each) => !/^(group:|key:)./.test(each) && !each.includes('|'));
+  return [
+    ...(by === 'caller' && approvers !== undefined ? [{ path: ['rules', index, 'by'], message: 'the caller approves, or those who stand under `approvers`' }] : []),
+    ...(approvers !== undefined && named.length === 0 ? [{ path: ['rules', index, 'approvers'], message: 'expected somebody who approves' }] : []),
+    ...strange.map((each) => ({ path: ['rules', index, 'approvers'], message: `expected "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT", got ${JSON.stringify(each)}` })),
+  ];
+}
+
+/** Half an hour would be long for whoever waits; a person needs a few minutes. */
+const defaultExpiresMs = 10 * 60_000;
+
+function termsOf({ by, approvers, expires }: RuleSettings): AskTerms {
+  return { by: by ?? (approvers === undefined ? 'caller' : 'approvers'), approvers: approvers === undefined ? undefined : [approvers].flat(), expiresMs: expires ?? defaultExpiresMs };
+}
+
+function compileEffect(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined, effect: Rule['effect']): Rule | { readonly problems: readonly RuleProblem[] } {
+  const isAgainst = effect !== 'allow';
   const problems: RuleProblem[] = [];
   const path = ['rules', index] as const;
   const attempt = <Made>(member: string, make: () => Made): Made | undefined => {
@@ -52,43 +95,44 @@ export function compileRule(settings: RuleSettings, index: number, compileWhen: 
       return undefined;
     }
   };
-  const { id = `#${index + 1}`, who, except, allow, deny, only, args, time, network, when, because } = settings;
-  const effects = [allow, deny].filter((each) => each !== undefined);
-  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow` or `deny`, and one of them' });
-  const effect = deny === undefined ? 'allow' : 'deny';
-  const texts = [allow ?? deny ?? []].flat();
-  if (effects.length === 1 && texts.length === 0) problems.push({ path: [...path, effect], message: 'expected something that the rule is about' });
+  const { id = `#${index + 1}`, who, except, allow, deny, ask, only, args, time, network, when, because } = settings;
+  const effects = Object.entries({ allow, deny, ask }).filter(([, each]) => each !== undefined);
+  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow`, `deny` or `ask`, and one of them' });
+  const [written = 'allow', what = []] = effects[0] ?? [];
+  const texts = [what].flat();
+  if (effects.length === 1 && texts.length === 0) problems.push({ path: [...path, written], message: 'expected something that the rule is about' });
   for (const [at, text] of texts.entries()) {
     const problem = selectorProblem(text);
-    if (problem !== undefined) problems.push({ path: [...path, effect, ...([allow ?? deny].flat().length > 1 || Array.isArray(allow ?? deny) ? [at] : [])], message: problem });
+    if (problem !== undefined) problems.push({ path: [...path, written, ...(Array.isArray(what) ? [at] : [])], message: problem });
   }
-  const isFor = attempt('who', () => matchesWho(who, effect === 'deny'));
+  const isFor = attempt('who', () => matchesWho(who, isAgainst));
   // To be excepted from what is allowed counts against somebody, and from what is denied for him.
-  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, effect === 'allow'));
+  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, !isAgainst));
   if (except !== undefined && namesAgents(except) && !namesAgents(who)) problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
   if (namesAgents(who) && !everyNamesAgents(who)) problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
   const wanted: readonly Hint[] = only === undefined ? [] : [only].flat() as readonly Hint[];
   for (const hint of wanted) if (!hints.includes(hint)) problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
   const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
+  if (ask !== undefined && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'ask'], message: 'calls of tools can be approved, and nothing else' });
   const conditions = [
-    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
-    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
+    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), isAgainst)),
+    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), isAgainst)),
     network === undefined ? undefined : attempt('network', () => networkCondition(network)),
-    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), effect)),
+    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), isAgainst)),
   ].filter((each) => each !== undefined);
   if (problems.length > 0 || isFor === undefined) return { problems };
   return {
-    id, effect, because, selectors,
+    id, effect, because, selectors, terms: effect === 'ask' ? termsOf(settings) : undefined,
     isForAgents: namesAgents(who),
     isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
     covers: (target, key) => {
-      if (!selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
+      if ((ask !== undefined && target.kind !== 'tool') || !selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
       if (wanted.length === 0) return 'yes';
       return target.kind === 'tool' ? hintsVerdict(wanted, target.annotations) : 'no';
     },
     mayCover: (server) => selectors.some((selector) => selector.mayCover(server)),
-    coversAllOf: (server) => wanted.length === 0 && selectors.some((selector) => selector.coversAllOf(server)),
+    coversAllOf: (server) => wanted.length === 0 && ask === undefined && selectors.some((selector) => selector.coversAllOf(server)),
     condition: conditions.length === 0 ? undefined : conditionOf(conditions),
   };
 }
@@ -102,8 +146,8 @@ function conditionOf(conditions: readonly Condition[]): Condition {
 }
 
 /** Of what runs already it was decided when it began: then it held of what allowed it, and of nothing that denies. */
-function once(condition: Condition, effect: Rule['effect']): Condition {
-  return (circumstances) => (circumstances.isBegun === true ? (effect === 'deny' ? 'no' : 'yes') : condition(circumstances));
+function once(condition: Condition, isAgainst: boolean): Condition {
+  return (circumstances) => (circumstances.isBegun === true ? (isAgainst ? 'no' : 'yes') : condition(circumstances));
 }
 
 /** A condition that fails says nothing. */

@@ -34,6 +34,14 @@ export interface RuleSettings {
   readonly except?: Who | undefined;
   readonly allow?: string | readonly string[] | undefined;
   readonly deny?: string | readonly string[] | undefined;
+  /** Calls of tools that it allows once somebody has approved them. */
+  readonly ask?: string | readonly string[] | undefined;
+  /** Who is asked. Default: the caller, where no approvers are named. */
+  readonly by?: 'caller' | 'approvers' | undefined;
+  /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: whoever has the role. */
+  readonly approvers?: string | readonly string[] | undefined;
+  /** Milliseconds that whoever is asked has. */
+  readonly expires?: number | undefined;
   readonly only?: Hint | readonly Hint[] | undefined;
   readonly args?: Readonly<Record<string, ArgumentSettings>> | undefined;
   readonly time?: TimeSettings | undefined;

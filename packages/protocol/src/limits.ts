@@ -36,6 +36,9 @@ export const defaultLimits = {
   maxParked: 10_000,
   /** Bytes of what these calls were sent, were asked or were answered, on one worker. */
   maxParkedBytes: 256 * 1024 * 1024,
+  /** Calls that wait for an approval (`ask` under `access`) on one worker, of all callers and of one. */
+  maxWaitingApprovals: 1_000,
+  maxWaitingApprovalsPerCaller: 20,
   /** Streams of `subscriptions/listen` of one client on one worker. */
   maxListenersPerClient: 1_024,
   /** The same of all clients. */

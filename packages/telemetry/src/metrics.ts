@@ -14,6 +14,8 @@ type DropReason = (typeof dropReasons)[number];
 /** The boundaries at which bugs are caught. */
 const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', 'rejection', 'exception'] as const;
 export type FaultPart = (typeof faultParts)[number];
+const approvalOutcomes = ['asked', 'approved', 'refused', 'expired', 'withdrawn', 'used', 'impossible', 'limit', 'void'] as const;
+export type ApprovalOutcome = (typeof approvalOutcomes)[number];
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
 export class Metrics extends Instruments {
@@ -62,6 +64,10 @@ export class Metrics extends Instruments {
   readonly #limited = this.counter('omnibus_limits_refused_total', 'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.', ['limit', 'kind']);
   readonly limitKeys = this.gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, and quotas of which a part is leased.', ['table']);
   readonly preparedListBytes = this.gauge('omnibus_prepared_list_bytes', 'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).', []);
+  readonly waitingApprovals = this.gauge('omnibus_approvals_waiting', 'Calls that wait for an approval at this worker (limits.maxWaitingApprovals).', []);
+  readonly #approvals = this.counter('omnibus_approvals_total', 'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.', ['by', 'outcome']);
+  /** Messages to approvers that were given up. */
+  readonly approvalsUntold = this.counter('omnibus_approvals_untold_total', 'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.', []);
   readonly #ruleRefusals = this.counter('omnibus_policy_refusals_total', 'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.', ['outcome', 'rule']);
   readonly slowReaders = this.counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
   readonly #collectors: (() => void)[] = [];
@@ -103,6 +109,10 @@ export class Metrics extends Instruments {
   /** @param limit a rule's id. */
   limited(limit: string, kind: 'rate' | 'concurrency' | 'quota' | 'bytes' | 'unknown'): void {
     this.#limited.inc({ limit, kind });
+  }
+
+  approval(by: 'caller' | 'approvers', outcome: ApprovalOutcome): void {
+    this.#approvals.inc({ by, outcome });
   }
 
   /** @param rule by the id that the configuration gives it. */

@@ -1,5 +1,6 @@
 import { version } from '@omnibus/protocol';
 import { Command, Option } from 'commander';
+import { addApprovals } from './cli-approvals.ts';
 import { addAudit } from './cli-audit.ts';
 import { addDefinitions } from './cli-definitions.ts';
 import { addPolicy } from './policy-command-line.ts';
@@ -104,6 +105,7 @@ export function createProgram(): Command {
   addPod(program);
   addDefinitions(program);
   addPolicy(program);
+  addApprovals(program);
   addUse(program);
   addFiles(program);
   addRunning(program);

@@ -20,7 +20,7 @@ interface Side {
   readonly policy: Policy;
 }
 
-const order = ['hidden', 'deny', 'in part', 'allow'];
+const order = ['hidden', 'deny', 'in part', 'ask', 'allow'];
 /** People and things that are asked about at most: what is looked at is their product. */
 const maxPeople = 500;
 const maxThings = 5_000;
@@ -65,6 +65,7 @@ function outcomeOf({ policy }: Side, person: Person, what: string): { readonly o
   const rights = policy.rightsOf(facts);
   const { effect, isVisible, rule } = rights.decide(target, { facts, kind: target.kind, method: '', server: target.server, name: target.name, args: undefined, now: 0, address: undefined });
   if (!isVisible) return { outcome: 'hidden', rule };
+  if (effect === 'ask') return { outcome: effect, rule };
   const isConditional = policy.rules.some((each) => each.id === rule && each.condition !== undefined);
   return { outcome: isConditional ? 'in part' : effect, rule };
 }

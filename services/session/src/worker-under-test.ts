@@ -7,7 +7,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
   type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type Facts, type JsonObject, type JsonRpcNotification,
-  type JsonRpcRequest, type Principal, type Revision, type ServerNotice, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+  type JsonRpcRequest, type PostedMessage, type Principal, type Revision, type ServerNotice, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
 import { compile, type Policy } from '@omnibus/policy';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -26,6 +26,12 @@ export interface ClientUnderTest {
   readonly ask: (method: string, params?: JsonObject) => Promise<Message>;
   /** What came on its standing stream; nothing for a client without a session. */
   readonly pushed: Heard<Message>;
+  /** What it was asked during its calls; nothing for a client without a session, which is answered with it. */
+  readonly asked: Heard<Message>;
+  /** Says something that is no request: an answer, or a notification. Does nothing for a client without a session. */
+  readonly say: (message: PostedMessage) => void;
+  /** Of the request that was sent last. */
+  readonly lastId: () => number;
   /** From now on its requests come with something else that an edge has found out of it. */
   readonly become: (caller: Caller) => void;
   /** Of its session, where it has one. */
@@ -126,7 +132,7 @@ export class WorkerUnderTest {
       },
       failed: (error) => this.faults.push(String(error)),
     });
-    return { greeting: result as JsonObject, ask, pushed, key: undefined, become: (other) => {
+    return { greeting: result as JsonObject, ask, pushed, asked: new Heard<Message>(), say: () => undefined, lastId: () => this.#count, key: undefined, become: (other) => {
       by = other;
     } };
   }
@@ -138,7 +144,8 @@ export class WorkerUnderTest {
     });
     if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
     const key = sessionKey(opened.session);
-    const pushed = new Heard<Message>();
+    const [pushed, asked] = [new Heard<Message>(), new Heard<Message>()];
+    let lastId = 0;
     const hear = (frame: StreamFrame): void => {
       if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
     };
@@ -147,13 +154,16 @@ export class WorkerUnderTest {
     const ask = (method: string, params: JsonObject = {}): Promise<Message> => new Promise((resolve) => {
       this.#count += 1;
       const id = this.#count;
+      lastId = id;
       this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } } }, (frame) => {
         const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
         if (message?.['id'] === id) resolve(message);
+        else if (message?.method !== undefined) asked.add(message);
       });
     });
     const { result } = JSON.parse(opened.text) as Message;
-    return { greeting: result as JsonObject, ask, pushed, key, become: (other) => {
+    const say = (message: PostedMessage): void => this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, () => undefined);
+    return { greeting: result as JsonObject, ask, pushed, asked, say, lastId: () => lastId, key, become: (other) => {
       by = other;
     } };
   }

@@ -7,7 +7,7 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { approvedBucket, auditLedger, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
+import { approvalsBucket, approvedBucket, auditLedger, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -23,6 +23,7 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [`${catalogBucket.name}-parts`]: ['session', 'backend'],
   [sessionsBucket.name]: ['session', 'backend'],
   [blocksBucket.name]: ['edge', 'session', 'backend'],
+  [approvalsBucket.name]: ['session'],
   [usageBucket.name]: ['session'],
   [`${usageBucket.name}-parts`]: ['session'],
   ...Object.fromEntries(Object.values(quotaBuckets).map(({ name }) => [name, ['session'] as const])),

@@ -1,5 +1,5 @@
-/** Shapes of what is said of limits, and of what is kept of them, of use and of blocks. */
-import { blockKinds, type BlockRecord, type LimitsNews, type QuotaRecord, type UsageRecord, type UsageRow } from '@omnibus/protocol';
+/** Shapes of what is said of limits, and of what is kept of them, of use, of blocks and of approvals. */
+import { approvalStates, blockKinds, type ApprovalRecord, type BlockRecord, type LimitsNews, type QuotaRecord, type UsageRecord, type UsageRow } from '@omnibus/protocol';
 import { count, fields, flag, list, oneOf, optional, pair, shape, text, token, variants, type Predicate } from './shape.ts';
 
 const whole: Predicate = (value) => Number.isSafeInteger(value);
@@ -9,3 +9,7 @@ export const quotaRecord = shape<QuotaRecord>(fields<QuotaRecord>({ used: count 
 const row = fields<UsageRow>({ caller: text, tenant: optional(text), groups: list(text), server: text, tool: text, calls: count, failed: count, bytes: count });
 export const usageRecord = shape<UsageRecord>(fields<UsageRecord>({ day: text, rows: list(row) }));
 export const blockRecord = shape<BlockRecord>(fields<BlockRecord>({ kind: oneOf(...blockKinds), name: text, by: text, at: count, until: optional(count), because: optional(text) }));
+export const approvalRecord = shape<ApprovalRecord>(fields<ApprovalRecord>({
+  id: token, state: oneOf(...approvalStates), worker: token, at: count, until: count, rule: text, because: optional(text), server: token, tool: text, arguments: text, hidden: optional(count), digest: text,
+  principal: text, who: list(text), tenant: optional(text), client: optional(text), approvers: optional(list(text)), by: optional(text), reason: optional(text),
+}));

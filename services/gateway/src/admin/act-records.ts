@@ -4,7 +4,7 @@ import type { Audit, Outcome } from '@omnibus/audit';
 import type { Administrator } from './access.ts';
 
 /** Of one act, for people: no secret. */
-export type ActDetails = Readonly<Record<string, string | number | boolean>>;
+export type ActDetails = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 interface ActRecord {
   readonly outcome: Outcome;

@@ -1,8 +1,10 @@
 /** What can be asked at the admin port of what servers say of themselves, and approved. */
+import type { Audit } from '@omnibus/audit';
 import type { ServerDefinitions } from '@omnibus/backend';
 import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
 import type { AdminAccess } from './access.ts';
+import { recordAct } from './act-records.ts';
 import { actsCounted, read } from './acts.ts';
 
 /** What servers say of themselves that is not as it was approved. */
@@ -18,12 +20,16 @@ export interface DefinitionsRoutesOptions {
   readonly definitions: () => DefinitionsOfProcess | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  readonly audit: () => Audit | undefined;
 }
 
 const approval = z.strictObject({ server: z.string().min(1).max(255), approve: z.array(z.string().max(64)).min(1).max(500) });
+/** Definitions that one record names; a body of the admin port has hardly more. */
+const maxRecorded = 500;
 const noServers: AdminAnswer = { status: 409, text: 'this process talks to no servers: ask one of the role backend\n' };
 
-export function definitionsRoutes({ access, definitions, log, metrics }: DefinitionsRoutesOptions): readonly AdminRoute[] {
+export function definitionsRoutes({ access, definitions, log, metrics, audit }: DefinitionsRoutesOptions): readonly AdminRoute[] {
   const act = actsCounted(metrics);
   return [
     act({ name: 'definitions', method: 'GET', act: 'definitions.list' }, () => {
@@ -38,6 +44,7 @@ export function definitionsRoutes({ access, definitions, log, metrics }: Definit
       await found.approve(server, new Set(approve));
       const approved = chosen.map(({ kind, name, digest }) => ({ kind, name, digest }));
       log.info({ act: 'definitions.approve', by: access.of(request).name, address: request.socket.remoteAddress, server, approved }, 'an act at the admin port');
+      recordAct(audit(), access.of(request), request, 'definitions.approve', { outcome: 'ok', details: { server, approved: approved.map(({ kind, name, digest }) => `${kind} ${name} ${digest}`).slice(0, maxRecorded), count: approved.length } });
       return json(200, { approved: approve.length });
     }),
   ];

@@ -1,9 +1,11 @@
 /** What can be asked and said at the admin port of who is blocked, and of what callers used. */
+import type { Audit } from '@omnibus/audit';
 import { usageBucket, type Blocks, type Bus } from '@omnibus/bus';
 import { blockKinds, type BlockKind, type UsageRow } from '@omnibus/protocol';
 import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
 import type { AdminAccess } from './access.ts';
+import { recordAct } from './act-records.ts';
 import { actsCounted, read } from './acts.ts';
 
 /** What is kept on the bus. */
@@ -18,6 +20,8 @@ export interface MeteringRoutesOptions {
   readonly kept: () => Kept | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  readonly audit: () => Audit | undefined;
 }
 
 const dayMs = 86_400_000;
@@ -26,7 +30,7 @@ const maxDays = 62;
 const forMs = z.int().positive().max(3_650 * dayMs);
 const newBlock = z.strictObject({ kind: z.enum(blockKinds), name: z.string().min(1).max(1_000), forMs: forMs.optional(), because: z.string().max(500).optional() });
 
-export function meteringRoutes({ access, kept, log, metrics }: MeteringRoutesOptions): readonly AdminRoute[] {
+export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRoutesOptions): readonly AdminRoute[] {
   const act = actsCounted(metrics);
   const has = (): Kept => {
     const found = kept();
@@ -42,6 +46,7 @@ export function meteringRoutes({ access, kept, log, metrics }: MeteringRoutesOpt
       const by = access.of(request).name;
       await has().blocks.add({ kind, name, by, at: now, ...(lasts === undefined ? {} : { until: now + lasts }), ...(because === undefined ? {} : { because }) });
       log.warn({ act: 'block', by, address: request.socket.remoteAddress, kind, name, because, forMs: lasts }, 'an act at the admin port');
+      recordAct(audit(), access.of(request), request, 'block', { outcome: 'ok', details: { kind, name, because, for_ms: lasts } });
       return { status: 201, text: `${kind} ${name} is blocked${lasts === undefined ? '' : ` until ${new Date(now + lasts).toISOString()}`}\n` };
     }),
     act({ name: 'blocks', method: 'DELETE', act: 'blocks.change', hasRest: true }, async ({ request, rest = '' }) => {
@@ -51,6 +56,7 @@ export function meteringRoutes({ access, kept, log, metrics }: MeteringRoutesOpt
       const name = rest.slice(end + 1);
       if (!(await has().blocks.remove(kind, name))) throw new Error(`${kind} ${name} is not blocked; "omnibus blocks" lists all blocks`);
       log.warn({ act: 'unblock', by: access.of(request).name, address: request.socket.remoteAddress, kind, name }, 'an act at the admin port');
+      recordAct(audit(), access.of(request), request, 'unblock', { outcome: 'ok', details: { kind, name } });
       return { status: 200, text: `${kind} ${name} is not blocked any more\n` };
     }),
     act({ name: 'usage', method: 'GET', act: 'usage' }, async ({ request }): Promise<AdminAnswer> => {

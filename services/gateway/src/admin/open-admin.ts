@@ -11,6 +11,7 @@ import { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { adminRoutes, type RunningParts } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
+import { approvalsRoutes } from './approvals.ts';
 import { consoleSite, pageFolder } from './console-site.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
@@ -70,7 +71,10 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
     server = await startAdminServer({
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder)],
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics }), ...definitionsRoutes({ access, definitions, log, metrics })],
+      routes: [
+        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics, audit }),
+        ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
+      ],
     });
   } catch (error) {
     const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';

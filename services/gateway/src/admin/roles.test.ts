@@ -3,7 +3,7 @@ import type { Facts } from '@omnibus/identity';
 import type { Principal } from '@omnibus/protocol';
 import { mayDoForTenant, rolesOf, tenantOf } from './roles.ts';
 
-const lists = { viewer: ['group:people'], operator: ['https://login.example|ann'], auditor: ['key:audit'], admin: ['group:admins'] };
+const lists = { viewer: ['group:people'], operator: ['https://login.example|ann'], auditor: ['key:audit'], approver: ['group:release'], admin: ['group:admins'] };
 const somebody: Facts = { issuer: 'https://login.example', subject: 'bob', principal: 'p_bob' as Principal, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined };
 
 it('a caller has the roles that it, its key or one of its groups is named for', () => {

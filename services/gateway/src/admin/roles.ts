@@ -2,7 +2,7 @@
 import type { Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
-export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'admin';
+export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
 
 /** As the configuration lists them: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 export type RoleLists = Readonly<Record<AdminRole, readonly string[]>>;
@@ -13,7 +13,7 @@ const everyRole = ['viewer', 'operator', 'auditor', 'admin'] as const;
 const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'metrics': everyRole,
   'status': everyRole,
-  'whoami': everyRole,
+  'whoami': [...everyRole, 'approver'],
   'reload': ['operator', 'admin'],
   'sessions': everyRole,
   'restart': ['operator', 'admin'],
@@ -32,6 +32,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'payloads': ['operator', 'admin'],
   'sessions.end': ['operator', 'admin'],
   'try': ['operator', 'admin'],
+  'approvals.list': ['operator', 'auditor', 'approver', 'admin'],
+  'approvals.decide': ['operator', 'approver', 'admin'],
   'recovery': [],
 };
 
@@ -60,10 +62,15 @@ function namesOf({ issuer, subject }: Facts): string[] {
  * another, and so may subjects of keys: they count for callers without a tenant alone.
  */
 export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
+  return ([...everyRole, 'approver'] as const).filter((role) => isNamed(facts, lists[role]));
+}
+
+/** Whether somebody is one of those whom a list names, as with roles. */
+export function isNamed(facts: Facts, list: readonly string[]): boolean {
   const { issuer, subject, groups, tenant, actors } = facts;
-  if (actors.length > 0) return [];
+  if (actors.length > 0) return false;
   const names = new Set(tenant === undefined ? [...namesOf(facts), ...groups.map((group) => `group:${group}`)] : [`${issuer}|${subject}`]);
-  return everyRole.filter((role) => lists[role].some((who) => names.has(who)));
+  return list.some((who) => names.has(who));
 }
 
 /** The tenant that a caller looks after, which is his own or none. @param lists of who does, by tenant. */

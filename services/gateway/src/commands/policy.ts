@@ -35,7 +35,7 @@ const testCase = z.strictObject({
   at: z.union([z.string(), z.date()]).optional(),
   from: z.string().optional(),
   hints: z.record(z.string(), z.boolean()).optional(),
-  expect: z.enum(['allow', 'deny', 'hidden']),
+  expect: z.enum(['allow', 'ask', 'deny', 'hidden']),
   rule: z.string().optional(),
 });
 const cases = z.strictObject({ config: z.string().optional(), cases: z.array(testCase).min(1) });
@@ -132,7 +132,7 @@ interface Around {
 }
 
 function decide({ config, policy }: LoadedPolicy, as: Parameters<typeof personOf>[0], what: string, { args, at, from, hints }: Around): {
-  readonly outcome: 'allow' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
+  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
 } {
   const facts = personOf(as);
   const named = targetOf(what);

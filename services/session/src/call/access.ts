@@ -104,11 +104,11 @@ export class AccessRules {
   #decide({ isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Permission {
     const { kind, server, name, method, args, isBegun } = wanted;
     const decision = rights.decide(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
-    if (decision.effect === 'deny') this.#tell(decision, isRecording, wanted, caller);
+    if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, caller);
     return { ...decision, isRecorded: isRecording };
   }
 
-  #tell({ rule, isVisible }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
+  #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
     const { log, metrics } = this.#options;
     metrics.refusedByRule(isRecording ? 'recorded' : isVisible ? 'denied' : 'hidden', rule ?? 'default');
     const now = performance.now();
@@ -121,7 +121,7 @@ export class AccessRules {
       return;
     }
     this.#lines.written += 1;
-    log.info({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? 'a rule would refuse this' : 'refused by a rule');
+    log.info({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? (effect === 'ask' ? 'a rule would have this approved first' : 'a rule would refuse this') : 'refused by a rule');
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
+import type { Approvals } from './approvals/approvals.ts';
 import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
@@ -24,5 +25,7 @@ export interface CallHost extends ExchangeHost {
   readonly factsOf: (caller: Caller) => Facts | undefined;
   /** What calls pass on their way to a server; left out where nothing is limited, counted or blocked. */
   readonly callGate?: CallGate;
+  /** Calls that rules have approved first. */
+  readonly approvals?: Approvals;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

@@ -1,10 +1,9 @@
 /** What carries requests to servers knows of the client they come from: a session, or one request that stands alone. */
 import type { View } from '@omnibus/catalog';
-import type { Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
+import type { Asker, Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputAnswer, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Tab } from './limits/call-gate.ts';
 import type { Access, Permission } from './access.ts';
-import type { Exchange } from './exchange.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
@@ -16,6 +15,13 @@ export interface CallStream {
   answerMember(id: JsonRpcId, member: string): void;
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;
   leaveUnanswered(): void;
+}
+
+/** Who waits for what a client answers: a call, the gateway before a call, or a session itself. */
+export interface Questioner {
+  readonly id: Asker;
+  answerInput(input: InputKey, answer: InputAnswer): void;
+  passInputProgress(input: InputKey, params: JsonObject): void;
 }
 
 /** On whose behalf requests are forwarded. */
@@ -43,10 +49,10 @@ export interface ClientPort<Stream extends CallStream> {
   /** Whether a log message is severe enough for it. */
   wantsLog(params: JsonObject): boolean;
   /** The server asks something of the client; the answer goes to `asker`. */
-  ask(asker: Exchange, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
-  inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void;
+  ask(asker: Questioner, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  inputWithdrawn(asker: Questioner, input: InputKey, reason: string): void;
   /** Nobody waits for answers to what this exchange asked. */
-  askerEnded(asker: Exchange, reason: string): void;
+  askerEnded(asker: Questioner, reason: string): void;
 }
 
 /** A request of the client on its way, whichever servers it goes to. */

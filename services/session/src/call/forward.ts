@@ -11,6 +11,7 @@ import { InTurn } from './in-turn.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
 import { PublicWords } from './public-words.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
+import { AskFirst } from './approvals/ask-first.ts';
 import { askedBy } from './asked.ts';
 import type { Tab } from './limits/call-gate.ts';
 import type { Asked } from './limits/rules.ts';
@@ -37,6 +38,7 @@ export class Forwarding<Stream extends CallStream> {
   readonly carrier: Carrier<Stream>;
   readonly #inTurn: InTurn<Stream>;
   readonly #tasks: CallTasks<Stream>;
+  readonly #askFirst: AskFirst<Stream>;
   /** Notifications that no adapter has taken yet. */
   #notified = 0;
 
@@ -50,6 +52,7 @@ export class Forwarding<Stream extends CallStream> {
     this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
     this.#inTurn = new InTurn({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.words, tasks, port);
     this.#tasks = new CallTasks(this.carrier, this.words, port);
+    this.#askFirst = new AskFirst({ host, port, open: this.carrier.open, words: this.words, idle: () => this.#idleWhenDone(), planOf: (call) => route(call, call.given, this.#client), goOn: (call, plan) => this.#charge(call, plan) });
   }
 
   /** How many requests are on their way. */
@@ -123,6 +126,16 @@ export class Forwarding<Stream extends CallStream> {
   #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
     const { callGate } = this.#host;
     const plan = callGate === undefined ? planned : unblocked(planned, (server, tool) => this.#blockOf(server, tool));
+    if (AskFirst.isFor(call, plan)) this.#askFirst.ask(call, plan);
+    else this.#charge(call, plan);
+  }
+
+  #idleWhenDone(): void {
+    if (this.size === 0) this.#idle();
+  }
+
+  #charge(call: ForwardedCall<Stream>, plan: Plan): void {
+    const { callGate } = this.#host;
     const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
     const tab = asked === undefined ? undefined : callGate?.begin(asked);
     if (tab instanceof Promise) this.#whenLeased(call, plan, tab, asked);
@@ -150,7 +163,7 @@ export class Forwarding<Stream extends CallStream> {
       this.carrier.open.remove(waiting);
       if (!('reason' in tab)) this.#carryAsPlanned({ ...call, tab }, plan);
       else this.words.deny(call, tab);
-      if (this.size === 0) this.#idle();
+      this.#idleWhenDone();
     });
   }
 

@@ -33,7 +33,7 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
       const wanted = wantedBy(plan, method, view, given);
       if (wanted === undefined) return plan;
       const permission = access.decide(wanted);
-      if (permission.effect === 'allow' || permission.isRecorded) return { ...plan, permission };
+      if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
       return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : isAboutTask(plan) ? fault('task.unknown') : unknown(wanted, view, given), permission };
     }
   }
@@ -77,7 +77,7 @@ export function taskPermission(task: TaskAddress, { method, view }: AskedRequest
   const wanted = access === undefined ? undefined : wantedOfTask(task, method, view);
   if (access === undefined || wanted === undefined) return {};
   const permission = access.decide(wanted);
-  if (permission.effect === 'allow' || permission.isRecorded) return { permission };
+  if (permission.effect !== 'deny' || permission.isRecorded) return { permission };
   return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
 }
 
@@ -98,7 +98,7 @@ function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: st
   let refusal: Permission | undefined;
   const open = servers.filter((server) => {
     const permission = access.decide({ kind: 'resource', server, name: uri, method });
-    if (permission.effect === 'allow' || permission.isRecorded) return true;
+    if (permission.effect !== 'deny' || permission.isRecorded) return true;
     if (refusal === undefined || permission.isVisible) refusal = permission;
     return false;
   });

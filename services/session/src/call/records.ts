@@ -11,6 +11,7 @@ import {
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
+import type { ApprovalNote } from './approvals/approvals.ts';
 import type { Destination } from './route.ts';
 
 /** Whose request it is. */
@@ -113,6 +114,14 @@ export class CallRecords {
     this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...outcomeOf(outcome), ...(characters === undefined ? {} : { responseBytes: characters }) });
   }
 
+  /** A call waits for an approval, or does not any more. */
+  approval(requester: Requester, requested: Requested, { server, tool, args }: { readonly server: ServerName; readonly tool: string; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
+    this.#options.audit.record({
+      ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target: tool, args: args ?? {}, outcome: approvalOutcomes[outcome],
+      more: { approval: id, approval_digest: digest, approval_by: by, ...(decidedBy === undefined ? {} : { by: decidedBy }) },
+    });
+  }
+
   /** Questions of a server, during one call or outside of any. */
   questions(requester: Requester, server: ServerName, trace: string | undefined): QuestionRecords {
     return new QuestionRecords((method, outcome, since, more) => this.#options.audit.record({
@@ -194,6 +203,11 @@ function weightOf(method: string, { name }: JsonObject, view: View): Weight {
 function nameOf({ name }: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
+
+/** What it means for the call; undefined while nothing is decided. */
+const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undefined>> = {
+  asked: undefined, approved: 'ok', used: 'ok', refused: 'denied', expired: 'denied', impossible: 'denied', void: 'denied', withdrawn: 'cancelled',
+};
 
 /** How many answers of its user a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 function answersOf({ inputResponses }: JsonObject): { readonly more?: AuditEvent['more'] } {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { idSequence, newWorkerId, askerOf, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type QuestionId, type ServerName, type SessionKey } from '@omnibus/protocol';
-import { PendingQuestions, type Questioner } from './pending-questions.ts';
+import { PendingQuestions } from './pending-questions.ts';
+import type { Questioner } from '../call/client-port.ts';
 
 const worker = newWorkerId('session');
 const nextId = idSequence<QuestionId>(worker);

@@ -9,14 +9,8 @@
  *      for nothing. One that was meant for a worker that held the session before is for that one to use.
  *  R4  When a call ends, its open questions are taken back with `notifications/cancelled`.
  */
-import { fault, isObject, notificationText, toErrorObject, type Asker, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type JsonRpcResponse, type QuestionId, type QuestionMethod, type ServerName } from '@omnibus/protocol';
-
-/** The call that waits for answers, or the session itself. */
-export interface Questioner {
-  readonly id: Asker;
-  answerInput(input: InputKey, answer: InputAnswer): void;
-  passInputProgress(input: InputKey, params: JsonObject): void;
-}
+import { fault, isObject, notificationText, toErrorObject, type ExchangeId, type InputKey, type JsonObject, type JsonRpcResponse, type QuestionId, type QuestionMethod, type ServerName } from '@omnibus/protocol';
+import type { Questioner } from '../call/client-port.ts';
 
 export interface PendingQuestion {
   readonly asker: Questioner;

@@ -4,7 +4,7 @@ import { MemoryBus, subjects } from '@omnibus/bus';
 import { anonymous, idSequence, newWorkerId, parseServerName, rootEndpoint, type ControlCommand, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type LegacyRevision, type PostedMessage, type QuestionId, type QuestionMethod, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { legacyDialect } from '../dialect/legacy/dialect.ts';
-import type { Questioner } from './pending-questions.ts';
+import type { Questioner } from '../call/client-port.ts';
 import { ServerQuestions } from './server-questions.ts';
 
 const server = parseServerName('up');

@@ -5,11 +5,11 @@ import {
   type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
   type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
-import type { CallStream } from '../call/client-port.ts';
+import type { CallStream, Questioner } from '../call/client-port.ts';
 import type { PublicWords } from '../call/public-words.ts';
 import type { QuestionRecords, Requester } from '../call/records.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
-import { PendingQuestions, type PendingQuestion, type Questioner, type StandingQuestion } from './pending-questions.ts';
+import { PendingQuestions, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
 import type { SessionHost } from './session-host.ts';
 
 export interface ServerQuestionsOptions {

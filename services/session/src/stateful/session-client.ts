@@ -5,8 +5,7 @@ import {
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
-import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
-import type { Exchange } from '../call/exchange.ts';
+import type { ClientPort, ForwardedCall, Questioner } from '../call/client-port.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
@@ -99,15 +98,15 @@ export class SessionClient implements ClientPort<PostStream> {
     return this.level.wants(params);
   }
 
-  ask(asker: Exchange, { stream }: ForwardedCall<PostStream>, _server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  ask(asker: Questioner, { stream }: ForwardedCall<PostStream>, _server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void {
     this.#options.questions().ofCall(asker, stream, event);
   }
 
-  inputWithdrawn(asker: Exchange, input: InputKey, reason: string): void {
+  inputWithdrawn(asker: Questioner, input: InputKey, reason: string): void {
     this.#options.questions().withdraw(asker, input, reason);
   }
 
-  askerEnded(asker: Exchange, reason: string): void {
+  askerEnded(asker: Questioner, reason: string): void {
     this.#options.questions().withdrawAll(asker, reason);
   }
 }

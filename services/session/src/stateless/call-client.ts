@@ -5,8 +5,7 @@ import {
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
-import type { CallStream, ClientPort } from '../call/client-port.ts';
-import type { Exchange } from '../call/exchange.ts';
+import type { CallStream, ClientPort, Questioner } from '../call/client-port.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
 import { CallDialect, type CallDialectOptions } from '../dialect/modern/call-dialect.ts';
@@ -91,7 +90,7 @@ export class CallClient implements ClientPort<CallStream> {
     return wanted !== undefined && (!isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted));
   }
 
-  ask(asker: Exchange, _call: unknown, _server: ServerName, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  ask(asker: Questioner, _call: unknown, _server: ServerName, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
     if (movedFrom !== undefined && this.#questions.has(input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
     if (!isInputMethod(method) || !this.#canBeAsked(method, params)) {
@@ -102,11 +101,11 @@ export class CallClient implements ClientPort<CallStream> {
     this.#call.questionAsked();
   }
 
-  inputWithdrawn(_asker: Exchange, input: InputKey): void {
+  inputWithdrawn(_asker: Questioner, input: InputKey): void {
     this.#questions.withdraw(input);
   }
 
-  askerEnded(asker: Exchange): void {
+  askerEnded(asker: Questioner): void {
     this.#questions.withdrawAll(asker);
   }
 

@@ -1,10 +1,10 @@
 /** What servers ask during one call of a client without a session: collected for the next round, answered by the one after. */
 import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
-import type { Exchange } from '../call/exchange.ts';
+import type { Questioner } from '../call/client-port.ts';
 import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
 
 interface CallQuestion {
-  readonly asker: Exchange;
+  readonly asker: Questioner;
   readonly input: InputKey;
   readonly method: InputMethod;
   /** As an entry of `inputRequests`. */
@@ -40,7 +40,7 @@ export class CallQuestions {
     return [...this.#open.values()].some((question) => question.input === input);
   }
 
-  add(asker: Exchange, input: InputKey, method: InputMethod, params: JsonObject): void {
+  add(asker: Questioner, input: InputKey, method: InputMethod, params: JsonObject): void {
     this.#count += 1;
     this.#open.set(`r${this.#count}`, { asker, input, method, entry: inputRequest(method, params) });
   }
@@ -49,7 +49,7 @@ export class CallQuestions {
     for (const [key, question] of this.#open) if (question.input === input) this.#open.delete(key);
   }
 
-  withdrawAll(asker: Exchange): void {
+  withdrawAll(asker: Questioner): void {
     for (const [key, question] of this.#open) if (question.asker === asker) this.#open.delete(key);
   }
 

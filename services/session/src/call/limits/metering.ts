@@ -1,9 +1,11 @@
-/** What one worker counts, limits and blocks, put together. */
+/** What one worker counts, limits, blocks and has approved, put together. */
 import { Blocks, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Approvals } from '../approvals/approvals.ts';
+import { openApprovals, type OpenedApprovals } from '../approvals/open-approvals.ts';
 import { CallGate } from './call-gate.ts';
 import { Limiter } from './limiter.ts';
 import { Quotas, type Window } from './quotas.ts';
@@ -29,6 +31,7 @@ export class Metering {
   readonly #limiter: Limiter;
   readonly #usage: Usage | undefined;
   readonly #wheel: DeadlineWheel;
+  readonly #approvals: OpenedApprovals;
 
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
@@ -53,10 +56,12 @@ export class Metering {
       metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
-    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel);
+    const approvals = openApprovals({ bus, wheel, log, metrics, limits: config.limits, worker, webhook: config.access?.approvals.webhook });
+    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel, approvals);
   }
 
-  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined, wheel: DeadlineWheel) {
+  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined, wheel: DeadlineWheel, approvals: OpenedApprovals) {
+    this.#approvals = approvals;
     this.#wheel = wheel;
     this.#blocks = blocks;
     this.#limiter = limiter;
@@ -74,6 +79,10 @@ export class Metering {
     await this.#limiter.start();
   }
 
+  get approvals(): Approvals {
+    return this.#approvals.approvals;
+  }
+
   apply(config: Config): void {
     this.#limiter.apply(compileRules(config.limits.rules));
   }
@@ -81,6 +90,7 @@ export class Metering {
   /** It keeps nobody from leaving for long: what is not given back by then is lost for the day or month. */
   async stop(): Promise<void> {
     this.#blocks?.close();
+    this.#approvals.stop();
     await this.#wheel.isDoneWithin(stopMs, Promise.all([this.#limiter.stop(), this.#usage?.stop()]));
   }
 }

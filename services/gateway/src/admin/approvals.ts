@@ -1,0 +1,77 @@
+/** What can be asked at the admin port of calls that wait for approvers, and decided of them. */
+import type { Audit } from '@omnibus/audit';
+import { ApprovalBoard, type Bus } from '@omnibus/bus';
+import type { ApprovalRecord } from '@omnibus/protocol';
+import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
+import { z } from 'zod';
+import type { AdminAccess, Administrator } from './access.ts';
+import { recordAct } from './act-records.ts';
+import { actsCounted, read } from './acts.ts';
+import { isNamed } from './roles.ts';
+
+export interface ApprovalsRoutesOptions {
+  readonly access: AdminAccess;
+  /** Undefined as long as the process is starting. */
+  readonly bus: () => Bus | undefined;
+  /** Whether calls are held here; elsewhere nobody may look at them. */
+  readonly holdsCalls: () => boolean;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly audit: () => Audit | undefined;
+}
+
+const decision = z.strictObject({ id: z.string().min(1).max(64), digest: z.string().max(64), approve: z.boolean(), reason: z.string().max(500).optional() });
+const noCalls: AdminAnswer = { status: 409, text: 'this process holds no calls: ask one of the role session\n' };
+
+export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }: ApprovalsRoutesOptions): readonly AdminRoute[] {
+  const act = actsCounted(metrics);
+  const open = async (): Promise<ApprovalBoard> => {
+    const found = bus();
+    if (found === undefined) throw new Error('the process is starting, and has no bus yet');
+    return ApprovalBoard.open(found);
+  };
+  return [
+    act({ name: 'approvals', method: 'GET', act: 'approvals.list' }, async ({ request }) => {
+      if (!holdsCalls()) return noCalls;
+      const by = access.of(request);
+      return json(200, (await (await open()).all()).filter((record) => mayLook(by, record)).map((record) => asItIs(record)));
+    }),
+    act({ name: 'approvals', method: 'POST', act: 'approvals.decide' }, async ({ request, body }) => {
+      if (!holdsCalls()) return noCalls;
+      const { id, digest, approve, reason } = read(decision, body);
+      const by = access.of(request);
+      const named = approve ? 'approvals.approve' : 'approvals.refuse';
+      let refused = false;
+      const decided = await (await open()).decide(id, { state: approve ? 'approved' : 'refused', by: by.name, reason }, (record) => {
+        const problem = refusalOf(by, record, digest);
+        refused = problem !== undefined;
+        return problem;
+      }).catch((error: unknown) => {
+        if (refused) recordAct(audit(), by, request, named, { outcome: 'denied', details: { approval: id } });
+        throw error;
+      });
+      const { server, tool, rule } = decided;
+      log.info({ act: named, by: by.name, address: request.socket.remoteAddress, approval: id, server, tool, rule, reason }, 'an act at the admin port');
+      recordAct(audit(), by, request, named, { outcome: 'ok', details: { approval: id, approval_digest: digest, server, tool, rule } });
+      return { status: 200, text: `${id} is ${approve ? 'approved' : 'refused'}\n` };
+    }),
+  ];
+}
+
+/** Whoever is only an approver sees what is for him. */
+function mayLook({ roles, facts }: Administrator, { approvers }: ApprovalRecord): boolean {
+  return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
+}
+
+/** Of a call whose time is over, or whose worker is gone with it, nobody may have said so. */
+function asItIs(record: ApprovalRecord): ApprovalRecord {
+  return record.state === 'waiting' && record.until <= Date.now() ? { ...record, state: 'expired' } : record;
+}
+
+/** Why somebody may not decide. */
+function refusalOf({ facts }: Administrator, { digest, approvers, principal, who }: ApprovalRecord, shown: string): string | undefined {
+  if (digest !== shown) return 'this is not the call that was shown: look at it again';
+  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
+  if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
+  return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
+}

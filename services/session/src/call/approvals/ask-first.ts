@@ -1,0 +1,111 @@
+/** A call that a rule has approved first, between its plan and its server: it waits among the open requests of its client, and is planned again when it is approved. */
+import { canonical, fault, type GatewayFault } from '@omnibus/protocol';
+import type { CallHost } from '../call-host.ts';
+import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
+import { OpenRequest, type OpenRequests } from '../open-requests.ts';
+import type { PublicWords } from '../public-words.ts';
+import type { Destination, Plan } from '../route.ts';
+import { takesForms } from './form.ts';
+
+/** A plan that has one destination, of which a rule says that it has to be approved. */
+type Asking = Extract<Plan, Destination>;
+
+interface AskFirstOptions<Stream extends CallStream> {
+  readonly host: CallHost;
+  readonly port: ClientPort<Stream>;
+  readonly open: OpenRequests;
+  readonly words: PublicWords<Stream>;
+  /** Looks whether anything is on its way. */
+  readonly idle: () => void;
+  /** What would be done with the call now. */
+  readonly planOf: (call: ForwardedCall<Stream>) => Plan;
+  readonly goOn: (call: ForwardedCall<Stream>, plan: Plan) => void;
+}
+
+/** Of a form of the gateway there is one at a time. */
+const input = 0;
+
+export class AskFirst<Stream extends CallStream> {
+  readonly #options: AskFirstOptions<Stream>;
+
+  constructor(options: AskFirstOptions<Stream>) {
+    this.#options = options;
+  }
+
+  static isFor({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>, plan: Plan): plan is Asking {
+    return permission?.effect === 'ask' && !permission.isRecorded && plan.kind !== 'refuse';
+  }
+
+  ask(call: ForwardedCall<Stream>, plan: Asking): void {
+    const { host, port, open, words } = this.#options;
+    const { approvals, records } = host;
+    const { permission } = call;
+    const rule = permission?.rule ?? 'default';
+    const given = permission?.terms;
+    if (approvals === undefined || given === undefined) {
+      words.deny(call, fault('approval.impossible', undefined, { rule }));
+      return;
+    }
+    const beganAt = performance.now();
+    const { server, tool = '', params } = plan;
+    // A client that is asked has as long as for what servers ask.
+    const terms = given.by === 'caller' ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, tool).humanMs) } : given;
+    const waiting = approvals.ask({
+      caller: port.asking, facts: port.facts, server, tool, args: params['arguments'], rule, because: permission?.because, terms,
+      show: takesForms(port.capabilities()) ? (asker, form) => port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form }) : undefined,
+      takeBack: (asker, reason) => {
+        port.inputWithdrawn(asker, input, reason);
+        port.askerEnded(asker, reason);
+      },
+      note: (note) => records?.approval(port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission }, { server, tool, args: params['arguments'] }, note),
+      settled: (refusal) => {
+        open.remove(request);
+        if (refusal === undefined && 'used' in waiting) this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
+        else words.deny(call, refusal ?? fault('internal.error'));
+        this.#options.idle();
+      },
+    });
+    if ('reason' in waiting) {
+      words.deny(call, waiting);
+      return;
+    }
+    const request = new OpenRequest(call.id, (reason) => {
+      waiting.withdraw(reason);
+      call.stream.leaveUnanswered();
+    }, (gatewayFault) => {
+      waiting.withdraw(gatewayFault.message);
+      words.deny(call, gatewayFault);
+    }, server, tool);
+    open.add(request);
+    waiting.begin();
+  }
+
+  /** By the rules and rights as they are now: an approval permits what it was given for, and nothing that is not permitted any more. */
+  #goOn(call: ForwardedCall<Stream>, approved: Asking, used: (outcome: 'used' | 'void') => void): void {
+    const { planOf, goOn, words } = this.#options;
+    const plan = planOf(call);
+    const next = { ...call, permission: plan.permission };
+    const refusal = plan.kind === 'refuse' ? plan.fault : isSame(plan, approved) && !asksOtherwise(next, call) ? undefined : isVoid(call);
+    used(refusal === undefined ? 'used' : 'void');
+    if (refusal === undefined) goOn(next, plan);
+    else words.deny(next, refusal);
+  }
+}
+
+function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): GatewayFault {
+  return fault('approval.void', undefined, permission?.rule === undefined ? {} : { rule: permission.rule });
+}
+
+function isSame(plan: Plan, { kind, server, params, tool }: Asking): boolean {
+  return plan.kind === kind && plan.server === server && plan.tool === tool && canonical(plan.params) === canonical(params);
+}
+
+/** Whether somebody else would have to be asked now. */
+function asksOtherwise(now: Pick<ForwardedCall<CallStream>, 'permission'>, then: Pick<ForwardedCall<CallStream>, 'permission'>): boolean {
+  return now.permission?.effect === 'ask' && canonical([now.permission.rule, now.permission.terms]) !== canonical([then.permission?.rule, then.permission?.terms]);
+}
+
+/** The time in which somebody was asked is not the call's. */
+function ownAfter({ own }: Pick<ForwardedCall<CallStream>, 'own'>, beganAt: number): Pick<ForwardedCall<CallStream>, 'own'> {
+  return { own: own === undefined ? undefined : { ...own, beganAt: own.beganAt + performance.now() - beganAt } };
+}

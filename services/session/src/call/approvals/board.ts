@@ -1,0 +1,80 @@
+/** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
+import { ApprovalBoard, type Bus, type Watch } from '@omnibus/bus';
+import type { ApprovalRecord } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type { Webhook } from './webhook.ts';
+
+export interface BoardOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** Undefined where nobody is told. */
+  readonly webhook: Webhook | undefined;
+}
+
+/** What becomes of a wait, as the board says it. */
+type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
+
+export class Board {
+  readonly #options: BoardOptions;
+  readonly #waiting = new Map<string, { readonly record: ApprovalRecord; readonly decided: (record: ApprovalRecord) => void }>();
+  #opening: Promise<ApprovalBoard> | undefined;
+  #watch: Watch | undefined;
+
+  constructor(options: BoardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Puts a call there.
+   * @param decided hears what approvers have decided.
+   * @throws {Error} where it cannot be put there, which is in the log.
+   */
+  async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<void> {
+    this.#waiting.set(record.id, { record, decided });
+    try {
+      const board = await this.#open();
+      // It may have been withdrawn while the board was opened.
+      if (!this.#waiting.has(record.id)) return;
+      await board.post(record);
+    } catch (error) {
+      this.#waiting.delete(record.id);
+      this.#options.log.error({ err: error }, 'a call that waits for approvers cannot be shown to them: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      throw error;
+    }
+    if (this.#waiting.has(record.id)) this.#options.webhook?.tell(record);
+    else this.#close(record, 'withdrawn');
+  }
+
+  /** It waits no more. */
+  ended(id: string, outcome: Ended): void {
+    const held = this.#waiting.get(id);
+    if (held === undefined || !this.#waiting.delete(id)) return;
+    if (outcome !== 'impossible') this.#close(held.record, outcome);
+  }
+
+  #close(record: ApprovalRecord, outcome: Exclude<Ended, 'impossible'>): void {
+    this.#options.webhook?.tell({ ...record, state: outcome });
+    if (outcome === 'refused') return;
+    const [from, to] = outcome === 'approved' ? ['approved', 'used'] as const : ['waiting', outcome] as const;
+    void this.#open().then((board) => board.close(record.id, from, to)).catch((error: unknown) => this.#options.log.warn({ err: error, approval: record.id }, 'what became of a call that waited for approvers could not be written down'));
+  }
+
+  #open(): Promise<ApprovalBoard> {
+    this.#opening ??= this.#begin().catch((error: unknown) => {
+      this.#opening = undefined; // The next call tries again.
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #begin(): Promise<ApprovalBoard> {
+    const board = await ApprovalBoard.open(this.#options.bus);
+    this.#watch = await board.watch((record) => this.#waiting.get(record.id)?.decided(record));
+    return board;
+  }
+
+  stop(): void {
+    this.#watch?.close();
+    this.#options.webhook?.stop();
+  }
+}

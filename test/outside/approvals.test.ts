@@ -1,0 +1,175 @@
+/** Calls that rules have approved first, in the running gateway: by their user, by approvers at the admin port of another process, and by nobody. */
+import { createHmac } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Heard } from '@omnibus/bus/testing';
+import type { JsonObject } from '@omnibus/protocol';
+import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
+import { tool, Upstream } from '../support/upstream.ts';
+
+const secret = 'a secret of sixteen and more';
+const newest = '2025-11-25';
+const yes = { action: 'accept', content: { approve: true } };
+const rules = [
+  { id: 'small', who: 'group:support', ask: ['bank/refund'], args: { amount: { max: 100 } }, because: 'money is gone then' },
+  { id: 'large', who: 'group:support', ask: ['bank/refund'], args: { amount: { min: 101 } }, approvers: ['group:finance'] },
+];
+const reasonOf = ({ last }: Answer): unknown => (last.result === undefined ? last.error?.data?.['reason'] : 'answered');
+
+/** Everything an address was told, with what it was signed with. */
+interface Told {
+  readonly body: string;
+  readonly signature: string;
+}
+
+describe.each(shapes)('%s', (shape) => {
+  let folder: string;
+  let keys: Keys;
+  let bank: Upstream;
+  let webhook: Server;
+  let gateway: GatewayUnderTest;
+  let admin: string;
+  const told = new Heard<Told>();
+  let failures = 1;
+
+  const omnibus = async (as: string, ...args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> => {
+    const running = startProcess('node', [omnibusProgram, ...args, '--admin', admin], { OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '' });
+    const status = await new Promise<number>((resolve) => {
+      running.child.once('close', (code) => resolve(code ?? -1));
+    });
+    return { status, output: running.output() };
+  };
+  const asked = async (as: string, body?: JsonObject): Promise<{ readonly status: number; readonly text: string }> => {
+    const response = await fetch(`http://${admin}/approvals`, { headers: keys.headersOf(as), ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) });
+    return { status: response.status, text: await response.text() };
+  };
+  const calls = (): number => bank.requests.filter(({ method }) => method === 'tools/call').length;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'omnibus-approvals-'));
+    keys = await Keys.makeOf({ ann: ['support'], fin: ['finance'], ops: [], both: ['support', 'finance'] });
+    bank = await Upstream.start({ tools: ['refund', 'look'].map(tool) });
+    webhook = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
+      request.on('end', () => {
+        failures -= 1;
+        // The first attempt fails, and is made again.
+        if (failures >= 0) response.writeHead(503).end();
+        else {
+          told.add({ body, signature: String(request.headers['omnibus-signature']) });
+          response.writeHead(204).end();
+        }
+      });
+    });
+    await new Promise<void>((resolve) => {
+      webhook.listen(0, '127.0.0.1', resolve);
+    });
+    gateway = await startGateway(shape, {
+      auth: { ...keys.auth, admin: { roles: { approver: ['group:finance'], operator: ['key:ops'] } } }, mcpServers: { bank: { url: bank.url } },
+      access: { rules, approvals: { webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret } } },
+      audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
+    });
+    // Whoever approves asks another process than the one that holds the call.
+    const session = shape === 'nats' ? await gateway.startPart('session') : gateway.edge;
+    admin = await gateway.admin(session);
+    using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
+    await hers.untilTools((names) => names.includes('refund'));
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    webhook.closeAllConnections();
+    webhook.close();
+    await Promise.all([bank, keys].map((each) => each[Symbol.asyncDispose]()));
+    await rm(folder, { recursive: true });
+  });
+
+  it('shows a user of 2025-11-25 the exact call in a form, and makes it once', async () => {
+    using client = new RawClient(gateway.url, keys.headersOf('ann'));
+    const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: newest, capabilities: { elicitation: {} }, clientInfo: { name: 'raw', version: '1' } } });
+    client.session = opened.session ?? undefined;
+    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    const before = calls();
+    const messages: Message[] = [];
+    await client.stream({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'refund', arguments: { amount: 20 } } }, async (message) => {
+      messages.push(message);
+      if (message.method === 'elicitation/create') await client.post({ jsonrpc: '2.0', id: message.id, result: yes });
+    });
+    expect(messages.map(({ method }) => method)).toEqual(['elicitation/create', undefined]);
+    expect(messages[0]?.params?.['message']).toContain('arguments: {"amount":20}');
+    expect(messages[1]).toHaveProperty('result');
+    expect(calls()).toBe(before + 1);
+  });
+
+  it('asks a user of 2026-07-28 in a round, for these arguments and no others', async () => {
+    using client = new ModernClient(gateway.url, { elicitation: { form: {} } }, keys.headersOf('ann'));
+    const before = calls();
+    const { requests, requestState } = required(await client.call('refund', { arguments: { amount: 30 } }));
+    const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, yes]));
+    expect(reasonOf(await client.call('refund', { arguments: { amount: 90 }, requestState, inputResponses }))).toBe('state.invalid');
+    expect(calls()).toBe(before);
+    expect(reasonOf(await client.call('refund', { arguments: { amount: 30 }, requestState, inputResponses }))).toBe('answered');
+    expect(calls()).toBe(before + 1);
+    const again = required(await client.call('refund', { arguments: { amount: 30 } }));
+    expect(reasonOf(await client.call('refund', { arguments: { amount: 30 }, requestState: again.requestState, inputResponses: Object.fromEntries(Object.keys(again.requests).map((key) => [key, { action: 'decline' }])) }))).toBe('approval.refused');
+    expect(calls()).toBe(before + 1);
+  });
+
+  it('tells a client that has no forms that nobody can be asked', async () => {
+    using older = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
+    using newer = new ModernClient(gateway.url, {}, keys.headersOf('ann'));
+    for (const answer of [await older.callTool('refund', { amount: 1 }), await newer.call('refund', { arguments: { amount: 1 } })]) expect(reasonOf(answer)).toBe('approval.impossible');
+  });
+
+  it('keeps a large refund for those who may approve it, whom another process asks, and who were told', async () => {
+    using older = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
+    using newer = new ModernClient(gateway.url, {}, keys.headersOf('both'));
+    const before = calls();
+    const waiting = async (count: number): Promise<readonly JsonObject[]> => {
+      const read = async (): Promise<readonly JsonObject[]> => (JSON.parse((await asked('fin')).text) as readonly JsonObject[]).filter(({ state }) => state === 'waiting');
+      await expect.poll(read).toHaveLength(count);
+      return read();
+    };
+    const [first, second] = [older.callTool('refund', { amount: 5_000 }), newer.call('refund', { arguments: { amount: 6_000 } })];
+    const found = await waiting(2);
+    const of = (args: string): { readonly id: string; readonly digest: string } => found.find((each) => each['arguments'] === args) as never;
+    const [hers, his] = [of('{"amount":5000}'), of('{"amount":6000}')];
+    const approved = (call: typeof hers): JsonObject => ({ id: call.id, digest: call.digest, approve: true });
+    // Who has the role and is not named may not, nor whoever called, nor whoever has no role.
+    expect(await asked('ops', approved(hers))).toMatchObject({ status: 422, text: expect.stringContaining('this is for group:finance') as string });
+    expect(await asked('both', approved(his))).toMatchObject({ status: 422, text: expect.stringContaining('nobody approves calls of his own') as string });
+    expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({ status: 422, text: expect.stringContaining('not the call that was shown') as string });
+    expect(await asked('ann')).toMatchObject({ status: 403 });
+    expect(calls()).toBe(before);
+    expect(await omnibus('fin', 'approvals', 'approve', hers.id, '--yes')).toMatchObject({ status: 0, output: expect.stringContaining(`${hers.id} is approved`) as string });
+    expect(reasonOf(await first)).toBe('answered');
+    expect(await omnibus('fin', 'approvals', 'deny', his.id, '--reason', 'ask again tomorrow')).toMatchObject({ status: 0 });
+    expect((await second).last.error).toMatchObject({ message: expect.stringContaining('ask again tomorrow') as string, data: { reason: 'approval.refused', rule: 'large' } });
+    expect(calls()).toBe(before + 1);
+    expect(await asked('fin', approved(hers))).toMatchObject({ status: 422, text: expect.stringContaining('does not wait any more') as string });
+
+    await told.until(4);
+    const [one] = told.values;
+    const [, at, hmac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(one?.signature ?? '') ?? [];
+    expect(hmac).toBe(createHmac('sha256', secret).update(`${at}.${one?.body}`).digest('hex'));
+    expect(told.values.map(({ body }) => String((JSON.parse(body) as JsonObject)['state'])).toSorted()).toEqual(['approved', 'refused', 'waiting', 'waiting']);
+  });
+
+  it('has everything of it on record', async () => {
+    await expect.poll(async () => {
+      const files = await readdir(join(folder, 'audit'));
+      const lines = (await Promise.all(files.map((file) => readFile(join(folder, 'audit', file), 'utf8')))).flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line) as JsonObject);
+      const names = lines.map((line) => String(line['event.name'])).filter((name) => /^(approval|admin\.approvals\.(approve|refuse))/.test(name));
+      return Object.fromEntries([...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]));
+    }).toEqual({ 'admin.approvals.approve': 4, 'admin.approvals.refuse': 1, 'approval.approved': 3, 'approval.asked': 5, 'approval.impossible': 2, 'approval.refused': 2, 'approval.used': 3 });
+  });
+});
