@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
 const main = omnibusProgram;
-const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders', 'approvals'];
+const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders', 'approvals', 'redacted'];
 
 let folder: string;
 let blocks: ReadonlyMap<string, string>;

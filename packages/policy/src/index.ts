@@ -4,6 +4,7 @@ export { compile, Policy } from './policy.ts';
 export type { Compiled } from './policy.ts';
 export type { Decision, Rights } from './rights.ts';
 export type { Circumstances } from './conditions.ts';
+export { Redaction } from './redaction/redaction.ts';
 export { selectorsOf } from './rule.ts';
 export type { AskTerms, Rule, Target } from './rule.ts';
 export { hints } from './settings.ts';

@@ -196,11 +196,37 @@ it('rights are chosen once for all whom the same rules are about', async () => {
   expect((await policyOf([{ who: 'group:eng', allow: '*' }])).rightsOf(ann).name).toBe(policy.rightsOf(ann).name);
 });
 
+it('what asks goes over what allows, and nothing unjudged is allowed unasked', async () => {
+  const policy = await policyOf([
+    { id: 'all', who: 'everyone', allow: 'a/*' }, { id: 'ask', who: 'everyone', ask: ['a/pay', 'b/pay'], args: { n: { max: 5 } } }, { id: 'no', who: 'everyone', deny: 'a/drop' }, { id: 'odd', who: 'everyone', ask: 'a/*', only: 'destructive' },
+    { id: 'maybe', who: 'everyone', ask: 'c/pay', args: { n: { max: 5, optional: true } } }, { id: 'theirs', who: 'group:eng', ask: 'c/pay', approvers: 'group:x' },
+  ]);
+  const hinted = { annotations: { readOnlyHint: true } };
+  expect(decide(policy, 'a/pay', { args: { n: 1 }, ...hinted })).toBe('ask ask');
+  expect(decide(policy, 'a/pay', { args: { n: 9 }, ...hinted })).toBe('allow all');
+  expect(decide(policy, 'a/pay', hinted)).toBe('ask ask');
+  expect(decide(policy, 'a/get', { annotations: undefined })).toBe('ask odd');
+  expect(decide(policy, 'b/pay')).toBe('deny ask');
+  expect(decide(policy, 'b/pay', { args: { n: 1 } })).toBe('ask ask');
+  expect([decide(policy, 'a/drop'), decide(policy, 'c/pay', { args: {} })]).toEqual(['hidden no', 'ask theirs']);
+  expect([policy.rightsOf(ann).mayEverythingOf('c'), (await policyOf([{ who: 'everyone', ask: '*' }])).rightsOf(ann).sees(targetOf('prompt:a/x'))]).toEqual([false, false]);
+});
+
+it('what is redacted is whatever allows it, of tools, prompts and resources, and of what nobody has a name for', async () => {
+  const policy = await policyOf([{ id: 'all', who: 'everyone', allow: '*' }, { id: 'cut', who: 'group:eng', redact: ['a', 'resource:b/*'], patterns: 'email', args: { n: { max: 5 } } }]);
+  const cut = (what: string, args?: JsonObject): string | undefined => {
+    const target = targetOf(what);
+    return policy.rightsOf(ann).decide(target, { facts: ann, kind: target.kind, method: '', server: target.server, name: target.name, args, now: 0, address: undefined }).redaction?.rule;
+  };
+  expect(['a/x', 'prompt:a/x', 'resource:a/x', 'server:a/x', 'resource:b/x', 'b/x', 'server:b/x'].map((what) => cut(what))).toEqual(['cut', 'cut', 'cut', 'cut', 'cut', undefined, 'cut']);
+  expect([cut('a/x', { n: 1 }), cut('a/x', { n: 9 })]).toEqual(['cut', undefined]);
+});
+
 describe('a rule that means nothing is refused whole, with everything that is wrong', () => {
   it.each<[RuleSettings, readonly (string | number)[], RegExp]>([
     [{ who: 'eng', allow: '*' }, ['who'], /expected "everyone"/],
-    [{ who: 'everyone' }, [], /`allow`, `deny` or `ask`/],
-    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow`, `deny` or `ask`/],
+    [{ who: 'everyone' }, [], /`allow`, `deny`, `ask` or `redact`/],
+    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow`, `deny`, `ask` or `redact`/],
     [{ who: 'everyone', allow: [] }, ['allow'], /something/],
     [{ who: 'everyone', allow: ['a/b', 'gi*'] }, ['allow', 1], /expected "server\/tool"/],
     [{ who: 'everyone', deny: '!a/b' }, ['deny'], /takes nothing away/],
@@ -212,6 +238,13 @@ describe('a rule that means nothing is refused whole, with everything that is wr
     [{ who: 'everyone', allow: '*', time: { zone: 'Mars/Base' } }, ['time'], /time zone/],
     [{ who: 'everyone', allow: '*', network: '10.0.0.0/33' }, ['network'], /network/],
     [{ who: [{ via: 'any' }, 'everyone'], allow: '*' }, ['who'], /give each a rule/],
+    [{ who: 'everyone', allow: '*', by: 'approvers' }, ['by'], /`ask`/],
+    [{ who: 'everyone', ask: 'prompt:a/*' }, ['ask'], /calls of tools/],
+    [{ who: 'everyone', ask: '*', by: 'caller', approvers: 'group:a' }, ['by'], /the caller/],
+    [{ who: 'everyone', ask: '*', approvers: 'ann' }, ['approvers'], /group:NAME/],
+    [{ who: 'everyone', redact: '*' }, ['redact'], /patterns/],
+    [{ who: 'everyone', redact: '*', patterns: '(a+)+' }, ['redact'], /no groups/],
+    [{ who: 'everyone', allow: '*', paths: '/a' }, ['paths'], /`redact`/],
     [{ who: 'everyone', except: { via: 'any' }, allow: '*' }, ['except'], /agents/],
   ])('%j', async (rule, path, message) => {
     expect(await compile({ default: 'deny', rules: [rule] })).toEqual({ problems: [{ path: ['rules', 0, ...path], message: expect.stringMatching(message) as string }] });

@@ -6,12 +6,15 @@
  * moment, and none denies whatever they are, is visible: lists do not flicker with the clock.
  */
 import type { Circumstances } from './conditions.ts';
+import { Redaction } from './redaction/redaction.ts';
 import type { AskTerms, Rule, Target } from './rule.ts';
 
 export interface Decision {
   readonly effect: 'allow' | 'deny' | 'ask';
   /** Who is asked first, where the effect is that. */
   readonly terms?: AskTerms | undefined;
+  /** What of its results is taken out; left out where nothing is. */
+  readonly redaction?: Redaction | undefined;
   /** The rule that decided; where none allows it under these conditions, the first that would under others. Left out for the default. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
@@ -26,6 +29,7 @@ interface Matched {
   readonly hiddenBy: Rule | undefined;
   readonly denies: readonly Rule[];
   readonly asks: readonly Rule[];
+  readonly redacts: readonly Rule[];
   readonly allows: readonly Rule[];
 }
 
@@ -64,17 +68,25 @@ export class Rights {
 
   /** Whether everything that a server has is allowed, whatever it is: nothing is denied, and nothing has conditions. */
   mayEverythingOf(server: string): boolean {
-    return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => effect !== 'allow' && mayCover(server))
+    return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => (effect === 'deny' || effect === 'ask') && mayCover(server))
       && (this.#default === 'allow' || rules.some(({ effect, condition, coversAllOf }) => effect === 'allow' && condition === undefined && coversAllOf(server))));
+  }
+
+  /** What is taken out of what is said of a thing, whether or not it is allowed. */
+  redaction(target: Target, circumstances: Circumstances): Redaction | undefined {
+    return redactionOf(this.#matched(target), circumstances);
   }
 
   decide(target: Target, circumstances: Circumstances): Decision {
     let decision: Decision | undefined;
-    for (const matched of this.#matched(target)) {
+    const halves = this.#matched(target);
+    for (const matched of halves) {
       const next = this.#decideHalf(matched, circumstances);
       if (decision === undefined || isStricter(next, decision)) decision = next;
     }
-    return decision ?? { effect: this.#default, isVisible: this.#default === 'allow' };
+    const redaction = decision?.effect === 'deny' ? undefined : redactionOf(halves, circumstances);
+    const decided = decision ?? { effect: this.#default, isVisible: this.#default === 'allow' };
+    return redaction === undefined ? decided : { ...decided, redaction };
   }
 
   #decideHalf({ hiddenBy, denies, asks, allows }: Matched, circumstances: Circumstances): Decision {
@@ -114,15 +126,22 @@ export class Rights {
 function match(rules: readonly Rule[], target: Target, key: string): Matched {
   const denies: Rule[] = [];
   const asks: Rule[] = [];
+  const redacts: Rule[] = [];
   const allows: Rule[] = [];
   for (const rule of rules) {
     // What is not said in words of its own may do anything: a rule that denies a part of its server denies it.
     const verdict = target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
     // Nobody can be shown what has no words of its own.
-    (rule.effect === 'allow' ? allows : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
+    (rule.effect === 'allow' ? allows : rule.effect === 'redact' ? redacts : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
   }
-  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, allows };
+  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, allows };
+}
+
+function redactionOf(halves: readonly Matched[], circumstances: Circumstances): Redaction | undefined {
+  if (halves.every(({ redacts }) => redacts.length === 0)) return undefined;
+  const terms = halves.flatMap(({ redacts }) => redacts).filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ redaction }) => redaction).filter((each) => each !== undefined);
+  return terms.length === 0 ? undefined : new Redaction(terms);
 }
 
 /** Of several that ask, one that asks others than the caller goes first. */

@@ -3,6 +3,7 @@ import { argumentCondition, networkCondition, timeCondition, type Circumstances,
 import { hintsVerdict } from './hints.ts';
 import { compileSelector, selectorProblem, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
+import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
 import { both, type Verdict } from './verdict.ts';
 import { matchesWho, namesAgents, type Who, type WhoFacts } from './who.ts';
 
@@ -28,7 +29,9 @@ export interface AskTerms {
 /** A text under `ask` becomes two rules: one that allows, and one that asks first whatever allows it. */
 export interface Rule {
   readonly id: string;
-  readonly effect: 'allow' | 'deny' | 'ask';
+  readonly effect: 'allow' | 'deny' | 'ask' | 'redact';
+  /** Of one that redacts. */
+  readonly redaction: RedactTerms | undefined;
   /** Of one that asks. */
   readonly terms: AskTerms | undefined;
   /** It is about agents acting for users, and about nobody else. */
@@ -45,8 +48,8 @@ export interface Rule {
 }
 
 /** What a rule is about, each as it is written. @param rule that is known to mean something, or else nothing comes of what does not. */
-export function selectorsOf({ allow, deny, ask }: Pick<RuleSettings, 'allow' | 'deny' | 'ask'>): readonly (Selector & { readonly text: string })[] {
-  return [allow ?? deny ?? ask ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
+export function selectorsOf({ allow, deny, ask, redact }: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact'>): readonly (Selector & { readonly text: string })[] {
+  return [allow ?? deny ?? ask ?? redact ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
 }
 
 /** Makes the condition of a text under `when`; there is one where some rule has such a text. @throws {Error} in words when it is none. */
@@ -54,16 +57,21 @@ export type CompileWhen = (text: string) => (circumstances: Circumstances) => bo
 
 /** @returns the rule, both of one that asks, or everything that is wrong with it. */
 export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
+  const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
-    const { by, approvers, expires } = settings;
-    const stray = Object.entries({ by, approvers, expires }).filter(([, value]) => value !== undefined).map(([member]) => ({ path: ['rules', index, member], message: 'is said of rules with `ask`' }));
-    const rule = compileEffect(settings, index, compileWhen, settings.deny === undefined ? 'allow' : 'deny');
-    return 'problems' in rule || stray.length > 0 ? { problems: [...('problems' in rule ? rule.problems : []), ...stray] } : [rule];
+    const rule = compileEffect(settings, index, compileWhen, settings.redact !== undefined ? 'redact' : settings.deny === undefined ? 'allow' : 'deny');
+    return 'problems' in rule || problems.length > 0 ? { problems: [...('problems' in rule ? rule.problems : []), ...problems] } : [rule];
   }
-  const problems = askProblems(settings, index);
+  problems.push(...askProblems(settings, index));
   const [allowing, asking] = [compileEffect(settings, index, compileWhen, 'allow'), compileEffect(settings, index, compileWhen, 'ask')];
   if ('problems' in allowing || 'problems' in asking || problems.length > 0) return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
   return [allowing, asking];
+}
+
+/** What is said of rules with another effect. */
+function strayProblems({ ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings, index: number): RuleProblem[] {
+  const said = (effect: string, isThere: boolean, members: object): RuleProblem[] => (isThere ? [] : Object.entries(members).filter(([, value]) => value !== undefined).map(([member]) => ({ path: ['rules', index, member], message: `is said of rules with \`${effect}\`` })));
+  return [...said('ask', ask !== undefined, { by, approvers, expires }), ...said('redact', redact !== undefined, { patterns, paths, unreadable })];
 }
 
 function askProblems({ by, approvers }: RuleSettings, index: number): RuleProblem[] {
@@ -95,9 +103,9 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
       return undefined;
     }
   };
-  const { id = `#${index + 1}`, who, except, allow, deny, ask, only, args, time, network, when, because } = settings;
-  const effects = Object.entries({ allow, deny, ask }).filter(([, each]) => each !== undefined);
-  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow`, `deny` or `ask`, and one of them' });
+  const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, only, args, time, network, when, because } = settings;
+  const effects = Object.entries({ allow, deny, ask, redact }).filter(([, each]) => each !== undefined);
+  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow`, `deny`, `ask` or `redact`, and one of them' });
   const [written = 'allow', what = []] = effects[0] ?? [];
   const texts = [what].flat();
   if (effects.length === 1 && texts.length === 0) problems.push({ path: [...path, written], message: 'expected something that the rule is about' });
@@ -116,14 +124,16 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
   if (ask !== undefined && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'ask'], message: 'calls of tools can be approved, and nothing else' });
   const conditions = [
-    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), isAgainst)),
-    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), isAgainst)),
+    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
+    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
     network === undefined ? undefined : attempt('network', () => networkCondition(network)),
-    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), isAgainst)),
+    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), effect)),
   ].filter((each) => each !== undefined);
+  const { patterns = [], paths = [], unreadable = 'withhold' } = settings;
+  const redaction = effect === 'redact' && effects.length === 1 ? attempt('redact', () => compileRedaction(id, { patterns: [patterns].flat(), paths: [paths].flat(), unreadable })) : undefined;
   if (problems.length > 0 || isFor === undefined) return { problems };
   return {
-    id, effect, because, selectors, terms: effect === 'ask' ? termsOf(settings) : undefined,
+    id, effect, because, selectors, redaction, terms: effect === 'ask' ? termsOf(settings) : undefined,
     isForAgents: namesAgents(who),
     isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
     covers: (target, key) => {
@@ -145,9 +155,9 @@ function conditionOf(conditions: readonly Condition[]): Condition {
   return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
 }
 
-/** Of what runs already it was decided when it began: then it held of what allowed it, and of nothing that denies. */
-function once(condition: Condition, isAgainst: boolean): Condition {
-  return (circumstances) => (circumstances.isBegun === true ? (isAgainst ? 'no' : 'yes') : condition(circumstances));
+/** Of what runs already it was decided when it began: then it held of what allowed it, and of nothing that denies. What may have to be redacted is. */
+function once(condition: Condition, effect: Rule['effect']): Condition {
+  return (circumstances) => (circumstances.isBegun === true ? (effect === 'allow' || effect === 'redact' ? 'yes' : 'no') : condition(circumstances));
 }
 
 /** A condition that fails says nothing. */

@@ -36,6 +36,14 @@ export interface RuleSettings {
   readonly deny?: string | readonly string[] | undefined;
   /** Calls of tools that it allows once somebody has approved them. */
   readonly ask?: string | readonly string[] | undefined;
+  /** Of whose results a part is taken out, whatever allows them. */
+  readonly redact?: string | readonly string[] | undefined;
+  /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */
+  readonly patterns?: string | readonly string[] | undefined;
+  /** JSON pointers into structured results, in which `*` is any member or item. */
+  readonly paths?: string | readonly string[] | undefined;
+  /** What becomes of what cannot be looked into. Default: it is withheld. */
+  readonly unreadable?: 'withhold' | 'pass' | undefined;
   /** Who is asked. Default: the caller, where no approvers are named. */
   readonly by?: 'caller' | 'approvers' | undefined;
   /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: whoever has the role. */

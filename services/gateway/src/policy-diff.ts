@@ -20,7 +20,7 @@ interface Side {
   readonly policy: Policy;
 }
 
-const order = ['hidden', 'deny', 'in part', 'ask', 'allow'];
+const order = ['hidden', 'deny', 'in part', 'ask', 'redacted', 'allow'];
 /** People and things that are asked about at most: what is looked at is their product. */
 const maxPeople = 500;
 const maxThings = 5_000;
@@ -63,9 +63,10 @@ function outcomeOf({ policy }: Side, person: Person, what: string): { readonly o
   const facts = personOf(person);
   const target = targetOf(what);
   const rights = policy.rightsOf(facts);
-  const { effect, isVisible, rule } = rights.decide(target, { facts, kind: target.kind, method: '', server: target.server, name: target.name, args: undefined, now: 0, address: undefined });
+  const { effect, isVisible, rule, redaction } = rights.decide(target, { facts, kind: target.kind, method: '', server: target.server, name: target.name, args: undefined, now: 0, address: undefined });
   if (!isVisible) return { outcome: 'hidden', rule };
   if (effect === 'ask') return { outcome: effect, rule };
   const isConditional = policy.rules.some((each) => each.id === rule && each.condition !== undefined);
-  return { outcome: isConditional ? 'in part' : effect, rule };
+  if (isConditional || redaction === undefined) return { outcome: isConditional ? 'in part' : effect, rule };
+  return { outcome: 'redacted', rule: redaction.rule };
 }

@@ -37,6 +37,8 @@ const testCase = z.strictObject({
   hints: z.record(z.string(), z.boolean()).optional(),
   expect: z.enum(['allow', 'ask', 'deny', 'hidden']),
   rule: z.string().optional(),
+  /** The rule that takes something out of the result. */
+  redacted: z.string().optional(),
 });
 const cases = z.strictObject({ config: z.string().optional(), cases: z.array(testCase).min(1) });
 
@@ -51,12 +53,12 @@ export async function testPolicy(file: string, { config: given }: PolicyOptions)
   const loaded = await policyOf(given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)));
   if (loaded === undefined) return;
   let failed = 0;
-  for (const [index, { as, call, args, at, from, hints, expect: expected, rule: expectedRule }] of read.cases.entries()) {
-    const { outcome, rule } = decide(loaded, as, call, { args: args as JsonObject | undefined, at: at === undefined ? undefined : new Date(at), from, hints });
-    const isGood = (outcome === expected || (expected === 'deny' && outcome === 'hidden')) && (expectedRule === undefined || expectedRule === rule);
+  for (const [index, { as, call, args, at, from, hints, expect: expected, rule: expectedRule, redacted: expectedRedaction }] of read.cases.entries()) {
+    const { outcome, rule, redacted } = decide(loaded, as, call, { args: args as JsonObject | undefined, at: at === undefined ? undefined : new Date(at), from, hints });
+    const isGood = (outcome === expected || (expected === 'deny' && outcome === 'hidden')) && (expectedRule === undefined || expectedRule === rule) && (expectedRedaction === undefined || expectedRedaction === redacted);
     if (!isGood) failed += 1;
-    const wanted = isGood ? '' : `; expected ${expected}${expectedRule === undefined ? '' : ` by ${expectedRule}`}`;
-    process.stdout.write(`${isGood ? 'ok    ' : 'FAILED'} ${index + 1} ${whoText(as)} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${wanted}\n`);
+    const wanted = isGood ? '' : `; expected ${expected}${expectedRule === undefined ? '' : ` by ${expectedRule}`}${expectedRedaction === undefined ? '' : `, redacted by ${expectedRedaction}`}`;
+    process.stdout.write(`${isGood ? 'ok    ' : 'FAILED'} ${index + 1} ${whoText(as)} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${wanted}\n`);
   }
   process.stdout.write(`${read.cases.length - failed} of ${read.cases.length} cases are as expected\n`);
   if (failed > 0) process.exitCode = 1;
@@ -74,8 +76,8 @@ export async function explainPolicy(who: string, what: string, { config, args, a
     return;
   }
   const circumstances = { args: asked, at: at === undefined ? undefined : new Date(at), from, hints: hint.length === 0 ? undefined : Object.fromEntries(hint.map((each) => [each, true])) };
-  const { outcome, rule, because, facts, target, around } = decide(loaded, who, what, circumstances);
-  process.stdout.write(`${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}\n`);
+  const { outcome, rule, redacted, because, facts, target, around } = decide(loaded, who, what, circumstances);
+  process.stdout.write(`${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`);
   const key = `${target.server}/${target.name}`;
   const isAgent = loaded.policy.isAgent(facts);
   for (const each of loaded.policy.rules) {
@@ -132,7 +134,7 @@ interface Around {
 }
 
 function decide({ config, policy }: LoadedPolicy, as: Parameters<typeof personOf>[0], what: string, { args, at, from, hints }: Around): {
-  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
+  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly redacted: string | undefined; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
 } {
   const facts = personOf(as);
   const named = targetOf(what);
@@ -141,6 +143,6 @@ function decide({ config, policy }: LoadedPolicy, as: Parameters<typeof personOf
   const { kind, server, name } = target;
   const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
   const around: Circumstances = { facts, kind, server, name, method, args, now: (at ?? new Date()).getTime(), address: from };
-  const { effect, isVisible, rule, because } = policy.rightsOf(facts).decide(target, around);
-  return { outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, because, facts, target, around };
+  const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
+  return { outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, redacted: redaction?.rule, because, facts, target, around };
 }

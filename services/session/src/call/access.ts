@@ -5,7 +5,7 @@
 import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
-import type { Decision, Policy, Rights, Target } from '@omnibus/policy';
+import type { Decision, Policy, Redaction, Rights, Target } from '@omnibus/policy';
 import { anonymous, type Caller, type Facts, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 
@@ -27,6 +27,8 @@ export interface Wanted {
 export interface Permission extends Decision {
   /** Nothing is refused by it: it is only recorded what would be (`access.mode: record`). */
   readonly isRecorded: boolean;
+  /** The version of the rules that decided. */
+  readonly policy?: string | undefined;
 }
 
 export interface Access {
@@ -34,6 +36,8 @@ export interface Access {
   readonly sight: Sight | undefined;
   /** Decides, and says and counts what is refused. */
   decide(wanted: Wanted): Permission;
+  /** What is taken out of what a server says of something, besides the answers of requests about it. */
+  redaction(wanted: Wanted): Redaction | undefined;
 }
 
 interface Rules {
@@ -85,7 +89,7 @@ export class AccessRules {
     // Somebody known of whom nothing has been heard yet: his session came from another worker.
     if (facts === undefined && caller.principal !== anonymous) return unheard;
     const rights = rules.policy.rightsOf(facts);
-    return { sight: rules.isRecording ? undefined : this.#sightOf(rules, rights), decide: (wanted) => this.#decide(rules, rights, wanted, caller, facts) };
+    return { sight: rules.isRecording ? undefined : this.#sightOf(rules, rights), decide: (wanted) => this.#decide(rules, rights, wanted, caller, facts), redaction: (wanted) => this.#redaction(rules, rights, wanted, caller, facts) };
   };
 
   #sightOf({ believed, name }: Rules, rights: Rights): Sight {
@@ -101,11 +105,18 @@ export class AccessRules {
     return sight;
   }
 
-  #decide({ isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Permission {
+  #redaction({ isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Redaction | undefined {
+    const { kind, server, name, method, args, isBegun } = wanted;
+    return isRecording ? undefined : rights.redaction(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
+  }
+
+  #decide({ policy: { version }, isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Permission {
     const { kind, server, name, method, args, isBegun } = wanted;
     const decision = rights.decide(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
     if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, caller);
-    return { ...decision, isRecorded: isRecording };
+    if (!isRecording || decision.redaction === undefined) return { ...decision, isRecorded: isRecording, policy: version };
+    this.#tell({ ...decision, rule: decision.redaction.rule }, true, wanted, caller);
+    return { ...decision, redaction: undefined, isRecorded: true, policy: version };
   }
 
   #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
@@ -121,14 +132,18 @@ export class AccessRules {
       return;
     }
     this.#lines.written += 1;
-    log.info({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? (effect === 'ask' ? 'a rule would have this approved first' : 'a rule would refuse this') : 'refused by a rule');
+    log.info({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? words[effect] : 'refused by a rule');
   }
 }
+
+/** What is logged where rules are only recorded, by what is decided besides. */
+const words = { deny: 'a rule would refuse this', ask: 'a rule would have this approved first', allow: 'a rule would redact the answer' } as const;
 
 /** Of somebody of whom nothing is known yet: he sees nothing until he asks something. */
 const unheard: Access = {
   sight: { name: 'unheard', sees: () => false, seesServer: () => false, mayEverythingOf: () => false },
   decide: () => ({ effect: 'deny', isVisible: false, isRecorded: false }),
+  redaction: () => undefined,
 };
 
 const believedOf = ({ mcpServers }: Config): ReadonlySet<string> => new Set(Object.entries(mcpServers).filter(([, { hints }]) => hints === 'believe').map(([server]) => server));

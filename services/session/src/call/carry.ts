@@ -18,6 +18,7 @@ import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, OpenRequests } from './open-requests.ts';
 import type { PublicWords } from './public-words.ts';
 import type { QuestionRecords } from './records.ts';
+import { redactedOutcome, redactedProgress, redactedWords } from './redacted.ts';
 import type { Destination } from './route.ts';
 
 /** A request that is the gateway's own, made for a client that hears nothing of it. */
@@ -55,6 +56,7 @@ export class Carrier<Stream extends CallStream> {
     const { server, params, subject, tool, isRepeatable, task } = to;
     const about = task ?? (tool === undefined ? undefined : to);
     const { stream, progressToken, view, method } = call;
+    const redaction = call.permission?.redaction;
     const { nextExchangeId, tracing, metrics, records } = this.#host;
     this.#kept.contact(server);
     const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#port.key, 'omnibus.server': server } }, stream.trace);
@@ -82,26 +84,27 @@ export class Carrier<Stream extends CallStream> {
       affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
-        if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, event, about), stream); // S1
+        if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, redactedProgress(event, redaction), about), stream); // S1
       },
       lost: (outcome) => metrics.upstream.lost(server, outcome),
       affinity: (worker) => this.#kept.noteAffinity(server, worker),
       log: (entry) => {
-        const text = this.#words.log(view, server, this.#words.mention(server, entry, about));
+        const text = this.#words.log(view, server, this.#words.mention(server, redactedWords(entry, redaction), about));
         if (text !== undefined) stream.send(text);
       },
-      notification: (said, more) => stream.send(this.#words.notification(server, said, more, about)),
+      notification: (said, more) => stream.send(this.#words.notification(server, said, redactedWords(more, redaction), about)),
       input: (event) => {
         questions ??= records?.questions(this.#port, server, span?.traceparent ?? stream.trace);
         questions?.asked(event.input, event.method);
-        this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, event.params, about) });
+        this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, redactedWords(event.params, redaction), about) });
       },
       answered: records === undefined ? undefined : (input, answer) => questions?.answered(input, answer),
       inputWithdrawn: (input, reason) => {
         questions?.withdrawn(input);
         this.#port.inputWithdrawn(running, input, reason);
       },
-      settled: (outcome) => {
+      settled: (given) => {
+        const outcome = redactedOutcome(given, redaction);
         this.#port.askerEnded(running, 'the call has ended');
         this.open.remove(open);
         this.#kept.noteSubscription(method, server, params, outcome, running.sentTo);

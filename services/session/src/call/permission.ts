@@ -31,7 +31,7 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
     case 'start-task':
     case 'await-task': {
       const wanted = wantedBy(plan, method, view, given);
-      if (wanted === undefined) return plan;
+      if (wanted === undefined) return 'task' in plan && plan.task !== undefined ? { ...plan, ...redactingTask(plan.task, method, access) } : plan;
       const permission = access.decide(wanted);
       if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
       return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : isAboutTask(plan) ? fault('task.unknown') : unknown(wanted, view, given), permission };
@@ -75,10 +75,17 @@ function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View)
 /** A request about a task that no plan is made for. @returns why it is refused, and what rules say of it. */
 export function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access | undefined): { readonly refusal?: GatewayFault; readonly permission?: Permission } {
   const wanted = access === undefined ? undefined : wantedOfTask(task, method, view);
-  if (access === undefined || wanted === undefined) return {};
+  if (access === undefined) return {};
+  if (wanted === undefined) return redactingTask(task, method, access);
   const permission = access.decide(wanted);
   if (permission.effect !== 'deny' || permission.isRecorded) return { permission };
   return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
+}
+
+/** Of a task whose id does not say what it runs, what any rule takes out at its server. */
+function redactingTask({ server }: TaskAddress, method: string, access: Access): { readonly permission?: Permission } {
+  const redaction = access.redaction({ kind: 'server', server, name: method, method, isBegun: true });
+  return redaction === undefined ? {} : { permission: { effect: 'allow', isVisible: true, isRecorded: false, redaction } };
 }
 
 const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
@@ -96,13 +103,15 @@ function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted
 function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: string, view: View, access: Access): Plan {
   const { servers, uri } = plan;
   let refusal: Permission | undefined;
+  const redacting = new Map<ServerName, Permission>();
   const open = servers.filter((server) => {
     const permission = access.decide({ kind: 'resource', server, name: uri, method });
+    if (permission.redaction !== undefined) redacting.set(server, permission);
     if (permission.effect !== 'deny' || permission.isRecorded) return true;
     if (refusal === undefined || permission.isVisible) refusal = permission;
     return false;
   });
-  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open };
+  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(redacting.size === 0 ? {} : { redacting }) };
   return { kind: 'refuse', fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri), permission: refusal };
 }
 

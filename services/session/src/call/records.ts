@@ -3,7 +3,7 @@
  * server with what became of it. Made only where there is an audit; nobody waits for it, but a call that `strict` holds back.
  */
 import type { Audit, AuditEvent, Outcome, Weight, Who } from '@omnibus/audit';
-import type { View } from '@omnibus/catalog';
+import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
   errorTable, isObject, listKindOf, repeatableMethods,
@@ -30,7 +30,7 @@ export interface Requested {
   readonly params: JsonObject;
   readonly trace: string | undefined;
   /** What rules say of it, where there are any. */
-  readonly permission?: Pick<Permission, 'rule'> | undefined;
+  readonly permission?: Pick<Permission, 'rule' | 'policy'> | undefined;
 }
 
 /** One that is on its way to a server. */
@@ -46,13 +46,17 @@ export interface Recorded {
   readonly audit?: Audit | undefined;
 }
 
+/** Whether what a server says of itself is held to what was approved. */
+type IsPinned = (server: ServerName) => boolean;
+
 /** @returns undefined where nothing is put on record. */
-export function callRecords({ audit, proofs, metrics }: Recorded & { readonly proofs?: Proofs | undefined; readonly metrics: Metrics }): CallRecords | undefined {
-  return audit === undefined ? undefined : new CallRecords({ audit, whoOf: (caller) => whoOf(caller, proofs), unsafe: () => metrics.audit.refusals.inc() });
+export function callRecords({ audit, proofs, metrics, isPinned }: Recorded & { readonly proofs?: Proofs | undefined; readonly metrics: Metrics; readonly isPinned: IsPinned }): CallRecords | undefined {
+  return audit === undefined ? undefined : new CallRecords({ audit, isPinned, whoOf: (caller) => whoOf(caller, proofs), unsafe: () => metrics.audit.refusals.inc() });
 }
 
 interface CallRecordsOptions {
   readonly audit: Audit;
+  readonly isPinned: IsPinned;
   readonly whoOf: (caller: Caller) => Who;
   /** A call was not sent since no record of it could be made safe. */
   readonly unsafe: () => void;
@@ -90,8 +94,10 @@ export class CallRecords {
     const weight = weightOf(method, given, view);
     // What a server refuses is an answer of the server.
     if (!this.#options.audit.wants(weight)) return undefined;
+    const plain = this.#event(requester, requested);
+    const entry = method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server) ? view.tool(given['name']) : undefined;
     const event: AuditEvent = {
-      ...this.#event(requester, requested), name: kindOf(method), weight, server,
+      ...plain, ...(entry === undefined ? {} : { more: { ...plain.more, definition: digestOf(entry) } }), name: kindOf(method), weight, server,
       target: tool ?? (task?.tool || nameOf(params)), args: method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'],
     };
     return { event, at: Date.now(), since: performance.now() };
@@ -111,7 +117,9 @@ export class CallRecords {
 
   /** @param characters of the answer to the client. */
   ended({ event, since }: Begun, outcome: ExchangeOutcome | 'cancelled', characters?: number): void {
-    this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...outcomeOf(outcome), ...(characters === undefined ? {} : { responseBytes: characters }) });
+    const ended = outcomeOf(outcome);
+    const more = event.more === undefined ? ended.more : { ...event.more, ...ended.more };
+    this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...ended, more, ...(characters === undefined ? {} : { responseBytes: characters }) });
   }
 
   /** A call waits for an approval, or does not any more. */
@@ -133,10 +141,20 @@ export class CallRecords {
   #event({ key, asking, standsAlone, dialect: { revision } }: Requester, { id, method, params, trace, permission }: Requested): Omit<AuditEvent, 'name' | 'weight'> {
     const { name, uri } = params;
     return {
-      who: this.#options.whoOf(asking), endpoint: asking.endpoint, session: standsAlone ? undefined : key, trace, method: method.slice(0, 200), revision, id, rule: permission?.rule,
+      who: this.#options.whoOf(asking), endpoint: asking.endpoint, session: standsAlone ? undefined : key, trace, method: method.slice(0, 200), revision, id, rule: permission?.rule, policy: permission?.policy,
       publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, ...answersOf(params),
     };
   }
+}
+
+/** Of definitions as they stand in the catalogue, which are the same objects until it changes. */
+const digests = new WeakMap<JsonObject, string>();
+
+/** As `omnibus definitions` shows it. */
+function digestOf(entry: JsonObject): string {
+  const known = digests.get(entry) ?? definitionDigest(entry);
+  digests.set(entry, known);
+  return known;
 }
 
 interface OpenQuestion {

@@ -36,6 +36,8 @@ export interface Search {
   readonly servers: readonly ServerName[];
   readonly uri: string;
   readonly params: JsonObject;
+  /** What rules say of those of whose answers something is taken out; left out where of none. */
+  readonly redacting?: ReadonlyMap<ServerName, Permission>;
 }
 
 /** Servers whose lists are shown one after the other. */

@@ -8,12 +8,14 @@
  * task, and the worker to which the answers belong, and nobody can make one.
  */
 import type { Blocks } from '@omnibus/bus';
+import type { Redaction } from '@omnibus/policy';
 import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
   type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
+import { redactedOutcome } from '../call/redacted.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
@@ -28,6 +30,8 @@ type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 interface TaskRequest {
   readonly waiter: PendingReply;
   readonly task: TaskAddress;
+  /** What is taken out of what its server says. */
+  readonly redaction: Redaction | undefined;
   /** It has been answered, or its client has gone. */
   readonly over: () => void;
   /** Undefined while nothing is asked of the server for it. */
@@ -101,7 +105,7 @@ export class LegacyTasks {
   }
 
   /** @param over the request has been answered, or its client has gone. */
-  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, over: () => void): void {
+  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, redaction: Redaction | undefined, over: () => void): void {
     const { key } = given.command;
     const waiter: PendingReply = {
       command: given.command,
@@ -111,7 +115,7 @@ export class LegacyTasks {
         given.reply(frame);
       },
     };
-    const asking: TaskRequest = { waiter, task, over, exchange: undefined };
+    const asking: TaskRequest = { waiter, task, redaction, over, exchange: undefined };
     this.#asking.set(key, asking);
     switch (method) {
       case 'tasks/get':
@@ -133,7 +137,7 @@ export class LegacyTasks {
     });
   }
 
-  #exchange({ waiter, task }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
+  #exchange({ waiter, task, redaction }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
@@ -149,11 +153,11 @@ export class LegacyTasks {
       progress: () => undefined, affinity: () => undefined,
       log: () => undefined,
       lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
-      input: (event) => (isInputMethod(event.method) ? asked?.add(event) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
+      input: (event) => (isInputMethod(event.method) ? asked?.add(redaction === undefined ? event : { ...event, params: redaction.said(event.params) }) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
       inputWithdrawn: (withdrawn) => {
         for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
       },
-      settled,
+      settled: (outcome) => settled(redactedOutcome(outcome, redaction)),
     });
     return exchange.begin();
   }

@@ -235,13 +235,13 @@ export class StatelessRequests {
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
-      const { refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
+      const { permission, refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;
       }
       const full = this.#running.take(caller);
-      if (full === undefined) this.#tasks.serve(waiter, method, task, () => this.#running.leave(caller));
+      if (full === undefined) this.#tasks.serve(waiter, method, task, permission?.redaction, () => this.#running.leave(caller));
       else this.#refuse(waiter, 'request.limit', full);
     }
   }

@@ -1,0 +1,198 @@
+/**
+ * Takes out of what servers say what a rule redacts (`redact` under `access`): what patterns find, wherever it stands, and what is at places of
+ * structured results. What cannot be looked into is withheld, unless the rule lets it pass.
+ */
+import { isObject, isRawNumber, parseJson, type JsonObject } from '@omnibus/protocol';
+import { compilePattern, type Replace } from './patterns.ts';
+
+export interface RedactSettings {
+  readonly patterns: readonly string[];
+  /** JSON pointers in which `*` is any member or item. */
+  readonly paths: readonly string[];
+  readonly unreadable: 'withhold' | 'pass';
+}
+
+/** What one rule redacts, ready to be used. */
+export interface RedactTerms {
+  /** The id of the rule. */
+  readonly rule: string;
+  readonly replaces: readonly Replace[];
+  readonly paths: readonly (readonly string[])[];
+  readonly unreadable: 'withhold' | 'pass';
+}
+
+const redactedMark = '[redacted]';
+/** In place of what cannot be looked into. */
+const withheldMark = '[withheld: this cannot be redacted]';
+/** Characters of one message that are looked through: more would keep everybody else waiting for tenths of a second. */
+const maxLength = 1_024 * 1_024;
+/** Members of a result that are the protocol's, and not what a server has to say. */
+const ofProtocol = new Set(['taskId', 'requestState', 'nextCursor', 'resultType']);
+const ofBlocks = new Set(['type', 'mimeType', 'role']);
+
+/** @throws {Error} in words where a pattern or path is none. */
+export function compileRedaction(rule: string, { patterns, paths, unreadable }: RedactSettings): RedactTerms {
+  if (patterns.length === 0 && paths.length === 0) throw new Error('expected `patterns` or `paths`: what is to be redacted');
+  return { rule, replaces: patterns.map(compilePattern), paths: paths.map(stepsOf), unreadable };
+}
+
+function stepsOf(pointer: string): readonly string[] {
+  if (!/^(\/([^~/]|~[01])*)+$/.test(pointer)) throw new Error(`expected a JSON pointer such as "/customers/*/phone", got ${JSON.stringify(pointer)}`);
+  return pointer.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+class TooLong extends Error {}
+
+/** What all rules redact that are about one call. */
+export class Redaction {
+  readonly #terms: readonly RedactTerms[];
+  readonly #withholds: boolean;
+  readonly #replaces: readonly Replace[];
+  readonly #paths: RedactTerms['paths'];
+  #left = maxLength;
+
+  constructor(terms: readonly RedactTerms[]) {
+    this.#terms = terms;
+    this.#withholds = terms.some(({ unreadable }) => unreadable === 'withhold');
+    this.#replaces = terms.flatMap(({ replaces }) => replaces);
+    this.#paths = terms.flatMap(({ paths }) => paths);
+  }
+
+  /** The first of the rules. */
+  get rule(): string | undefined {
+    return this.#terms[0]?.rule;
+  }
+
+  /** A result of whatever method. What does not change is the same object. */
+  result(result: JsonObject): JsonObject {
+    return this.#within(() => mapMembers(result, (value, key) => {
+      if (ofProtocol.has(key)) return value;
+      switch (key) {
+        case 'structuredContent': return this.#value(this.#atPaths(value));
+        case 'content': return Array.isArray(value) ? mapItems(value, (block) => this.#block(block)) : this.#block(value);
+        case 'contents': return Array.isArray(value) ? mapItems(value, (entry) => this.#contents(entry)) : this.#value(value);
+        case 'messages': return Array.isArray(value) ? mapItems(value, (message) => (isObject(message) ? mapMembers(message, (member, name) => (name === 'content' ? this.#blocks(member) : ofBlocks.has(name) ? member : this.#value(member))) : this.#value(message))) : this.#value(value);
+        case 'task': return isObject(value) ? mapMembers(value, (member, name) => (ofProtocol.has(name) ? member : this.#value(member))) : value;
+        // The result of a task, as the extension of tasks carries it.
+        case 'result': return isObject(value) ? this.result(value) : this.#value(value);
+        default: return this.#value(value);
+      }
+    }), () => withheld(result), result);
+  }
+
+  /** Something else that is said: an error, progress, a log message, a question. Paths are of results alone. */
+  said<Said>(value: Said): Said {
+    return this.#within(() => this.#value(value) as Said, () => (typeof value === 'string' ? withheldMark : {}) as Said, value);
+  }
+
+  #within<Made>(make: () => Made, withheld: () => Made, asItIs: Made): Made {
+    const before = this.#left;
+    try {
+      return make();
+    } catch (error) {
+      if (!(error instanceof TooLong)) throw error;
+      return this.#withholds ? withheld() : asItIs;
+    } finally {
+      this.#left = before;
+    }
+  }
+
+  #blocks(content: unknown): unknown {
+    return Array.isArray(content) ? mapItems(content, (block) => this.#block(block)) : this.#block(content);
+  }
+
+  /** A block of content (2025-11-25 server/tools, Tool Result). */
+  #block(block: unknown): unknown {
+    if (!isObject(block)) return this.#value(block);
+    if (typeof block['data'] === 'string' && block['type'] !== 'text') return this.#withholds ? { type: 'text', text: withheldMark } : block;
+    return mapMembers(block, (value, key) => {
+      if (ofBlocks.has(key)) return value;
+      if (key === 'text') return this.#document(value);
+      if (key === 'resource') return this.#contents(value);
+      return key === 'content' ? this.#blocks(value) : this.#value(key === 'structuredContent' ? this.#atPaths(value) : value);
+    });
+  }
+
+  /** What a resource holds (2025-11-25 server/resources, Resource Contents). */
+  #contents(entry: unknown): unknown {
+    if (!isObject(entry)) return this.#value(entry);
+    const { blob, ...rest } = entry;
+    if (blob !== undefined && this.#withholds) return { ...(this.#value(rest) as JsonObject), mimeType: 'text/plain', text: withheldMark };
+    return mapMembers(entry, (value, key) => (ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value)));
+  }
+
+  /** A text that may be the same as a structured result, as JSON. */
+  #document(text: unknown): unknown {
+    if (typeof text !== 'string') return this.#value(text);
+    if (this.#paths.length === 0) return this.#text(text);
+    this.#count(text.length);
+    let parsed: unknown;
+    try {
+      parsed = parseJson(text);
+    } catch {
+      parsed = undefined; // No JSON, so nobody knows what of it is at the paths.
+    }
+    if (typeof parsed !== 'object' || parsed === null) return this.#withholds ? withheldMark : this.#text(text);
+    const changed = this.#atPaths(parsed);
+    return this.#text(changed === parsed ? text : JSON.stringify(changed));
+  }
+
+  #atPaths(value: unknown): unknown {
+    return this.#paths.reduce((made, steps) => at(made, steps, 0), value);
+  }
+
+  #value(value: unknown): unknown {
+    if (typeof value === 'string') return this.#text(value);
+    if (typeof value === 'number' || isRawNumber(value)) {
+      const written = typeof value === 'number' ? String(value) : value.rawJSON;
+      const said = this.#text(written);
+      return said === written ? value : said;
+    }
+    if (Array.isArray(value)) return mapItems(value, (item) => this.#value(item));
+    return isObject(value) ? mapMembers(value, (member) => this.#value(member), (name) => this.#text(name)) : value;
+  }
+
+  #text(text: string): string {
+    this.#count(text.length);
+    return this.#replaces.reduce((said, replace) => replace(said, redactedMark), text);
+  }
+
+  #count(length: number): void {
+    this.#left -= length;
+    if (this.#left < 0) throw new TooLong();
+  }
+}
+
+/** A result of the same kind that says nothing. */
+function withheld(result: JsonObject): JsonObject {
+  const text = { type: 'text', text: withheldMark };
+  if ('contents' in result) return { contents: [] };
+  return 'messages' in result ? { messages: [{ role: 'user', content: text }] } : { content: [text], isError: true };
+}
+
+/** With a mark in place of what is there; a step that leads nowhere changes nothing. */
+function at(value: unknown, steps: readonly string[], index: number): unknown {
+  const step = steps[index];
+  if (step === undefined) return redactedMark;
+  if (Array.isArray(value)) return mapItems(value, (item, place) => (step === '*' || step === String(place) ? at(item, steps, index + 1) : item));
+  return isObject(value) && !isRawNumber(value) ? mapMembers(value, (member, name) => (step === '*' || step === name ? at(member, steps, index + 1) : member)) : value;
+}
+
+function mapItems(items: readonly unknown[], map: (item: unknown, index: number) => unknown): readonly unknown[] {
+  const mapped = items.map((item, index) => map(item, index));
+  return mapped.every((item, index) => item === items[index]) ? items : mapped;
+}
+
+/** Members that come to have one name are told apart by a number. */
+function mapMembers(value: JsonObject, map: (member: unknown, name: string) => unknown, nameOf?: (name: string) => string): JsonObject {
+  let isChanged = false;
+  const made = new Map<string, unknown>();
+  for (const [name, member] of Object.entries(value)) {
+    const mapped = map(member, name);
+    let called = nameOf?.(name) ?? name;
+    for (let count = 2; called !== name && (made.has(called) || Object.hasOwn(value, called)); count += 1) called = `${redactedMark} ${count}`;
+    isChanged ||= mapped !== member || called !== name;
+    made.set(called, mapped);
+  }
+  return isChanged ? Object.fromEntries(made) : value;
+}
