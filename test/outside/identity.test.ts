@@ -167,10 +167,10 @@ it('where others can reach it, a gateway that knows nobody is not started, unles
     expect(running.output()).toMatch(said);
   }
   await using open = startProcess('node', [main, ...serving, await writeConfig({ auth: 'none', mcpServers: {} })]);
-  await open.line(/"msg":"whoever reaches 0\.0\.0\.0:0 may use every server/);
-  await open.line(/^ {2}warning {3}whoever reaches/);
+  await open.line(/"msg":"everybody who reaches 0\.0\.0\.0:0 may use every server/);
+  await open.line(/^ {2}warning {3}everybody who reaches/);
   await using checked = startProcess('node', [main, 'check', await writeConfig({ listen: '0.0.0.0:7300', auth: 'none', mcpServers: {} })]);
-  await checked.line(/warning: whoever reaches 0\.0\.0\.0:7300/);
+  await checked.line(/warning: everybody who reaches 0\.0\.0\.0:7300/);
 });
 
 it('where the environment asks for keys, a first one is made once and shown once', async () => {

@@ -143,8 +143,10 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
   await agent.destroy();
 }
 
+/** In the words of the gateway, where it says any: they say which issuer, audience or scope it expects. */
 function describe(failure: RequestFailure, url: string): string {
+  const said = failure.kind === 'refused' && failure.error !== undefined ? printable(failure.error.message) : undefined;
   // It is the user of this program who can mend that.
-  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
-  return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${failure.problem}`;
+  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${said ?? failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
+  return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${said ?? failure.problem}`;
 }
