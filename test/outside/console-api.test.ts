@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { base, operations, type Catalogue, type Configuration, type Overview, type Problem, type Processes, type ServerPage, type Servers, type Sessions, type Summary } from '@omnibus/admin-api';
+import { base, operations, type CallPage, type Calls, type Catalogue, type Configuration, type Failures, type Overview, type Problem, type Processes, type ServerPage, type Servers, type Sessions, type Summary, type TapEvent, type Watched } from '@omnibus/admin-api';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { end, fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -142,6 +142,72 @@ it('a server is connected to anew in the process that has it, and a session ends
   const ended = await fetch(`http://${ports[2]}${base}/sessions/${latest?.key}`, { method: 'DELETE', headers: { 'x-omnibus-console': '1' } });
   expect(await ended.json()).toEqual({ ended: latest?.key });
   expect((await other.post({ jsonrpc: '2.0', id: 9, method: 'ping' })).status).toBe(404);
+});
+
+/** What a stream says, as it comes. */
+async function follow(query: string, port = ports[0]): Promise<{ readonly events: () => readonly TapEvent[]; readonly dropped: () => number; readonly text: () => string; [Symbol.asyncDispose](): Promise<void> }> {
+  const stop = new AbortController();
+  const response = await fetch(`http://${port}${base}/watch?${query}`, { signal: stop.signal });
+  expect(response.status).toBe(200);
+  let said = '';
+  const reading = (async () => {
+    for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) said += Buffer.from(piece).toString();
+  })().catch(() => undefined);
+  const told = (): readonly Watched[] => [...said.matchAll(/^event: calls\ndata: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Watched);
+  return {
+    text: () => said, events: () => told().flatMap(({ events }) => events), dropped: () => told().reduce((sum, { dropped }) => sum + dropped, 0),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await reading;
+    },
+  };
+}
+const watches = async (): Promise<readonly string[]> => Promise.all(ports.map(async (port) => /^omnibus_tap_watches (\d+)$/m.exec(await (await fetch(`http://${port}/metrics`)).text())?.[1] ?? ''));
+
+it('one call is told of by edge, session and backend under one tag, at the process where it is watched, and is there afterwards', async () => {
+  await using all = await follow('topics=calls', ports[2]);
+  await expect.poll(watches).toEqual(['1', '1', '1']);
+  await client.request('tools/call', { name: 'far__echo', arguments: { secret: 'of the caller' } });
+  await expect.poll(() => all.events().map(({ from, what }) => `${from} ${what}`).toSorted()).toEqual(['backend queued', 'backend server-answered', 'backend written', 'edge answered', 'edge arrived', 'session routed', 'session settled']);
+  const [{ tag } = { tag: '' }] = all.events();
+  expect(new Set(all.events().map((event) => event.tag))).toEqual(new Set([tag]));
+  expect(all.text()).not.toContain('of the caller');
+  const { call, events } = await ask<CallPage>(`/calls/${tag}`, ports[2]);
+  expect(call).toMatchObject({ method: 'tools/call', server: 'far', tool: 'echo', client: 'raw', outcome: 'result', ms: expect.any(Number) as number });
+  expect(call.processes).toHaveLength(3);
+  expect(operations.call.answer.parse({ call, events, missing: [] })).toEqual({ call, events, missing: [] });
+  expect(upstream.calls.values.at(-1)?.meta).not.toHaveProperty('tap');
+});
+
+it('whoever stops watching is forgotten at once, and nothing is told when nobody watches', async () => {
+  await expect.poll(watches, { timeout: 12_000 }).toEqual(['0', '0', '0']);
+});
+
+it('a filter chooses by what only routing tells, and what is more than the rate is counted', async () => {
+  await using some = await follow('server=far&tool=add&rate=1');
+  await expect.poll(watches).toEqual(['1', '1', '1']);
+  await client.request('tools/call', { name: 'far__echo', arguments: {} });
+  await Promise.all([1, 2, 3, 4].map(() => client.request('tools/call', { name: 'far__add', arguments: {} })));
+  await expect.poll(() => some.dropped()).toBeGreaterThan(0);
+  expect(new Set(some.events().flatMap(({ tool: named }) => (named === undefined ? [] : [named])))).toEqual(new Set(['add']));
+});
+
+it('calls that failed are known although nobody watched, and what was sent is not among what is known', async () => {
+  await client.request('tools/call', { name: 'far__none', arguments: { secret: 'of the caller' } });
+  const { failures } = await ask<Failures>('/failures', ports[2]);
+  expect(failures[0]).toMatchObject({ method: 'tools/call', name: 'far__none', outcome: 'fault', reason: 'tool.unknown', client: 'raw' });
+  expect(JSON.stringify(failures)).not.toContain('of the caller');
+  expect((await ask<Calls>('/calls?outcome=fault')).calls[0]).toMatchObject({ name: 'far__none' });
+});
+
+it('arguments are shown to nobody where the configuration does not say so, and there are no more streams than a browser can bear', async () => {
+  expect((await raw('/watch?payload=redacted', 'GET', {})).problem).toMatchObject({ reason: 'mode' });
+  expect((await raw('/watch?topics=spoons', 'GET', {})).problem).toMatchObject({ reason: 'invalid' });
+  await using _one = await follow('topics=calls');
+  await using _two = await follow('topics=calls');
+  await using _three = await follow('topics=calls');
+  await using _four = await follow('topics=calls');
+  expect((await raw('/watch', 'GET', {})).problem).toMatchObject({ reason: 'busy' });
 });
 
 it('a change of the configuration that is refused is a finding, until one is taken', async () => {

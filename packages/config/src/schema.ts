@@ -176,6 +176,7 @@ const shape = z.strictObject({
   log: z.strictObject({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('The least severe level that is logged.'),
     format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: text on a terminal, JSON elsewhere. pretty: always text.'),
+    calls: z.enum(['off', 'debug', 'info']).default('debug').describe('The level at which each call that ends is logged, in one line: method, server, tool, client, outcome, time and size, without arguments and results. At `info` it is seen with the default `level`.'),
   }).prefault({}),
   tracing: z.strictObject({
     endpoint: z.url({ protocol: /^https?$/, error: 'expected the http:// address of an OTLP receiver' }).optional()

@@ -41,6 +41,8 @@ export interface ExchangeContext {
   readonly wantsProgress: boolean;
   /** The W3C `traceparent` of the session's span. */
   readonly trace?: string | undefined;
+  /** The tag under which the call is watched; it never goes on to a server. */
+  readonly tap?: string | undefined;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
   readonly maxTimeMs: number;
 }

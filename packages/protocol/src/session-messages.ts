@@ -57,10 +57,10 @@ export interface EventPosition {
 /**
  * What the client put into one HTTP request with a session id, for the session's owner. `sentUpTo` is the number of the last
  * message that the client has had on this stream, when the command is made again after its first worker was gone. `trace` is
- * the W3C `traceparent` of the edge's span.
+ * the W3C `traceparent` of the edge's span, `tap` the tag under which the request is watched.
  */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number; readonly trace?: string | undefined }
+  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number; readonly trace?: string | undefined; readonly tap?: string | undefined }
   /** `refusals`: what the edge has answered for entries that are no messages; it goes with the other answers. */
   | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined; readonly sentUpTo?: number }
   /** A GET. With `after`, the client comes back to a stream it lost (`Last-Event-ID`). */
@@ -133,6 +133,8 @@ export interface ModernCommand {
   readonly parameterHeaders: Readonly<Record<string, string>> | undefined;
   /** The W3C `traceparent` of the edge's span. */
   readonly trace?: string | undefined;
+  /** The tag under which the request is watched. */
+  readonly tap?: string | undefined;
 }
 
 /** For every session worker: the client does not wait for that answer any more. */

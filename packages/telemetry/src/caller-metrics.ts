@@ -19,6 +19,8 @@ export class CallerMetrics extends Instruments {
   readonly tokensRefused = this.counter('omnibus_oauth_tokens_refused_total', 'Times that the authorization server has refused tokens to a client; polls of a program whose code has not been typed yet are not counted.', []);
   readonly grantsRevoked = this.counter('omnibus_oauth_grants_revoked_total', 'Consents of users that were revoked: by the user, because the user was removed, or because a code or refresh token was used twice.', []);
   readonly clientsRegistered = this.counter('omnibus_oauth_clients_registered_total', 'Clients that registered themselves.', []);
+  readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process tells of what it sees.', []);
+  readonly tapDropped = this.counter('omnibus_tap_dropped_total', 'Calls and events of calls that those who watch were not told of, because there were more than they asked for.', []);
   readonly #adminActs = this.counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
   readonly #adminRefusals = this.counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and reason: the caller is unknown (unknown), has no role that permits the act (role), or could not be checked (unavailable).', ['act', 'why']);
 

@@ -8,6 +8,9 @@ export type { CallCounts, CallMeter, CallResult, CurrentState, CircuitCause, Sch
 export { json, startAdminServer, writeAnswer } from './admin-server.ts';
 export type { AdminAct } from './admin-acts.ts';
 export type { AdminAnswer, AdminExchange, AdminOptions, AdminRoute, AdminServer, AdminSite } from './admin-server.ts';
+export { Failures } from './tap/failures.ts';
+export { maxWatches, shownTag, Tap } from './tap/tap.ts';
+export type { TapPart } from './tap/tap.ts';
 export { readSmallBody } from './small-body.ts';
 export { openTracing } from './tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

@@ -1,7 +1,7 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { CallCommand, CatalogRecord, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeId, JsonObject, Principal, ServerIntroduction, SessionKey } from '@omnibus/protocol';
-import type { Tracing } from '@omnibus/telemetry';
+import type { Tap, Tracing } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
@@ -23,6 +23,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly budget: ConnectionBudget;
   readonly bus: Bus;
   readonly tracing: Tracing | undefined;
+  /** Tells those who watch calls; left out, nobody can. */
+  readonly tap?: Tap | undefined;
   /** Hears when the server is left alone, and when it is called again. */
   readonly slept: (isAsleep: boolean) => void;
   /** Undefined where nothing is held against what was approved. */
@@ -74,8 +76,7 @@ export class Adapter {
     this.#calls = new Calls({
       server, config, wheel, log,
       meter: metrics.upstream.callMeter(server),
-      tracing: options.tracing,
-      catalog: this.#catalog,
+      tracing: options.tracing, tap: options.tap, catalog: this.#catalog,
       questions: this.#questions,
       tasks: this.#tasks,
       subscriptions: this.#subscriptions,

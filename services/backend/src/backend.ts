@@ -4,7 +4,7 @@ import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName, type WorkerId } from '@omnibus/protocol';
-import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
+import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
 import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
 import { SharedMeans } from './connection/shared-means.ts';
@@ -24,6 +24,8 @@ export interface BackendOptions {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly users: UserOptions;
+  /** Tells those who watch calls; left out, nobody can. */
+  readonly tap?: Tap | undefined;
 }
 
 /** What is to be seen of one server besides what it offers. */
@@ -221,13 +223,13 @@ export class Backend {
     if (configured === undefined) return;
     this.#retries.get(name)?.cancel();
     this.#retries.delete(name);
-    const { bus, wheel, metrics, tracing, baseFolder, log } = this.#options;
+    const { bus, wheel, metrics, tracing, tap, baseFolder, log } = this.#options;
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits,
-      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, log: log.child({ server }),
+      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, tap, log: log.child({ server }),
       definitions, credentials, signIns, diary: this.#means.diaryOf(name),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),

@@ -18,8 +18,9 @@ import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import { newWorkerId, version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
-import { Faults, Metrics, openTracing, type Logger, type Tracing } from '@omnibus/telemetry';
+import { Failures, Faults, Metrics, openTracing, Tap, type Logger, type Tracing } from '@omnibus/telemetry';
 import { ConfigHistory } from './admin/api/config-history.ts';
+import { TapDesk } from './admin/api/tap-desk.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
@@ -87,6 +88,11 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   };
   const has = (part: Role): boolean => role === 'all' || role === part;
 
+  let current = config;
+  const self = newWorkerId(role);
+  const failures = new Failures();
+  const tap = new Tap({ process: self, clock: wheel, say: (to, report) => tapDesk.say(to, report), mayPayloads: () => current.console.payloads, metrics: { watches: metrics.callers.tapWatches, dropped: metrics.callers.tapDropped } });
+  const tapDesk: TapDesk = new TapDesk({ process: self, wheel, log, tap });
   let bus: Bus | undefined;
   let busProblem = 'the bus is not connected';
   let sessions: SessionWorker | undefined;
@@ -117,11 +123,10 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let closeRevocations = (): void => undefined;
   let blocks: Blocks | undefined;
   let audit: AuditTrail | undefined;
-  let current = config;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
     running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
-    api: { process: newWorkerId(role), wheel, history, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
+    api: { process: self, wheel, history, failures, tapDesk, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
     edge: () => edge,
     audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
@@ -136,7 +141,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const stopMeasuring = measureBus(bus, wheel, metrics);
   audit = await openAudit({ config, baseFolder, role, bus, metrics, log: log.child({ part: 'audit' }) });
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
-  const parts = { bus, wheel, metrics, config, tracing, audit };
+  const parts = { bus, wheel, metrics, config, tracing, audit, tap, failures };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   // As the process was started: these options need a restart, whatever the configuration says meanwhile.
   const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
@@ -161,7 +166,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site: openSites({ authorization, bus, log: edgeLog, base, isForOne }) });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site: openSites({ authorization, bus, log: edgeLog, base, isForOne }) });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));

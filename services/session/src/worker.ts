@@ -8,10 +8,11 @@ import {
   idSequence, newWorkerId, whoOf, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics, Tracing } from '@omnibus/telemetry';
+import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { callRecords, type Recorded } from './call/records.ts';
+import { tellingOf } from './call/telling.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
@@ -46,6 +47,9 @@ export interface SessionWorkerOptions extends Recorded {
   readonly proofs?: Proofs | undefined;
   /** The rules of `access`, compiled; left out where there are none. */
   readonly policy?: Policy | undefined;
+  /** Tells those who watch calls; left out, nobody can. */
+  readonly tap?: Tap | undefined;
+  readonly failures?: Failures | undefined;
 }
 
 /** What is opened before the worker is made. */
@@ -130,6 +134,7 @@ export class SessionWorker {
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
       bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, approvals: metering.approvals, records: callRecords({ ...options, isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin' }),
+      telling: tellingOf(options),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,

@@ -7,7 +7,7 @@ const place = optional(fields<TaskPlace>({ worker: token, connection: token, isP
 const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text) }));
 const context = fields<ExchangeContext>({
   principal: text, who, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag,
-  client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), maxTimeMs: number,
+  client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,
 });
 const offerCaller = fields<OfferCaller>({ principal: text, who, session: token, capabilities: object, standsAlone: flag });
 /** A method that this version does not know is refused by the adapter, in words. */

@@ -36,7 +36,7 @@ export const openCommand = variants<OpenCommand, 'kind'>('kind', { open: { calle
 export const openReply = closed(variants<OpenReply, 'kind'>('kind', { opened: { session: text, worker: token, text }, answered: { text }, refused: { fault: gatewayFault } }));
 
 const sessionCommand = variants<SessionCommand, 'kind'>('kind', {
-  post: { caller, stream: token, message: posted, sentUpTo: optional(count), trace: optional(text) },
+  post: { caller, stream: token, message: posted, sentUpTo: optional(count), trace: optional(text), tap: optional(text) },
   batch: { caller, stream: token, messages: list(posted), refusals: optional(list(text)), sentUpTo: optional(count) },
   attach: { caller, stream: token, after: optional(position) },
   detach: { stream: token, reader: token },
@@ -60,7 +60,7 @@ export const streamEntry = variants<StreamEntry, 'kind'>('kind', { opened: { req
 export const heldStreams = shape<HeldStreams>(fields<HeldStreams>({ key: token, streams }));
 
 const context = fields<ModernContext>({ capabilities: object, logLevel: optional(logLevel) });
-export const modernCommand = variants<ModernCommand, 'kind'>('kind', { request: { key: token, caller, request, context, parameterHeaders: optional(headers), trace: optional(text) } });
+export const modernCommand = variants<ModernCommand, 'kind'>('kind', { request: { key: token, caller, request, context, parameterHeaders: optional(headers), trace: optional(text), tap: optional(text) } });
 export const modernControl = variants<ModernControl, 'kind'>('kind', { closed: { key: token, reason: text, worker: optional(token) } });
 export const heldRequests = shape<HeldRequests>(fields<HeldRequests>({ keys: list(token) }));
 

@@ -12,7 +12,7 @@ import {
   fault, outcomeUrlProblem, roundMethods,
   type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
 } from '@omnibus/protocol';
-import type { CallMeter, CallResult, Logger, Tracing } from '@omnibus/telemetry';
+import type { CallMeter, CallResult, Logger, Tap, Tracing } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool, Taken } from '../connection/pool.ts';
@@ -32,6 +32,8 @@ export interface CallsOptions {
   readonly log: Logger;
   readonly meter: CallMeter;
   readonly tracing: Tracing | undefined;
+  /** Tells those who watch calls; undefined where nobody can. */
+  readonly tap: Tap | undefined;
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
   readonly tasks: Tasks;
@@ -61,10 +63,10 @@ export class Calls {
     this.#options = options;
     const { concurrency, maxWaiting } = options.config;
     this.#bulkhead = new Bulkhead({ concurrency, maxWaiting });
-    const { wheel, catalog, questions, levels, dropped } = options;
+    const { wheel, catalog, questions, levels, dropped, tap } = options;
     this.#drain = new Drain(wheel);
     this.#port = {
-      wheel, catalog, questions, levels, dropped,
+      wheel, catalog, questions, levels, dropped, tap,
       isOpen: (call) => this.#calls.has(call),
       answered: (attempt, outcome, requestId) => this.#answered(attempt, outcome, requestId),
       finish: (call, outcome) => this.#finish(call, outcome),
@@ -97,6 +99,7 @@ export class Calls {
     const span = this.#options.tracing?.start('client', { method, params, attributes: { 'omnibus.server': server } }, context.trace);
     const call = new Call(command, reply, limit, span);
     this.#calls.add(call);
+    if (context.tap !== undefined) this.#options.tap?.tell(context.tap, 'backend', 'queued', { server, running: this.running, waiting: this.waiting });
     let waits = false;
     const place = this.#bulkhead.enter(context.session, (given) => {
       if (waits) this.#options.meter.waited((performance.now() - call.arrivedAt) / 1_000);
@@ -274,6 +277,7 @@ export class Calls {
     const problem = outcomeUrlProblem(given);
     const outcome: ExchangeOutcome = problem === undefined ? this.#options.schemas.checked(call.command, given) : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
     if (!this.#forget(call, resultOf(outcome))) return;
+    if (call.command.context.tap !== undefined) this.#options.tap?.tell(call.command.context.tap, 'backend', 'server-answered', { answer: resultOf(outcome), ms: Math.round((performance.now() - call.arrivedAt) * 10) / 10 });
     call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
     call.reply(outcome); // A1
   }

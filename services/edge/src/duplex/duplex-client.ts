@@ -187,7 +187,7 @@ export class DuplexClient {
       done();
     };
     try {
-      pending = delivery.stateless.request({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace }, {
+      pending = delivery.stateless.request({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace, tap: measured.tap }, {
         reply: (frame) => {
           if (frame.kind === 'message') write(frame.text);
           if (frame.kind === 'message' && frame.last) measured.end();
@@ -265,7 +265,7 @@ export class DuplexClient {
 
   #post(session: SessionAddress, message: PostedMessage): void {
     const measured = message.kind === 'request' ? this.#measure(message.message) : undefined;
-    const command = { kind: 'post', caller: this.#options.caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }) } as const;
+    const command = { kind: 'post', caller: this.#options.caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }), ...(measured?.tap === undefined ? {} : { tap: measured.tap }) } as const;
     this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
   }
 

@@ -8,6 +8,7 @@
 import type { Deadline } from '@omnibus/lifecycle';
 import { errorText, fault, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import type { Span } from '@omnibus/telemetry';
+import type { Watched } from '../requests/request-meter.ts';
 import type { Arrival } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './steps/read-accept.ts';
@@ -25,6 +26,8 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly timer: { observe(seconds: number): void } | undefined;
   /** Undefined where nobody traces. */
   readonly span: Span | undefined;
+  /** Undefined where nobody watches it. */
+  readonly watched: Watched | undefined;
   /** The session's key; undefined for a request without a session. */
   readonly session: SessionKey | undefined;
   /** Hears that the answer to requests of a session has become an event stream. */
@@ -173,5 +176,6 @@ export class PostAnswer {
     this.#state = { kind: 'done' };
     this.#options.timer?.observe((performance.now() - this.#startedAt) / 1_000);
     this.#options.span?.end(this.#failure);
+    this.#options.watched?.end(this.#failure);
   }
 }

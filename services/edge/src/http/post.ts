@@ -102,8 +102,9 @@ export class PostEndpoint {
     const { bus, delivery, nextStreamId } = this.#options;
     const key = newRequestKey();
     const span = meter.span(posted.message, caller, 'http', request.headers);
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span });
-    const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent } as const;
+    const watched = meter.watch(posted.message, caller, span?.traceparent);
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span, watched });
+    const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent, tap: watched?.tag } as const;
     const pending = this.#ask(answer, 'gateway.unavailable', (observer) => delivery.stateless.request(command, observer));
     const giveUp = (reason: string): void => {
       answer.abandon();
@@ -142,8 +143,9 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival, id);
     const span = message.kind === 'request' ? meter.span(message.message, caller, 'http', request.headers) : undefined;
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, asks: id !== undefined, session: session.key, timer: counted?.timer, span });
-    this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }) }, answer);
+    const watched = message.kind === 'request' ? meter.watch(message.message, caller, span?.traceparent) : undefined;
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, asks: id !== undefined, session: session.key, timer: counted?.timer, span, watched });
+    this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }), ...(watched === undefined ? {} : { tap: watched.tag }) }, answer);
   }
 
   #receiveBatch(arrival: Arrival, accepted: Accepted, { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>): void {
@@ -161,7 +163,7 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival);
     const asks = requests.length > 0 || (refusals ?? []).length > 0;
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks, session: session.key, timer: undefined, span: undefined });
+    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks, session: session.key, timer: undefined, span: undefined, watched: undefined });
     this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
   }
 

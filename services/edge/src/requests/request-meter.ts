@@ -1,7 +1,7 @@
 /** What is measured of the requests of clients, whichever way they come in: they are counted and timed by method, and traced. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { clientMethods, isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
-import type { Metrics, Span, Tracing } from '@omnibus/telemetry';
+import type { Metrics, Span, Tap, Tracing } from '@omnibus/telemetry';
 
 export interface Counted {
   readonly counter: { inc(): void };
@@ -13,6 +13,8 @@ export interface Counted {
 export interface Measured {
   /** The W3C `traceparent` for whoever goes on with it; undefined where nobody traces. */
   readonly trace: string | undefined;
+  /** The tag under which it is watched. */
+  readonly tap: string | undefined;
   /** @param error why it was refused, in a word of a closed set. */
   end(error?: string): void;
 }
@@ -20,14 +22,23 @@ export interface Measured {
 /** What carries the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
 export type Carrier = 'http' | 'websocket' | 'pipe';
 
+/** A request that is watched. */
+export interface Watched {
+  readonly tag: string;
+  /** @param error why it was refused, in a word of a closed set. */
+  end(error?: string): void;
+}
+
 export class RequestMeter {
   readonly #metrics: Metrics;
   readonly #tracing: Tracing | undefined;
   readonly #counted: ReadonlyMap<string, Counted>;
   readonly #other: Counted;
+  readonly #tap: Pick<Tap, 'isWatched' | 'chooseAny' | 'tell'> | undefined;
 
   /** @param tracing undefined where nobody traces. */
-  constructor(metrics: Metrics, tracing: Tracing | undefined) {
+  constructor(metrics: Metrics, tracing: Tracing | undefined, tap?: Pick<Tap, 'isWatched' | 'chooseAny' | 'tell'>) {
+    this.#tap = tap;
     this.#metrics = metrics;
     this.#tracing = tracing;
     const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
@@ -61,15 +72,33 @@ export class RequestMeter {
     return this.#tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
   }
 
+  /** Decides whether those are told of a request who watch all of them. @param trace its `traceparent`. */
+  watch({ method, params }: JsonRpcRequest, { endpoint, principal }: Caller, trace: string | undefined): Watched | undefined {
+    const tap = this.#tap;
+    if (tap?.isWatched !== true || method === 'subscriptions/listen') return undefined;
+    const tag = tap.chooseAny(trace?.split('-')[1]);
+    if (tag === undefined) return undefined;
+    const name = params?.['name'] ?? params?.['uri'];
+    const startedAt = performance.now();
+    tap.tell(tag, 'edge', 'arrived', { method: this.#counted.has(method) ? method : 'other', endpoint, principal, ...(typeof name === 'string' ? { name: name.slice(0, 200) } : {}) });
+    return {
+      tag,
+      end: (error) => tap.tell(tag, 'edge', error === undefined ? 'answered' : error === 'client.gone' ? 'gone' : 'refused', { ms: Math.round((performance.now() - startedAt) * 10) / 10, ...(error === undefined ? {} : { reason: error }) }),
+    };
+  }
+
   begin(request: JsonRpcRequest, caller: Caller, carrier: Carrier): Measured {
     const { timer } = this.count(request.method);
     const span = this.span(request, caller, carrier);
+    const watched = this.watch(request, caller, span?.traceparent);
     const startedAt = performance.now();
     return {
       trace: span?.traceparent,
+      tap: watched?.tag,
       end(error) {
         timer?.observe((performance.now() - startedAt) / 1_000);
         span?.end(error);
+        watched?.end(error);
       },
     };
   }

@@ -7,6 +7,7 @@ import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 import type { CallRecords } from './records.ts';
+import type { CallTelling } from './telling.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly metrics: Metrics;
@@ -15,6 +16,8 @@ export interface CallHost extends ExchangeHost {
   readonly tracing: Tracing | undefined;
   /** Undefined where nothing is put on record. */
   readonly records?: CallRecords | undefined;
+  /** What is said of calls to those who watch, in the log and among failures. */
+  readonly telling: CallTelling;
   readonly sealer: Sealer;
   /** What a caller may by the rules as they are now; undefined where there are none. */
   readonly accessOf: (caller: Caller) => Access | undefined;

@@ -57,13 +57,16 @@ export class Carrier<Stream extends CallStream> {
     const about = task ?? (tool === undefined ? undefined : to);
     const { stream, progressToken, view, method } = call;
     const redaction = call.permission?.redaction;
-    const { nextExchangeId, tracing, metrics, records } = this.#host;
+    const { nextExchangeId, tracing, metrics, records, telling } = this.#host;
     this.#kept.contact(server);
     const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#port.key, 'omnibus.server': server } }, stream.trace);
     const begun = records?.begin(this.#port, { id: call.id, method, params: call.given, trace: span?.traceparent ?? stream.trace, permission: call.permission }, view, to);
+    const since = performance.now();
+    const tag = telling.routed(this.#port, call, to);
     let questions: QuestionRecords | undefined;
     const stop = (reason: string, outcome: ExchangeOutcome | 'cancelled'): void => {
       if (begun !== undefined) records?.ended(begun, outcome);
+      telling.ended(this.#port, call, to, outcome, { tag, since });
       questions?.ended();
       span?.end('cancelled');
       running.cancel(reason);
@@ -80,13 +83,16 @@ export class Carrier<Stream extends CallStream> {
     }, server, tool ?? task?.tool);
     const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool),
-      context: { ...this.#context(server, progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace) },
+      context: { ...this.#context(server, progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace), ...(tag === undefined ? {} : { tap: tag }) },
       affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
         if (progressToken !== undefined) this.#words.tellProgress(progressToken, this.#words.progress(server, redactedProgress(event, redaction), about), stream); // S1
       },
-      lost: (outcome) => metrics.upstream.lost(server, outcome),
+      lost: (outcome) => {
+        if (tag !== undefined) telling.tap.tell(tag, 'session', outcome);
+        metrics.upstream.lost(server, outcome);
+      },
       affinity: (worker) => this.#kept.noteAffinity(server, worker),
       log: (entry) => {
         const text = this.#words.log(view, server, this.#words.mention(server, redactedWords(entry, redaction), about));
@@ -96,6 +102,7 @@ export class Carrier<Stream extends CallStream> {
       input: (event) => {
         questions ??= records?.questions(this.#port, server, span?.traceparent ?? stream.trace);
         questions?.asked(event.input, event.method);
+        if (tag !== undefined) telling.tap.tell(tag, 'session', 'asked', { asks: event.method });
         this.#port.ask(running, call, server, { ...event, params: this.#words.question(server, redactedWords(event.params, redaction), about) });
       },
       answered: records === undefined ? undefined : (input, answer) => questions?.answered(input, answer),
@@ -113,6 +120,7 @@ export class Carrier<Stream extends CallStream> {
         settled(outcome);
         questions?.ended();
         if (begun !== undefined) records?.ended(begun, outcome, this.#words.lastLength);
+        telling.ended(this.#port, call, to, outcome, { tag, since, characters: outcome.kind === 'fault' ? 0 : this.#words.lastLength });
         if (this.open.size === 0) this.#idle();
       },
     });

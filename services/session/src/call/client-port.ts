@@ -1,6 +1,6 @@
 /** What carries requests to servers knows of the client they come from: a session, or one request that stands alone. */
 import type { View } from '@omnibus/catalog';
-import type { Asker, Caller, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputAnswer, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
+import type { Asker, Caller, ClientInfo, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputAnswer, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Tab } from './limits/call-gate.ts';
 import type { Access, Permission } from './access.ts';
@@ -9,6 +9,8 @@ import type { Access, Permission } from './access.ts';
 export interface CallStream {
   /** The W3C `traceparent` of the request, where somebody traces. */
   readonly trace: string | undefined;
+  /** The tag under which the request is watched. */
+  readonly tap: string | undefined;
   /** Something that comes before the answer. */
   send(text: string): void;
   /** @param member `"result":…` or `"error":…`, serialised. */
@@ -35,6 +37,8 @@ export interface ClientPort<Stream extends CallStream> {
   /** It is one request and no session (2026-07-28). */
   readonly standsAlone: boolean;
   readonly dialect: ClientDialect;
+  /** What the client says it is. */
+  readonly info: ClientInfo | undefined;
   /** What servers may ask of the client. */
   capabilities(): JsonObject;
   /** The least severe messages it wants. */

@@ -18,12 +18,14 @@ export class PublicWords<Stream extends CallStream> {
   readonly #tasks: TaskIds;
   readonly #linkedResources: LinkedResources;
   readonly #records: CallRecords | undefined;
+  readonly #telling: CallHost['telling'];
   /** Characters of the answer that was written last. */
   lastLength = 0;
 
-  constructor({ metrics, records }: Pick<CallHost, 'metrics' | 'records'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
+  constructor({ metrics, records, telling }: Pick<CallHost, 'metrics' | 'records' | 'telling'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
     this.#metrics = metrics;
     this.#records = records;
+    this.#telling = telling;
     this.#port = port;
     this.#tasks = tasks;
     this.#linkedResources = linkedResources;
@@ -73,6 +75,7 @@ export class PublicWords<Stream extends CallStream> {
   deny(call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'tab'> & Partial<Pick<ForwardedCall<Stream>, 'permission'>>, gatewayFault: GatewayFault): void {
     this.answerFault(call.stream, call.id, gatewayFault);
     call.tab?.answered({ kind: 'fault', fault: gatewayFault }, 0);
+    this.#telling.refused(this.#port, call, gatewayFault);
     this.#records?.refused(this.#port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission }, gatewayFault);
   }
 

@@ -1,7 +1,7 @@
 /** The client of one call without a session, as those know it who carry the call: its latest request tells what it can do and wants. */
 import {
-  carriedExtensions, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels,
-  type Caller, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+  carriedExtensions, clientInfoOf, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels, metaKeys,
+  type Caller, type ClientInfo, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
@@ -54,6 +54,11 @@ export class CallClient implements ClientPort<CallStream> {
 
   access(): Access | undefined {
     return this.#host.accessOf(this.latest.command.caller);
+  }
+
+  get info(): ClientInfo | undefined {
+    const meta = this.latest.command.request.params?.['_meta'];
+    return isObject(meta) ? clientInfoOf(meta[metaKeys.clientInfo]) : undefined;
   }
 
   get facts(): Facts | undefined {

@@ -89,6 +89,10 @@ export class StatelessCall implements CallStream, Kept {
     return this.#client.latest.command.trace;
   }
 
+  get tap(): string | undefined {
+    return this.#client.latest.command.tap;
+  }
+
   /** A server has asked something: what it asks together goes to the client together. */
   questionAsked(): void {
     if (this.#phase === 'parked') {

@@ -13,10 +13,13 @@ export class PostStream {
 
   /** The W3C `traceparent` of the request. */
   readonly trace: string | undefined;
+  /** The tag under which it is watched. */
+  readonly tap: string | undefined;
 
   /** @param requests number of requests in the POST that are to be answered. */
   constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable, edge?: WorkerId) {
     this.trace = command.kind === 'post' ? command.trace : undefined;
+    this.tap = command.kind === 'post' ? command.tap : undefined;
     this.#stream = new ResumableStream(id, reply, table.home, sentUpTo, edge);
     this.#table = table;
     this.#openRequests = requests;

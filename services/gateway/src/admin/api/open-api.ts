@@ -4,8 +4,7 @@ import type { Bus } from '@omnibus/bus';
 import { consoleMode } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol';
-import type { AdminAct, AdminSite, Logger } from '@omnibus/telemetry';
-import { z } from 'zod';
+import type { AdminAct, AdminSite, Failures, Logger } from '@omnibus/telemetry';
 import type { ActDetails } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
 import { Assembly } from './assembly.ts';
@@ -14,12 +13,16 @@ import type { ConfigHistory } from './config-history.ts';
 import { findingsOf } from './findings.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
+import { CallBoard } from './call-board.ts';
+import type { TapDesk } from './tap-desk.ts';
 import { Watches } from './watch.ts';
 
 export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'> {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly history: ConfigHistory;
+  readonly tapDesk: TapDesk;
+  readonly failures: Failures;
   /** Puts a change on record, and says it in the log. */
   readonly note: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
 }
@@ -33,15 +36,17 @@ export interface Api {
   stop(): void;
 }
 
-const none = z.object({});
-
 export function openAdminApi(options: OpenApiOptions): Api {
   const { process: own, config, access, history, wheel, log, onFault, note } = options;
-  const desk = new ProcessDesk({ ...options, more: { 'failure-count': () => ({ count: 0 }) } });
+  const desk = new ProcessDesk({ ...options, more: { 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
   let assembly: Assembly | undefined;
   const board = (): Board => {
     if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
     return new Board({ process: own, config, assembly, history });
+  };
+  const callBoard = (): CallBoard => {
+    board();
+    return new CallBoard(assembly as Assembly, options.tapDesk);
   };
   const overview = async (): Promise<Omit<Overview, 'console'>> => {
     const [processes, servers, configuration, sessions] = await Promise.all([board().processes(), board().servers(), board().configuration(), board().sessions({})]);
@@ -63,18 +68,28 @@ export function openAdminApi(options: OpenApiOptions): Api {
     overview, processes: () => board().processes(), servers: () => board().servers(), sessions: () => board().sessions({}), metrics: () => board().metrics(), configuration: () => board().configuration(),
   };
   const watches = new Watches(wheel, (topic) => state[topic](), onFault);
+  const letIn = async (request: ApiRequest<'watch'>['request'], act: AdminAct): Promise<void> => {
+    const refusal = await access.guard(request, request.url ?? '', act);
+    if (refusal !== undefined) throw new ApiProblem('forbidden', refusal.text.trim());
+  };
   const watch = async ({ request, response, query }: ApiRequest<'watch'>): Promise<undefined> => {
     const topics = new Set((query.topics ?? 'calls').split(',').map((topic) => topic.trim()).filter((topic) => topic !== ''));
     const unknown = [...topics].find((topic) => topic !== 'calls' && !(stateTopics as readonly string[]).includes(topic));
     if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, ${stateTopics.join(', ')}`);
     board();
-    const acts: AdminAct[] = ['console'];
+    const mayPayloads = query.payload !== 'none';
+    const acts: readonly AdminAct[] = ['console', ...(topics.has('calls') ? ['calls' as const] : []), ...(mayPayloads ? ['payloads' as const] : [])];
+    for (const act of acts.slice(1)) await letIn(request, act);
+    if (mayPayloads && !config().console.payloads) throw new ApiProblem('mode', 'arguments and results are shown to nobody here', 'set console: { payloads: true } where an operator may see them');
+    if (mayPayloads) note(request, 'calls.payloads', { payload: query.payload, ...Object.fromEntries(Object.entries(query).filter(([name, value]) => ['server', 'tool', 'client'].includes(name) && value !== undefined)) as Record<string, string> });
+    const { topics: _topics, rate, payload, ...filter } = query;
+    const told = !topics.has('calls') ? undefined : (send: (event: string, data: unknown) => void): (() => void) => options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) });
     watches.open({
-      request, response, who: access.of(request).name, topics, told: undefined,
+      request, response, who: access.of(request).name, topics, told,
       forReader: (topic, answer) => (topic === 'overview' ? { ...answer, console: rights(request) } : answer),
       check: async () => {
         refuseByMode(consoleMode(config()), false);
-        for (const act of acts) if (await access.guard(request, request.url ?? '', act) !== undefined) throw new ApiProblem('forbidden', 'whoever watches may do so no more');
+        for (const act of acts) await letIn(request, act);
       },
     });
     return undefined;
@@ -100,15 +115,11 @@ export function openAdminApi(options: OpenApiOptions): Api {
     },
     configuration: () => board().configuration(),
     metrics: () => board().metrics(),
-    calls: async () => ({ calls: [], missing: (await assemblyOf().ask('failure-count', {}, none)).missing }),
-    call: () => Promise.reject(new ApiProblem('unknown', 'nothing is known of this call')),
-    failures: async () => ({ failures: [], missing: (await assemblyOf().ask('failure-count', {}, none)).missing }),
+    calls: ({ query }) => callBoard().calls(query),
+    call: ({ given }) => callBoard().call(given),
+    failures: () => callBoard().failures(),
     watch,
     openapi: () => Promise.resolve({ ...openApi(version) }),
-  };
-  const assemblyOf = (): Assembly => {
-    board();
-    return assembly as Assembly;
   };
   return {
     site: apiSite({ ...options, handlers }),
@@ -116,10 +127,12 @@ export function openAdminApi(options: OpenApiOptions): Api {
     async start(bus) {
       const made = new Assembly({ bus, wheel, log, answer: desk.answer });
       await made.start();
+      await options.tapDesk.start(bus);
       assembly = made;
     },
     stop() {
       watches.stop();
+      options.tapDesk.stop();
       assembly?.stop();
     },
   };

@@ -1,0 +1,168 @@
+/**
+ * What is told of calls to whoever watches them. A watch is a lease: it is said again every few seconds, and ends by itself. Which calls are told of is
+ * decided once, where a call comes in or where it is routed, and travels with it as a tag: whoever meets a tag tells what it sees. While nobody watches, a
+ * call costs one comparison here.
+ */
+import { randomBytes } from 'node:crypto';
+import type { JsonObject, TapFilter, TapLease, TapReport, WorkerId } from '@omnibus/protocol';
+import { payloadOf } from './payload.ts';
+
+export interface TapOptions {
+  /** This process. */
+  readonly process: WorkerId;
+  /** What runs things later. */
+  readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
+  /** Tells the process at which calls are watched. */
+  readonly say: (to: WorkerId, report: TapReport) => void;
+  /** Whether arguments and results may be told at all. */
+  readonly mayPayloads: () => boolean;
+  readonly metrics: { readonly watches: { set(count: number): void }; readonly dropped: { inc(count: number): void } };
+}
+
+/** The part of a process that tells. */
+export type TapPart = 'edge' | 'session' | 'backend';
+
+/** What is known of a call where it is decided whether it is told of. */
+export interface TapKnown {
+  readonly server: string;
+  readonly tool: string | undefined;
+  readonly client: string | undefined;
+  readonly session: string;
+}
+
+interface Watched {
+  lease: TapLease;
+  /** Monotonic milliseconds. */
+  endsAt: number;
+  /** The second in which calls are counted, and how many were chosen in it. */
+  second: number;
+  chosen: number;
+  dropped: number;
+  events: JsonObject[];
+  isDue: boolean;
+}
+
+/** At once in one gateway; whoever comes later is not served. */
+export const maxWatches = 8;
+const batchMs = 100;
+/** Of one watch that wait to be told. */
+const maxEvents = 500;
+const separator = '~';
+
+export class Tap {
+  /** Whether anybody watches: what is asked for with every call. */
+  isWatched = false;
+  readonly #options: TapOptions;
+  readonly #watches = new Map<string, Watched>();
+  #sweep: { cancel(): void } | undefined;
+
+  constructor(options: TapOptions) {
+    this.#options = options;
+  }
+
+  /** Somebody watches, goes on watching, or watches no more. */
+  hear(lease: TapLease): void {
+    const known = this.#watches.get(lease.watch);
+    if (lease.termMs === 0) this.#watches.delete(lease.watch);
+    else if (known !== undefined) Object.assign(known, { lease, endsAt: performance.now() + lease.termMs });
+    else if (this.#watches.size < maxWatches) this.#watches.set(lease.watch, { lease, endsAt: performance.now() + lease.termMs, second: 0, chosen: 0, dropped: 0, events: [], isDue: false });
+    this.#changed();
+  }
+
+  stop(): void {
+    this.#sweep?.cancel();
+    this.#watches.clear();
+    this.isWatched = false;
+  }
+
+  #changed(): void {
+    this.isWatched = this.#watches.size > 0;
+    this.#options.metrics.watches.set(this.#watches.size);
+    this.#sweep?.cancel();
+    if (!this.isWatched) return;
+    const now = performance.now();
+    const next = Math.min(...[...this.#watches.values()].map(({ endsAt }) => endsAt));
+    this.#sweep = this.#options.clock.schedule(Math.max(1, next - now), () => {
+      for (const [watch, { endsAt }] of this.#watches) if (endsAt <= performance.now()) this.#watches.delete(watch);
+      this.#changed();
+    });
+  }
+
+  /** At an edge: decides for those who watch everything. @param id that others know the call by, such as a trace's. @returns its tag; undefined where nobody is told of it. */
+  chooseAny(id: string | undefined): string | undefined {
+    return this.#choose(undefined, id, ({ filter }) => isOpen(filter));
+  }
+
+  /** Where a call is routed: decides for those who watch some of them. @param tag that it has already. @returns its tag from now on. */
+  chooseKnown(tag: string | undefined, known: TapKnown): string | undefined {
+    return this.#choose(tag, undefined, ({ filter }) => !isOpen(filter) && isMeant(filter, known));
+  }
+
+  #choose(tag: string | undefined, id: string | undefined, isWanted: (lease: TapLease) => boolean): string | undefined {
+    let chosen = tag;
+    const second = Math.floor(performance.now() / 1_000);
+    for (const [watch, each] of this.#watches) {
+      if (!isWanted(each.lease) || tag?.includes(watch) === true) continue;
+      if (each.second !== second) Object.assign(each, { second, chosen: 0 });
+      if (each.chosen >= each.lease.perSecond) {
+        each.dropped += 1;
+        this.#options.metrics.dropped.inc(1);
+        this.#tellLater(watch, each);
+        continue;
+      }
+      each.chosen += 1;
+      chosen = `${chosen ?? id ?? randomBytes(16).toString('hex')}${separator}${watch}`;
+    }
+    return chosen;
+  }
+
+  /** Tells what happens to a call. Nothing of it may be changed later. */
+  tell(tag: string, from: TapPart, what: string, more: JsonObject = {}): void {
+    const [name = '', ...watches] = tag.split(separator);
+    const event = { tag: name, at: performance.timeOrigin + performance.now(), process: this.#options.process, from, what, ...more };
+    for (const watch of watches) {
+      const each = this.#watches.get(watch);
+      if (each === undefined) continue;
+      if (each.events.length < maxEvents) each.events.push(event);
+      else {
+        each.dropped += 1;
+        this.#options.metrics.dropped.inc(1);
+      }
+      this.#tellLater(watch, each);
+    }
+  }
+
+  /** What of a value those may see who watch a call: nothing, unless all of them asked for it and the configuration lets them. */
+  payload(tag: string, value: unknown): JsonObject {
+    if (value === undefined || !this.#options.mayPayloads()) return {};
+    const modes = tag.split(separator).slice(1).map((watch) => this.#watches.get(watch)?.lease.payload ?? 'none');
+    if (modes.includes('none')) return {};
+    return { payload: payloadOf(modes.every((mode) => mode === 'redacted') ? 'redacted' : 'shape', value) };
+  }
+
+  #tellLater(watch: string, each: Watched): void {
+    if (each.isDue) return;
+    each.isDue = true;
+    this.#options.clock.schedule(batchMs, () => {
+      each.isDue = false;
+      const { lease: { to }, events, dropped } = each;
+      each.events = [];
+      each.dropped = 0;
+      if (this.#watches.has(watch)) this.#options.say(to, { process: this.#options.process, watch, events, dropped });
+    });
+  }
+}
+
+/** The part of a tag that is shown. */
+export function shownTag(tag: string): string {
+  return tag.slice(0, `${tag}${separator}`.indexOf(separator));
+}
+
+function isOpen({ server, tool, client, session }: TapFilter): boolean {
+  return server === undefined && tool === undefined && client === undefined && session === undefined;
+}
+
+function isMeant(filter: TapFilter, known: TapKnown): boolean {
+  return (filter.server === undefined || filter.server === known.server) && (filter.tool === undefined || filter.tool === known.tool)
+    && (filter.client === undefined || known.client?.toLowerCase().includes(filter.client.toLowerCase()) === true) && (filter.session === undefined || known.session.startsWith(filter.session));
+}
