@@ -1,5 +1,8 @@
 /** The console in a browser, before a gateway of three processes over a real NATS. Where there is no Chromium, only its files are looked at. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -39,6 +42,46 @@ it('the page and its files are there, small enough to be read over a telephone',
   }
   expect(bytes).toBeLessThan(30_000);
   expect((await fetch(`http://${address}/assets/none.js`)).status).toBe(404);
+});
+
+it('what is tried is asked for by no page of others, bounded for each person, cancelled at any moment, and on record', async () => {
+  const headers = { 'content-type': 'application/json', 'x-omnibus-console': '1' };
+  const send = (path: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Response> => fetch(`http://${address}/api/v1/${path}`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(body) });
+  const refused = async (answer: Response): Promise<unknown> => [answer.status, ((await answer.json()) as { readonly reason: string }).reason];
+  expect(await refused(await send('try', { name: 'shop__stock' }, { 'x-omnibus-console': '', 'origin': 'https://evil.example' }))).toEqual([403, 'origin']);
+  expect(await refused(await fetch(`http://${address}/api/v1/try`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }))).toEqual([403, 'header']);
+  expect(await refused(await fetch(`http://${address}/api/v1/try`))).toEqual([405, 'method']);
+  expect(await refused(await send('try', { name: 'x', arguments: '[1]' }))).toEqual([400, 'invalid']);
+  expect(await refused(await send('try', { name: 'x', method: 'tools/list' }))).toEqual([400, 'invalid']);
+  expect(await refused(await send('try', { name: 'x', endpoint: '../admin' }))).toEqual([400, 'invalid']);
+  expect(await refused(await send('try', { name: 'x', endpoint: 'nowhere' }))).toEqual([403, 'forbidden']);
+  expect(await refused(await send('try', { name: 'x', arguments: 'x'.repeat(1_100_000) }))).toEqual([413, 'large']);
+  expect(await refused(await send(`try/${'0'.repeat(32)}/cancel`, {}))).toEqual([404, 'unknown']);
+  const backend = await gateway.admin(gateway.backend);
+  expect(await refused(await fetch(`http://${backend}/api/v1/try`, { method: 'POST', headers, body: '{"name":"shop__stock"}' }))).toEqual([409, 'conflict']);
+  // Eight of one person at once; the ninth waits for one to be over.
+  const begun = await Promise.all(Array.from({ length: 9 }, () => send('try', { name: 'shop__book', may: ['forms'] })));
+  expect(begun.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([...Array.from({ length: 8 }, () => 202), 429]);
+  const ids = (await Promise.all(begun.filter(({ status }) => status === 202).map((answer) => answer.json()))) as readonly { readonly id: string }[];
+  const { id } = ids[0] as { readonly id: string };
+  expect(await refused(await send(`try/${id}/answer`, { key: '99', result: '{}' }))).toEqual([409, 'conflict']);
+  for (const each of ids) expect((await send(`try/${each.id}/cancel`, {})).status).toBe(200);
+  const told = await (await fetch(`http://${address}/api/v1/try/${id}/events`)).text();
+  expect(told).toMatch(/event: failed\ndata: \{"problem":"it was cancelled"/);
+  expect(gateway.edge.output()).toMatch(/"act":"try","by":"somebody on this machine".*"name":"shop__book"/);
+});
+
+it('under a prefix of somebody else in front, the page finds its files and its API', async () => {
+  const front = createServer((request, response) => {
+    void fetch(`http://${address}${(request.url ?? '').replace(/^\/tools\/omnibus/, '')}`, { redirect: 'manual' }).then(async (answer) => response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '', ...(answer.headers.has('location') ? { location: answer.headers.get('location') as string } : {}) }).end(await answer.text()));
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  const page = `http://127.0.0.1:${(front.address() as AddressInfo).port}/tools/omnibus/`;
+  const [, script] = /src="(\.\/assets\/[^"]+)"/.exec(await (await fetch(page)).text()) as unknown as [string, string];
+  expect((await fetch(new URL(script, page))).status).toBe(200);
+  expect((await fetch(new URL('./api/v1/overview', page))).status).toBe(200);
+  expect((await fetch(new URL('./console', page))).url).toBe(page);
+  front.close();
 });
 
 describe.runIf(chromiumPath !== undefined)('in a browser', () => {

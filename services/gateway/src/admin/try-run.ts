@@ -72,12 +72,18 @@ export class TryRun {
     const client = new LineClient({ input: heard, output: said, asked: this.#ask, heard: (method, params) => this.#hear(method, params) });
     try {
       guest = await enter((text) => heard.write(`${text}\n`), () => heard.end());
-      const raw = JSON.stringify(await (isModernRevision(this.#attempt.revision) ? this.#callInRounds(client) : this.#callInSession(client)));
+      // Whatever is waited for, a call that is cancelled is over.
+      const cancelled = new Promise<never>((_resolve, reject) => {
+        const { signal } = this.#ending;
+        if (signal.aborted) reject(signal.reason as Error);
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+      const raw = JSON.stringify(await Promise.race([cancelled, isModernRevision(this.#attempt.revision) ? this.#callInRounds(client) : this.#callInSession(client)]));
       if (raw.length > maxResultCharacters) throw new CommandProblem('other', `the result has ${raw.length} characters, and a page is given ${maxResultCharacters} at most`, { advice: 'Call it with "omnibus call".' });
       this.#tell('result', { raw, ms: this.#ms });
     } catch (error) {
       const { message, reason, advice, retry } = error as CommandProblem;
-      this.#tell('failed', { problem: this.#ending.signal.aborted ? 'cancelled' : message, ...(reason === undefined ? {} : { reason }), ...(advice === undefined ? {} : { advice }), ...(retry === undefined ? {} : { retry }), ms: this.#ms });
+      this.#tell('failed', { problem: message, ...(reason === undefined ? {} : { reason }), ...(advice === undefined ? {} : { advice }), ...(retry === undefined ? {} : { retry }), ms: this.#ms });
     }
     this.#isOver = true;
     for (const { reject } of this.#questions.values()) reject(new Error('the call is over'));

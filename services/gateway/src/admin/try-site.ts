@@ -33,6 +33,8 @@ export interface TrySiteOptions {
 const base = '/api/v1/try';
 /** What somebody types into a page; a call with more is made by a program. */
 const maxBodyBytes = 1024 * 1024;
+/** What is too long is read on for a while, so that its sender reads the answer. */
+const cutBytes = 8 * 1024 * 1024;
 /** Who reads so much too slowly reads nothing. */
 const maxUnreadBytes = 32 * 1024 * 1024;
 const aliveMs = 15_000;
@@ -159,9 +161,10 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBodyBytes) throw new ApiProblem('large', `a call that is tried may have ${maxBodyBytes} bytes`, 'make it with "omnibus call"');
-    chunks.push(chunk);
+    if (bytes > cutBytes) break;
+    if (bytes <= maxBodyBytes) chunks.push(chunk);
   }
+  if (bytes > maxBodyBytes) throw new ApiProblem('large', `a call that is tried may have ${maxBodyBytes} bytes`, 'make it with "omnibus call"');
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -39,6 +39,7 @@ export class LineClient {
   /** @throws {CommandProblem} for an error, of the gateway or the server. */
   request(method: string, params: JsonObject = {}, { onProgress, signal }: RequestOptions = {}): Promise<JsonObject> {
     if (this.#gone !== undefined) return Promise.reject(this.#gone);
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
