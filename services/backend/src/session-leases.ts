@@ -1,9 +1,10 @@
 /**
- * Sessions for which adapters of this process keep something: a program, a log level, subscriptions. They say when they end; one whose worker
- * died cannot. When session workers go, it is found out which of the sessions still are somebody's, or may still be taken over.
+ * Finds sessions that have ended without saying so, so that what adapters of this process keep for them (programs, log levels, subscriptions) is given up.
+ * A session says when it ends, but one whose worker died cannot. When session workers are gone, this class finds out which sessions still exist or can
+ * still be taken over.
  *
- * A session is forgotten when its record names a worker that has been proven gone for as long as a session may be idle, or when there is no
- * record of it and every worker there can be has said twice that it does not hold it, or is proven gone. Silence proves nothing.
+ * A session is given up when its record names a worker that has been proven gone for as long as a session may be idle; or when it has no record and every
+ * worker has said twice that it does not hold it, or is proven gone. Silence proves nothing.
  */
 import { askWorkers, BusError, PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -14,26 +15,26 @@ export interface SessionLeasesOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** Milliseconds a session may be idle: so long another worker may take it over. */
+  /** Milliseconds for which a session may be idle, and so another worker may take it over. */
   readonly idleSessionMs: () => number;
   /** Sessions for which something is kept. */
   readonly kept: () => ReadonlySet<SessionKey>;
   readonly forget: (session: SessionKey) => void;
 }
 
-/** Between two looks at sessions of workers that are gone. */
+/** Time between two checks of sessions whose workers are gone. */
 export const lookMs = 60_000;
-/** Records read at once. */
+/** Records that are read at the same time. */
 const atOnce = 50;
 
-/** Whether somebody has a session; `unknown` as long as one that may have it has not answered and is not proven gone. */
+/** Whether a worker holds a session; `unknown` while a worker that may hold it has neither answered nor is proven gone. */
 type Holding = 'held' | 'nobody' | 'unknown';
 
 export class SessionLeases {
   readonly #options: SessionLeasesOptions;
   readonly #workers: PresenceWatch<Presence>;
   #records: KeyValue<SessionRecord> | undefined;
-  /** Sessions that may be nobody's any more, and since when, on the clock of `performance.now()`. */
+  /** Sessions that may have ended, and since when, on the clock of `performance.now()`. */
   readonly #suspects = new Map<SessionKey, number>();
   #next: Deadline | undefined;
   #isLooking = false;
@@ -109,7 +110,7 @@ export class SessionLeases {
     return state === 'alive' ? 'held' : state === 'lost' ? 'nobody' : 'unknown';
   }
 
-  /** A session that could not be recorded, or a subscription of a client without sessions: only its worker knows of it. */
+  /** Asks the workers about a session without a record, or a subscription of a client without sessions: only its worker knows of it. */
   async #askFor(key: SessionKey): Promise<Holding> {
     const { bus, wheel } = this.#options;
     const asking = { bus, clock: wheel, workers: this.#workers };
@@ -123,7 +124,7 @@ export class SessionLeases {
   }
 }
 
-/** What a newer version has recorded is somebody's; whose, cannot be read. */
+/** A record of a newer version cannot be read, but it shows that the session exists. */
 function keptByNewer(error: unknown): 'newer' {
   if (error instanceof BusError && error.kind === 'newer-format') return 'newer';
   throw error;

@@ -1,4 +1,4 @@
-/** On whose behalf the servers of one process are called. Where users sign in for themselves, the vault is opened with the first such server. */
+/** In whose name the servers of one process are called. The vault is opened when the first server is used at which users sign in themselves. */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { ServerConfig } from '@omnibus/config';
 import type { Vault } from '@omnibus/credentials';
@@ -8,13 +8,13 @@ import type { Agents } from '../transport/agents.ts';
 import { credentialsOf, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import { SignIns } from '../transport/credentials/sign-ins.ts';
 
-/** What it takes to call servers on behalf of users. */
+/** What is needed to call servers in the name of users. */
 export interface UserOptions {
   /** @throws {Error} in words for the operator. */
   readonly openVaults: () => Promise<{ readonly connections: Vault; readonly passing: Vault }>;
-  /** Where browsers find the gateway. */
+  /** The address under which browsers reach the gateway. */
   readonly base: () => string;
-  /** Everybody who can reach the gateway is the one user of its machine. */
+  /** Whether everybody who can reach the gateway is the one user of its machine. */
   readonly isForOne: boolean;
   /** Every caller is known (`auth`). */
   readonly areKnown: boolean;
@@ -27,7 +27,7 @@ interface AccountsOptions {
   readonly baseFolder: string;
   readonly users: UserOptions;
   readonly agents: Agents;
-  /** Something else is kept for a user of a server. */
+  /** Called when the stored credentials of a user for a server have changed. */
   readonly changed: (server: string, principal: Principal) => Promise<void> | undefined;
 }
 
@@ -47,7 +47,7 @@ export class Accounts {
   }
 
   /**
-   * Of a server, by its configuration; what was given for an earlier one is no more asked.
+   * The credentials of a server, made from its configuration. Those made from an earlier configuration are no longer used.
    * @throws {Error} in words for the operator.
    */
   async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
@@ -65,11 +65,11 @@ export class Accounts {
   }
 
   async stop(): Promise<void> {
-    // What could not be opened has said so to whoever wanted it.
+    // If opening failed, that was reported to whoever asked for the vault.
     await (await this.#users?.catch(() => undefined))?.stop();
   }
 
-  /** A failure is for whoever waits for it: the next one tries again. */
+  /** Opens the vault. A failure is reported to whoever waits for it; the next call tries again. */
   #opened(): Promise<Users> {
     const opening = this.#users ??= this.#start();
     opening.catch(() => {

@@ -1,7 +1,7 @@
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, type ExchangeOutcome } from '@omnibus/protocol';
 
-/** What asks over a connection. */
+/** What is needed to send a request of the gateway's own over a connection. */
 export interface Asking {
   readonly wheel: DeadlineWheel;
   readonly limitMs: number;
@@ -11,7 +11,7 @@ export interface Asking {
   readonly cancel: (id: number) => void;
 }
 
-/** A request of the gateway's own, within a time: after it, it is cancelled. */
+/** Sends a request of the gateway's own and waits for its outcome; after the time limit the request is cancelled. */
 export function askWithin({ wheel, limitMs, method, send, cancel }: Asking): Promise<ExchangeOutcome> {
   return new Promise((resolve) => {
     const settle = (outcome: ExchangeOutcome): void => {

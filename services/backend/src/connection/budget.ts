@@ -1,20 +1,20 @@
 /**
- * How many connections for callers of their own a process has, and how many programs behind them, over all its servers. Each server
- * has a bound of its own besides (`connection/pool.ts`).
+ * Bounds the connections that belong to single callers in one process, and the programs behind them, over all its servers. Each server also has a bound of
+ * its own (`connection/pool.ts`).
  */
 import type { Limits } from '@omnibus/protocol';
 
 /** The connections to one server. */
 export interface Pool {
-  /** Behind each is a program of its own. */
+  /** Whether each connection has a program of its own. */
   readonly isProgram: boolean;
   readonly size: number;
-  /** The one that was used least recently, of those nobody uses now. */
+  /** The least recently used one of the connections that nobody uses now. */
   idle(): IdleConnection | undefined;
 }
 
 export interface IdleConnection {
-  /** On the clock of `performance.now()`. */
+  /** When it became idle, on the clock of `performance.now()`. */
   readonly since: number;
   close(): void;
 }
@@ -36,8 +36,8 @@ export class ConnectionBudget {
   }
 
   /**
-   * Makes room for one more connection of a pool: what nobody uses is closed before anybody is refused.
-   * @returns the option that stands in the way, with its value; undefined when there is room.
+   * Makes room for one more connection of a pool, by closing an idle one if necessary.
+   * @returns the option that prevents it, with its value; undefined when there is room.
    */
   admit({ isProgram }: Pool): string | undefined {
     const { maxCallerConnections, maxCallerPrograms } = this.#limits;
@@ -59,7 +59,7 @@ function sizeOf(pools: readonly Pool[]): number {
   return pools.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** @returns false when all places are in use. */
+/** Closes idle connections until a place is free. @returns false when all places are in use. */
 export function makeRoom(taken: number, max: number, pools: readonly Pool[]): boolean {
   if (taken < max) return true;
   let oldest: IdleConnection | undefined;

@@ -1,17 +1,17 @@
 /**
- * Notices that a server is not well though its connection stands: it fails request after request, or answers nothing at all
- * any more. Then the circuit opens: the connection is closed, requests are refused at once, and after a back-off a handshake
- * shows whether the server is well again. The state `backoff` of `connection/machine.ts` is the open circuit; this only says when.
+ * Notices that a server is not well although its connection stands: request after request fails, or the server does not answer anything. Then the circuit
+ * opens: the connection is closed, requests are refused at once, and after a back-off a handshake shows whether the server is well again. The open circuit
+ * is the state `backoff` of `connection/machine.ts`; this class only decides when to open it.
  */
 import type { CircuitCause } from '@omnibus/telemetry';
 
 export interface CircuitOptions {
-  /** Asks for a sign of life. Resolves with false when there was none. */
+  /** Pings the server. Resolves with false when it does not answer. */
   readonly isAlive: () => Promise<boolean>;
   readonly open: (cause: CircuitCause, problem: string) => void;
 }
 
-/** Requests in a row that fail before a server is taken out of use. */
+/** Failed requests in a row after which a server is taken out of use. */
 const maxFaultsInARow = 5;
 
 export class Circuit {
@@ -23,7 +23,7 @@ export class Circuit {
     this.#options = options;
   }
 
-  /** The server has answered something, or is new. */
+  /** The server has answered a request, or was just connected to. */
   isWell(): void {
     this.#faultsInARow = 0;
   }
@@ -34,7 +34,7 @@ export class Circuit {
     if (this.#faultsInARow >= maxFaultsInARow) this.#options.open('faults', `${this.#faultsInARow} requests in a row failed, the last: ${problem}`);
   }
 
-  /** A request was not answered in its time. That may be the tool's nature: only a server that answers nothing else either is taken out of use. */
+  /** A request was not answered in time. Slow tools are normal, so the server is taken out of use only if it does not answer a ping either. */
   timedOut(): void {
     this.#faultsInARow += 1;
     if (this.#faultsInARow < maxFaultsInARow || this.#isChecking) return;
@@ -42,13 +42,13 @@ export class Circuit {
     void this.#options.isAlive().then((isAlive) => {
       this.#isChecking = false;
       if (isAlive) this.isWell();
-      // Whatever it answered meanwhile shows that it lives.
+      // The server has answered something meanwhile, so it is alive.
       else if (this.#faultsInARow >= maxFaultsInARow) this.#options.open('silence', `${this.#faultsInARow} requests in a row were not answered in time, and a ping was not either`);
     });
   }
 }
 
-/** The server is well, and does not want this request: what one client sends must not take it from the others. */
+/** Whether an HTTP status is about the request and not about the server: a wrong request of one client must not take the server from the others. */
 export function isAboutRequest(httpStatus: number): boolean {
   return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
 }

@@ -1,6 +1,6 @@
 /**
- * What a server does wrong is counted each time and logged once, then every so often with how many times more: a server may write a
- * thousand lines of rubbish a second.
+ * Counts each mistake of a server and logs the first of a kind, and after that only now and then how often it happened, since a server may send a thousand
+ * invalid lines a second.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -11,11 +11,11 @@ export interface ComplaintsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The one that is open. */
+  /** The transport that is open. */
   readonly transport: () => Transport | undefined;
 }
 
-/** Between two lines of one kind. */
+/** Time between two log lines about one kind of mistake. */
 const quietMs = 10_000;
 
 const texts: Readonly<Record<DropKind, string>> = {
@@ -25,7 +25,7 @@ const texts: Readonly<Record<DropKind, string>> = {
 };
 
 interface Complaint {
-  /** Since the last line. */
+  /** How often it happened since the last line. */
   count: number;
   latest: string;
   readonly deadline: Deadline;
@@ -42,8 +42,9 @@ export class Complaints {
   }
 
   /**
-   * @param problem with secrets and control characters taken out.
-   * @param question what was dropped: the server waits for its answer.
+   * Notes a mistake.
+   * @param problem what happened, without secrets and control characters.
+   * @param question the dropped request of the server, which waits for an answer.
    */
   note(kind: DropKind, problem: string, question?: UnusableQuestion): void {
     if (question !== undefined) this.#refusals.refuse(question, problem);
@@ -59,7 +60,7 @@ export class Complaints {
     this.#rest(kind);
   }
 
-  /** Nothing more is said. */
+  /** Stops logging. */
   stop(): void {
     for (const { deadline } of this.#open.values()) deadline.cancel();
     this.#open.clear();

@@ -1,4 +1,4 @@
-/** What a connection to a server says to its owner. */
+/** What a connection to a server reports to its owner. */
 import type { JsonObject, SessionKey, ServerIntroduction } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 
@@ -7,13 +7,13 @@ export interface ConnectionObserver {
   lost(problem: string): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
-   * @param session the one it can concern, where that is certain.
+   * @param session the only session that it can concern, if that is certain.
    */
   notification(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void;
-  /** The server asked something, and nothing tells on whose behalf. */
+  /** The server asked something, and it is unknown for which client. */
   askedUnnamed(): void;
-  /** Progress of no request in flight. @returns false when it means nothing to anybody. */
+  /** Progress for a request that is not in flight. @returns false when nobody can use it. */
   strayProgress(progress: Progress): boolean;
-  /** Something may have been said while nobody listened. */
+  /** The server may have announced something while nobody listened. */
   missed(): void;
 }

@@ -1,4 +1,4 @@
-/** What a connection is made of. */
+/** What is needed to make a connection. */
 import type { BackoffOptions, DeadlineWheel } from '@omnibus/lifecycle';
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -11,24 +11,24 @@ import type { Transport, TransportObserver } from '../transport/transport.ts';
 
 export interface ConnectionOptions extends RunOptions {
   readonly server: ServerName;
-  /** What the server is told its client can do. */
+  /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
-  /** Whose alone it is. */
+  /** The session or caller that has the connection alone; undefined for a shared connection. */
   readonly owner: QuestionTarget | undefined;
-  /** Requests of one user are made over it one at a time. */
+  /** Whether the requests of one user are sent over it one at a time. */
   readonly isTakenInTurn: () => boolean;
-  /** The one whose state stands for the server's in the metrics. */
+  /** Whether its state is the state of the server in the metrics. */
   readonly isBase: boolean;
-  /** What is known of the server's era; all its connections share it. */
+  /** What is known of the server's era; all its connections share this object. */
   readonly era: Era;
-  /** The input schema of a tool, which may want arguments repeated in headers. */
+  /** The input schema of a tool, which may demand that arguments are repeated in headers. */
   readonly toolSchema: (tool: string) => JsonObject | undefined;
   readonly createTransport: (observer: TransportObserver) => Transport;
-  /** What has to be over before an exclusive transport opens first. */
+  /** An exclusive transport opens for the first time only after this has resolved. */
   readonly after?: Promise<void> | undefined;
   /**
-   * Resolves when something answers where the server is, which may only be starting. Rejects with why not, in words.
-   * @param isWanted nobody waits any more when not.
+   * Resolves when something answers at the server's address, which may only be starting. Rejects with the reason, in words.
+   * @param isWanted false when nobody waits any more.
    */
   readonly reachable?: ((isWanted: () => boolean) => Promise<void>) | undefined;
   /** What becomes of the server, for people. */

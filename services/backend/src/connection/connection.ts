@@ -1,8 +1,8 @@
 /**
- * One upstream connection: requests go out here. Its life is `life.ts`; what waits for answers stands in `pending-requests.ts`, what comes in
- * goes through `inbound.ts`, what fails through `failed-requests.ts`, what the server asks through `questions.ts`.
+ * One connection to a server; requests are sent here. Its life cycle is in `life.ts`, requests that wait for answers are in `pending-requests.ts`, incoming
+ * messages go through `inbound.ts`, failures through `failed-requests.ts`, questions of the server through `questions.ts`.
  *
- * Invariant C4: a request that comes while a connection is being opened, and nothing says that it will fail, is held until it is open.
+ * Invariant C4: a request that comes while a connection is being opened is held until it is open, unless it is known that it will fail.
  */
 import { fault, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcId, type ServerIntroduction, type SessionKey } from '@omnibus/protocol';
 import type { RequestContext, ServerDialect } from '../dialect/dialect.ts';
@@ -37,7 +37,7 @@ export class UpstreamConnection {
   readonly #circuit: Circuit;
   #listen: StandingListen | undefined;
   readonly #held = new HeldNotifications();
-  /** Since the transport was opened. */
+  /** Which session has used the connection since the transport was opened. */
   readonly #user = new SoleUser();
   readonly #renewal = new SessionRenewal();
 
@@ -84,7 +84,7 @@ export class UpstreamConnection {
     });
   }
 
-  /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
+  /** Whether a request can succeed: the connection is ready, or is being opened and has not failed so far. */
   get isOpen(): boolean {
     return this.#life.isOpen;
   }
@@ -93,27 +93,27 @@ export class UpstreamConnection {
     return this.#life.isReady;
   }
 
-  /** How its server is spoken to. */
+  /** The dialect in which the server is spoken to. */
   get dialect(): ServerDialect {
     return this.#life.dialect;
   }
 
-  /** The server may keep something for it; undefined while it was never met. */
+  /** Whether the server may keep state for the connection; undefined before the first handshake. */
   get hasState(): boolean | undefined {
     return this.#life.hasState;
   }
 
-  /** The session whose alone it is. */
+  /** The session that has the connection alone. */
   get owner(): SessionKey | undefined {
     return this.#options.owner?.session;
   }
 
-  /** What the server has asked over it, of whoever used it then. */
+  /** The questions that the server has asked over the connection. */
   get asked(): Pick<Questions, 'wereAsked' | 'isOpen' | 'roots'> {
     return this.#questions;
   }
 
-  /** The session that alone can have caused what the server says of no request. */
+  /** The only session that can have caused messages of the server outside of requests. */
   get #onlyUser(): SessionKey | undefined {
     return this.owner ?? this.#user.session;
   }
@@ -126,12 +126,12 @@ export class UpstreamConnection {
     this.#life.start();
   }
 
-  /** Closes the connection, although it is well, unless something is on its way over it. */
+  /** Closes a healthy connection, unless a request or question is open on it. */
   doze(): void {
     if (this.isReady && this.#pending.endStanding()) this.#life.doze();
   }
 
-  /** Opens it again; what is requested meanwhile is held (C4). */
+  /** Opens it again; requests that come meanwhile are held (C4). */
   wake(): void {
     if (this.isAsleep) this.#life.wake();
   }
@@ -142,7 +142,7 @@ export class UpstreamConnection {
     await this.#life.stop();
   }
 
-  /** Ends the connection, and finds out anew of which era the server is. @param isAtOnce as it is shown something else, there is no pause before that. */
+  /** Closes the connection and finds out again which era the server speaks. @param isAtOnce without a pause, since the server is shown other credentials. */
   meetAgain(problem: string, isAtOnce = false): void {
     this.#options.era.forget();
     this.#life.meetAgain(problem, isAtOnce);
@@ -150,7 +150,7 @@ export class UpstreamConnection {
 
   /**
    * Sends a request.
-   * @param greeting for one that belongs to the handshake: how the server is spoken to then.
+   * @param greeting the dialect for a request that belongs to the handshake.
    * @returns its id, for `cancel`.
    */
   request(method: string, params: JsonObject, reply: PendingReply, context: RequestContext, greeting?: ServerDialect): number {
@@ -166,12 +166,12 @@ export class UpstreamConnection {
 
   #send(id: number, pending: PendingRequest): void {
     const { transport, server } = this.#life;
-    // Whoever made the call, its server's progress says that it does not hang. For requests of the gateway's own there is no need.
+    // Every call asks for progress, whoever made it, since progress shows that the server does not hang. The gateway's own requests do not need that.
     const progressToken = pending.reply.session === undefined ? undefined : id;
     if (transport !== undefined) pending.dialect.request(transport, id, pending, progressToken, server);
   }
 
-  /** In the way of the server's era, which is known by now. */
+  /** Sends a held request in the dialect of the server's era, which is known by now. */
   #sendAgain(id: number, pending: PendingRequest): void {
     pending.state = 'resent';
     pending.dialect = this.#life.dialect;
@@ -179,8 +179,8 @@ export class UpstreamConnection {
   }
 
   /**
-   * Tells the server to stop; whatever it still says about the request is dropped.
-   * @param isTimeout its time was over, which is a sign that the server may not be well.
+   * Cancels a request at the server; whatever the server still sends for it is dropped.
+   * @param isTimeout the request ran out of time, which may mean that the server is not well.
    */
   cancel(id: number, reason: string, isTimeout = false): void {
     const pending = this.#pending.cancel(id);
@@ -191,7 +191,7 @@ export class UpstreamConnection {
     transport?.abandon(id);
   }
 
-  /** A request of the gateway's own, within the time a connection may take. @param greeting as for `request`. */
+  /** Sends a request of the gateway's own, by default within the time limit for connecting. @param greeting as for `request`. */
   ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, context = plainRequest, greeting?: ServerDialect): Promise<ExchangeOutcome> {
     const send = (settle: (outcome: ExchangeOutcome) => void): number => this.request(method, params, { ...gatewayReply, settle }, context, greeting);
     return askWithin({ wheel: this.#options.wheel, limitMs, method, send, cancel: (id) => this.cancel(id, 'timeout') });
@@ -203,8 +203,8 @@ export class UpstreamConnection {
   }
 
   /**
-   * Says something that no revision knows, as soon as the connection is open.
-   * @returns false when it cannot be said.
+   * Sends a notification that is in no revision, as soon as the connection is open.
+   * @returns false when it cannot be sent.
    */
   say(method: string, params: JsonObject): boolean {
     if (!this.isReady) return this.isOpen && this.#held.add(method, params);
@@ -217,8 +217,8 @@ export class UpstreamConnection {
   }
 
   /**
-   * Tells the server which resources we want to hear of.
-   * @returns those it takes, in time; undefined where it is not told of all at once, but of each by a request.
+   * Tells the server which resources the gateway wants to be told of.
+   * @returns the accepted ones; undefined for a server that is not told of all at once, but by one request for each.
    */
   watch(uris: readonly string[]): Promise<readonly unknown[]> | undefined {
     return this.#listen?.watch(uris);
@@ -275,7 +275,7 @@ export class UpstreamConnection {
     this.run.end();
   }
 
-  /** Ends all that goes on over it. Questions first: none of them outlives its call here. */
+  /** Ends all requests and questions. Questions come first, since none of them outlives its call here. */
   #end(problem: string): void {
     const { server } = this.#options;
     this.#questions.clear('the connection to the server is closed');
@@ -286,7 +286,7 @@ export class UpstreamConnection {
     }
   }
 
-  /** An error is an answer; and what became of another connection says nothing of this one. */
+  /** An error is an answer too. The outcome on a connection that was replaced meanwhile says nothing about this one. */
   async #isAlive(): Promise<boolean> {
     const { transport } = this.#life;
     const { kind } = await this.ask(this.dialect.signOfLife, {});

@@ -1,4 +1,4 @@
-/** Makes the connections to one server: what they have in common, and what the first of them has alone. */
+/** Makes the connections to one server: what they have in common, and what only the first of them has. */
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { JsonObject, Limits, ServerName, WorkerId } from '@omnibus/protocol';
@@ -21,12 +21,12 @@ export interface ConnectionFactoryOptions {
   readonly server: ServerName;
   readonly worker: WorkerId;
   readonly config: ServerConfig;
-  /** The folder relative paths of the configuration start from. */
+  /** The folder that relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly limits: Limits;
   readonly reading: ReadingBudget;
   readonly dispatcher: Dispatcher;
-  /** What shows on whose behalf the server is called, besides its headers. */
+  /** The credentials that the server is shown in addition to its configured headers. */
   readonly credentials: ServerCredentials | undefined;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
@@ -36,8 +36,8 @@ export interface ConnectionFactoryOptions {
 }
 
 /**
- * What all callers of a shared server together may be asked: one without it is answered for by the gateway. Roots are not in it: a server
- * reads them once and keeps them, and they would be one caller's.
+ * What callers of a shared server may be asked together; the gateway answers for a caller that has not declared a capability. Roots are not included: a
+ * server reads them once and keeps them, and they would be those of one caller.
  */
 export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
 
@@ -46,7 +46,7 @@ export class ConnectionFactory {
   readonly #transports: TransportFactory;
   readonly #shared: Omit<ConnectionOptions, 'owner' | 'isTakenInTurn' | 'isBase' | 'capabilities' | 'createTransport' | 'isExclusive' | 'observer'>;
 
-  /** @param toolSchema the input schema of a tool, as far as it is known. */
+  /** @param toolSchema the input schema of a tool, if it is known. */
   constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string) => JsonObject | undefined) {
     const { server, worker, config, diary, wheel, log, metrics } = options;
     this.#options = options;
@@ -61,17 +61,17 @@ export class ConnectionFactory {
     };
   }
 
-  /** Which request a message of the server belongs to is seen by what carried it. */
+  /** Whether the wire tells which request a message of the server belongs to. */
   get namesRequests(): boolean {
     return this.#transports.namesRequests;
   }
 
-  /** The base may be of 2026-07-28 and the server of older eras too. */
+  /** Whether the base connection may be of 2026-07-28 while the server speaks an older era too. */
   get hasOlderLeg(): boolean {
     return !this.#shared.era.isPinned;
   }
 
-  /** The first connection. @param after what has to be over before its transport opens. */
+  /** Makes the first connection. @param after what has to end before its transport opens. */
   base(observer: ConnectionObserver, after: Promise<void> | undefined): UpstreamConnection {
     const { isolation, command, url } = this.#options.config;
     return new UpstreamConnection({
@@ -82,7 +82,7 @@ export class ConnectionFactory {
       capabilities: isolation === 'shared' ? everyCapability : {},
       createTransport: (hears) => this.#transports.create(hears, true, this.#options.credentials?.base),
       isExclusive: command !== undefined,
-      // A program that serves an address has to be gone before another one can.
+      // A program that serves an address has to be gone before another one can serve it.
       after: command !== undefined && url !== undefined ? after : undefined,
     });
   }
@@ -100,7 +100,7 @@ export class ConnectionFactory {
   }
 }
 
-/** A server that somebody starts when it is needed may not be there yet: it is waited for as long as connecting may take. */
+/** A server that something else starts when it is needed may not be up yet: it is waited for as long as connecting may take. */
 function reachableOf({ isStarted, url = '', addresses, connectTimeout }: ServerConfig): ConnectionOptions['reachable'] {
   if (isStarted !== true) return undefined;
   return async (isWanted) => {

@@ -1,8 +1,8 @@
 /**
- * What becomes of a request that failed on its way, or was answered as if the server did not know us any more.
+ * What happens to a request that could not be sent, was lost, or was answered as if the server no longer knew the gateway's session.
  *
- * Invariant C3: a request is sent a second time only when a 404 on our session proves that the first was not executed. Other signs of a
- * lost session end the call that met them, and a new one is opened for the next (`session-renewal.ts`).
+ * Invariant C3: a request is sent a second time only when a 404 on our session proves that the first was not executed. Other signs of a lost session end
+ * the call that met them, and a new session is opened for the next call (`session-renewal.ts`).
  */
 import { errorTable, isCustomMethod, printable, type ExchangeOutcome, type JsonRpcErrorObject, type JsonRpcId, type ServerName } from '@omnibus/protocol';
 import type { RequestFailure, Transport } from '../transport/transport.ts';
@@ -17,13 +17,13 @@ export interface FailedRequestsOptions {
   readonly circuit: Circuit;
   readonly renewal: SessionRenewal;
   readonly isReady: () => boolean;
-  /** The one that is open. */
+  /** The transport that is open. */
   readonly transport: () => Transport | undefined;
-  /** Asks the server for a sign of life, within the time the call that raised a doubt may wait. */
+  /** Pings the server, within the time that the call which raised the doubt may wait. */
   readonly ping: () => Promise<ExchangeOutcome>;
-  /** Has a new session opened. */
+  /** Opens a new session. */
   readonly renew: () => void;
-  /** Nothing can be sent any more. */
+  /** Takes the connection out of use. */
   readonly lose: (problem: string) => void;
   readonly sendAgain: (id: number, pending: PendingRequest) => void;
 }
@@ -49,7 +49,7 @@ export class FailedRequests {
       requests.settle(id, { kind: 'error', error: failure.error });
       return;
     }
-    // A server's own error passes whole, whatever HTTP status it came with; what that says of the server is another matter.
+    // A server's own error is passed on whole, whatever its HTTP status; what the status says about the server is judged separately.
     const error = failure.kind === 'refused' ? (failure.isAnswer === true ? failure.error : this.#unknownMethod(pending.method, failure.httpStatus)) : undefined;
     const outcome: ExchangeOutcome = error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
     this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
@@ -61,8 +61,8 @@ export class FailedRequests {
 
   /**
    * Answers a request.
-   * @param isDoubtful its failure may mean that our session is lost: by the time it is answered a new one is being opened then, so that the
-   * next call finds it.
+   * @param isDoubtful whether the failure may mean that the session is lost. Then a new session is being opened by the time the request is answered, so
+   * that the next call finds it.
    */
   settle(id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean): void {
     const { pending: requests, renewal, isReady, transport, ping, renew } = this.#options;
@@ -78,7 +78,7 @@ export class FailedRequests {
     });
   }
 
-  /** Some servers refuse a method that no revision knows with a status and a page. */
+  /** Some servers refuse a method that is in no revision with an HTTP status and a page. */
   #unknownMethod(method: string, httpStatus: number): JsonRpcErrorObject | undefined {
     if (!isCustomMethod(method) || !isAboutRequest(httpStatus)) return undefined;
     return { code: errorTable['method.unknown'].code, message: `server "${this.#options.server}" does not take the method ${JSON.stringify(printable(method, 200))} (HTTP ${httpStatus})` };
@@ -89,6 +89,6 @@ export class FailedRequests {
     pending.state = 'held';
     if (!isReady()) return;
     if (isCurrent) renew();
-    else sendAgain(id, pending); // C3: the new session is there already.
+    else sendAgain(id, pending); // C3: the new session is open already.
   }
 }

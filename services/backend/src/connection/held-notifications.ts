@@ -1,4 +1,4 @@
-/** What is to be said over a connection as soon as it is open. */
+/** Notifications that are sent as soon as the connection is open. */
 import type { JsonObject } from '@omnibus/protocol';
 
 interface Held {
@@ -6,13 +6,13 @@ interface Held {
   readonly params: JsonObject;
 }
 
-/** As many as a client may well send while a connection opens. */
+/** Bound on held notifications: more than a client normally sends while a connection is opened. */
 const maxHeld = 100;
 
 export class HeldNotifications {
   #held: Held[] = [];
 
-  /** @returns false when there are too many. */
+  /** @returns false when too many are held already. */
   add(method: string, params: JsonObject): boolean {
     return this.#held.length < maxHeld && this.#held.push({ method, params }) > 0;
   }

@@ -1,4 +1,4 @@
-/** What comes in over one connection, and whose it is. */
+/** Receives the messages of one connection and finds out whom each concerns. */
 import {
   classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
@@ -17,13 +17,13 @@ export interface InboundOptions {
   readonly pending: PendingRequests;
   readonly questions: Questions;
   readonly complaints: Complaints;
-  /** The server has answered something. */
+  /** The server has answered a request. */
   readonly answered: () => void;
-  /** @param isDoubtful it sounds as if the server did not know our session any more. */
+  /** @param isDoubtful whether the failure sounds as if the server did not know our session any more. */
   readonly failed: (id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean) => void;
-  /** The server says what it will tell of. */
+  /** The server has confirmed what it will announce. */
   readonly acknowledged: (params: JsonObject | undefined) => void;
-  /** The session that alone can have caused what the server says of no request. */
+  /** The only session that can have caused messages of the server outside of requests. */
   readonly onlyUser: () => SessionKey | undefined;
 }
 
@@ -34,7 +34,7 @@ export class Inbound {
     this.#options = options;
   }
 
-  /** @param origin the request whose response stream carried it; undefined where the wire does not tell. */
+  /** @param origin the request whose response stream carried the message; undefined where the wire does not tell. */
   receive(value: unknown, origin: JsonRpcId | undefined): void {
     if (Array.isArray(value)) for (const item of value) this.#receiveOne(item, origin);
     else this.#receiveOne(value, origin);
@@ -63,7 +63,7 @@ export class Inbound {
     }
   }
 
-  /** A sound id on an unsound message still tells whose answer it was meant to be. */
+  /** The valid id of an invalid message still shows which request it was to answer. */
   #receiveInvalid({ id, problem, meant }: Extract<Classified, { kind: 'invalid' }>): void {
     const { server, pending, complaints } = this.#options;
     const isQuestion = meant === 'question' || (meant === 'either' && (id === undefined || pending.find(id) === undefined));
@@ -98,14 +98,14 @@ export class Inbound {
         return;
       default: {
         const caller = isCustomNotification(method) ? this.#callerOf(origin) : undefined;
-        // The gateway's own requests have nobody to tell.
+        // Requests of the gateway's own have nobody to notify.
         if (caller?.reply.session !== undefined) caller.reply.notification(method, params);
         else observer.notification(method, params, onlyUser());
       }
     }
   }
 
-  /** The request a message belongs to: the one whose stream carried it, else the only one in flight of the only session there is, else none. */
+  /** The request a message belongs to: the one whose stream carried it, else the only one in flight if a single session uses the connection, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
     const { pending, onlyUser } = this.#options;
     if (origin !== undefined) return pending.find(origin);

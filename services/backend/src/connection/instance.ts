@@ -1,4 +1,4 @@
-/** A connection besides the base, and who uses it. */
+/** A connection other than the base connection, and who uses it. */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Principal, SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
@@ -10,24 +10,24 @@ export interface Instance {
   readonly principal: Principal;
   /** The session whose alone it is; undefined when there is none. */
   readonly session: SessionKey | undefined;
-  /** Whose it is: a session, a known caller; of a request without one, its own key while it runs. */
+  /** Its user: a session, a known caller, or the key of a request without a session while that runs. */
   user: string;
-  /** What requests without a session have in common that may be given this connection one after the other; undefined where none may. */
+  /** The common property of requests without a session that may use it one after the other; undefined where none may. */
   readonly pool: string | undefined;
-  /** What its clients said of their roots when it was opened for them. */
+  /** The roots that its clients named when it was opened for them. */
   readonly roots?: string | undefined;
-  /** Who waits for it, oldest first: it serves one at a time. */
+  /** Callers that wait for their turn, oldest first; it serves one at a time. */
   readonly waiting: (() => void)[];
   lastUsedAt: number;
   calls: number;
-  /** When it is looked at next whether anybody uses it; ended with it, or it would be kept until then. */
+  /** The deadline of the next check whether it is idle. It is cancelled with the connection, which it would otherwise keep in memory. */
   look?: Deadline;
 }
 
-/** About what it takes to start another program. */
+/** About the time that starting another program takes. */
 const turnMs = 1_000;
 
-/** Resolves when a call over it has ended, for whoever has waited longest, or after a moment. */
+/** Resolves when a call over it has ended, for the caller that has waited longest, or after a moment. */
 export function turnAt({ waiting }: Instance, wheel: DeadlineWheel): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {

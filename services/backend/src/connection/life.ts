@@ -1,4 +1,4 @@
-/** The life of one upstream connection: the shell around `machine.ts`, which opens and closes transports and shakes hands. */
+/** The life of one connection to a server. This is the shell around `machine.ts` that opens and closes transports and runs handshakes. */
 import { backoffMs, startActor, type Deadline } from '@omnibus/lifecycle';
 import type { ExchangeOutcome, JsonObject, ServerIntroduction } from '@omnibus/protocol';
 import type { CircuitCause } from '@omnibus/telemetry';
@@ -10,22 +10,22 @@ import type { ConnectionOptions } from './connection-options.ts';
 import { connectionMachine, type ConnectionContext, type ConnectionEvent } from './machine.ts';
 import { subjectOf } from './request-failure.ts';
 
-/** What the connection does at the turns of its life. */
+/** What the connection does when its state changes. */
 export interface LifePort {
-  /** Hears a transport. @param isCurrent whether it is the one that is open. */
+  /** Receives messages of a transport. @param isCurrent whether the transport is still the open one. */
   observer(isCurrent: () => boolean): TransportObserver;
-  /** A request of the handshake. */
+  /** Sends a request of the handshake. */
   greet(dialect: ServerDialect, method: string, params: JsonObject, limitMs: number): Promise<ExchangeOutcome>;
   readonly questions: Greeting['questions'];
   /** A transport is being opened. */
   opening(): void;
-  /** The server has introduced itself: what waits is sent. */
+  /** The handshake has succeeded: held requests are sent. */
   up(): void;
-  /** The server has introduced itself, and it can be read that the connection is ready. */
+  /** The handshake has succeeded, and the machine's state already says so. */
   ready(introduction: ServerIntroduction): void;
   lost(problem: string): void;
   closed(): void;
-  /** Requests wait to be sent over the next transport. */
+  /** Whether requests wait for the next transport. */
   hasHeld(): boolean;
 }
 
@@ -36,14 +36,14 @@ export class ConnectionLife {
   readonly #port: LifePort;
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
   #transport: Transport | undefined;
-  /** Closing of the previous transport, which an exclusive one waits for. */
+  /** Resolves when the previous transport is closed, which an exclusive transport waits for. */
   #closing: Promise<void>;
-  /** Runs out when the server is to be tried again; kept while the machine is in `backoff`. */
+  /** When the server is to be tried again; set while the machine is in `backoff`. */
   #retry: Deadline | undefined;
-  /** Runs out when it has been ready for so long that what was before does not count any more; kept while the machine is in `ready`. */
+  /** When earlier failures no longer count because the connection has been ready for long; set while the machine is in `ready`. */
   #settling: Deadline | undefined;
   #server: KnownServer;
-  /** That of the server's era, once it has introduced itself. */
+  /** The dialect of the server's era; until the first handshake, the assumed one. */
   #dialect: ServerDialect = assumedDialect;
   #hasState: boolean | undefined;
 
@@ -68,7 +68,7 @@ export class ConnectionLife {
     if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstream.state(options.server, value === 'negotiating' ? 'connecting' : value));
   }
 
-  /** Whether a request has a chance: the connection is ready, or being opened without a failure so far. */
+  /** Whether a request can succeed: the connection is ready, or is being opened and has not failed so far. */
   get isOpen(): boolean {
     const { value, context } = this.#actor.getSnapshot();
     return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.problem === '');
@@ -78,18 +78,18 @@ export class ConnectionLife {
     return this.#actor.getSnapshot().value === 'ready';
   }
 
-  /** Why it is not ready, in words. */
+  /** The reason why it is not ready, in words. */
   get problem(): string {
     const { value, context } = this.#actor.getSnapshot();
     return context.problem === '' || value === 'connecting' || value === 'negotiating' ? 'it is still connecting' : context.problem;
   }
 
-  /** The one that is open. */
+  /** The transport that is open. */
   get transport(): Transport | undefined {
     return this.#transport;
   }
 
-  /** How the server is spoken to. */
+  /** The dialect in which the server is spoken to. */
   get dialect(): ServerDialect {
     return this.#dialect;
   }
@@ -98,12 +98,12 @@ export class ConnectionLife {
     return this.#server;
   }
 
-  /** Whether the server, when it was met last, could tell this connection from others (`Transport.hasState`); undefined while it was never met. */
+  /** Whether the server could tell this connection from others at the last handshake (`Transport.hasState`); undefined before the first. */
   get hasState(): boolean | undefined {
     return this.#hasState;
   }
 
-  /** Nothing is connected until somebody wakes it, and nothing is wrong. */
+  /** Whether the connection is closed on purpose until somebody wakes it. */
   get isAsleep(): boolean {
     return this.#actor.getSnapshot().value === 'asleep';
   }
@@ -112,7 +112,7 @@ export class ConnectionLife {
     this.#actor.send({ type: 'start' });
   }
 
-  /** Closes what is open, although it is well. */
+  /** Closes a healthy connection. */
   doze(): void {
     this.#actor.send({ type: 'doze' });
   }
@@ -126,7 +126,7 @@ export class ConnectionLife {
     await this.#closing;
   }
 
-  /** The server has forgotten our session: another one is opened. */
+  /** The server has forgotten our session: a new one is opened. */
   renew(): void {
     this.#actor.send({ type: 'session.gone' });
   }
@@ -138,7 +138,7 @@ export class ConnectionLife {
     this.#actor.send({ type: 'lost', cause, problem });
   }
 
-  /** Meets the server anew. @param isAtOnce without the pause that follows a failure. */
+  /** Closes the connection and runs a handshake again. @param isAtOnce without the pause that follows a failure. */
   meetAgain(problem: string, isAtOnce: boolean): void {
     if (this.isReady) this.lose(isAtOnce ? 'connection' : 'faults', problem);
     if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
@@ -202,7 +202,7 @@ export class ConnectionLife {
     if (wasReady && isBase) metrics.upstream.restarted(server);
     this.#hasState = this.#transport?.hasState;
     this.#port.up();
-    // Effects run before the machine's new state can be read, and those who hear this will send requests.
+    // Effects run before the machine's new state can be read, and listeners may send requests at once.
     queueMicrotask(() => {
       if (this.isReady) this.#port.ready(this.#server.introduction as ServerIntroduction);
     });
@@ -227,7 +227,7 @@ export class ConnectionLife {
     const close = (): Promise<void> => transport.close().catch((error: unknown) => {
       this.#options.log.debug({ err: error }, 'closing the transport failed');
     });
-    // Requests sent in the same breath as the one that met the 404 are about to meet it too.
+    // Requests that were sent at the same moment as the one that met the 404 are about to meet it too.
     if (this.#port.hasHeld() && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
     else this.#closing = close();
   }

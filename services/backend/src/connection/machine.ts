@@ -31,15 +31,15 @@ export type ConnectionEvent =
   | { readonly type: 'stop' };
 
 export interface ConnectionContext {
-  /** How often it was lost without having been ready for long: what the back-off grows with. */
+  /** How often the connection was lost without having been ready for long; the back-off grows with it. */
   readonly failures: number;
   /** Why it is not connected, in words. */
   readonly problem: string;
-  /** It has been ready at least once, and has not slept since. */
+  /** Whether it has been ready at least once since the start or since it last slept. */
   readonly wasReady: boolean;
-  /** It has been ready since it was last lost, or asleep. */
+  /** Whether it has been ready since it was last lost or asleep. */
   readonly isUp: boolean;
-  /** Events that had no meaning in their state. */
+  /** Number of events that had no meaning in their state. */
   readonly unexpected: number;
 }
 
@@ -64,7 +64,7 @@ export const connectionMachine = setup({
     forgetProblem: assign({ problem: '' }),
     noteReady: assign({ wasReady: true, isUp: true }),
     noteDown: assign({ isUp: false }),
-    // To be met again is no restart then.
+    // Waking up does not count as a restart then.
     noteAsleep: assign({ wasReady: false, isUp: false }),
     forgetFailures: assign({ failures: 0 }),
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),

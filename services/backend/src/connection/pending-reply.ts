@@ -1,4 +1,4 @@
-/** Whoever waits for an answer of a server. */
+/** Receives the answer to a request, and what the server sends before it. */
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 import type { QuestionTarget } from './questions.ts';
@@ -6,13 +6,13 @@ import type { QuestionTarget } from './questions.ts';
 export interface PendingReply extends QuestionTarget {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
-  /** A notification that no revision knows. */
+  /** A notification that is in no revision. */
   notification(method: string, params: JsonObject | undefined): void;
-  /** @param id of the request: it may settle before `request` has returned it. */
+  /** @param id of the request, which may settle before `request` has returned it. */
   settle(outcome: ExchangeOutcome, id: number): void;
 }
 
-/** Waits for the gateway itself: what a server says meanwhile concerns no client. */
+/** The receiver for requests of the gateway itself: other messages of the server are ignored, since no client is concerned. */
 export const gatewayReply = {
   session: undefined, task: undefined,
   progress: () => undefined, log: () => undefined, notification: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined,

@@ -15,18 +15,18 @@ export interface PendingRequest extends Said {
   readonly params: JsonObject;
   readonly context: RequestContext;
   readonly reply: PendingReply;
-  /** Grows with each request of the connection; ids do not, since their slots are used again. */
+  /** Number of the request in the order of sending. Ids do not give that order, since their slots are used again. */
   readonly order: number;
-  /** In which it was sent; of one that is held, not yet. */
+  /** The dialect in which it was sent; for a held request, the dialect is set when it is sent. */
   dialect: ServerDialect;
-  /** `held`: not with the server now, to be sent when the connection is ready. */
+  /** `held`: the request is not at the server, and will be sent when the connection is ready. */
   state: 'sent' | 'held' | 'resent';
 }
 
 export interface PendingRequestsOptions {
-  /** A request is out of flight; nobody has heard of its end yet, except where whoever made it took it back. */
+  /** A request is no longer in flight. Nobody has been told of its end yet, except its maker where that cancelled it. */
   readonly ended: (reply: PendingReply, how: 'settled' | 'cancelled') => void;
-  /** An answer came to nobody. */
+  /** An answer came for no request. */
   readonly late: () => void;
 }
 
@@ -39,7 +39,7 @@ export class PendingRequests {
     this.#options = options;
   }
 
-  /** The place of the next request among all. */
+  /** The number of the next request in the order of sending. */
   next(): number {
     this.#count += 1;
     return this.#count;
@@ -50,12 +50,12 @@ export class PendingRequests {
     return this.#table.add(pending);
   }
 
-  /** Our ids are numbers; a server that answers to anything else answers to nobody. */
+  /** Our ids are numbers, so an answer with any other id belongs to no request. */
   find(id: JsonRpcId): PendingRequest | undefined {
     return typeof id === 'number' ? this.#table.get(id) : undefined;
   }
 
-  /** Takes one out that nobody waits for any more. */
+  /** Removes a request that was cancelled. */
   cancel(id: number): PendingRequest | undefined {
     const pending = this.#table.take(id); // C2
     if (pending !== undefined) this.#options.ended(pending.reply, 'cancelled');
@@ -72,17 +72,17 @@ export class PendingRequests {
     pending.reply.settle(outcome, id);
   }
 
-  /** As they are now: they may be settled while the result is walked. */
+  /** A copy, since requests may settle while it is walked. */
   all(): readonly (readonly [id: number, pending: PendingRequest])[] {
     return this.#table.toArray();
   }
 
-  /** Whoever waits for an answer, the one that has waited longest first. */
+  /** The receivers of answers, the one that has waited longest first. */
   get replies(): readonly PendingReply[] {
     return this.all().map(([, pending]) => pending).sort((one, other) => one.order - other.order).map(({ reply }) => reply);
   }
 
-  /** Takes out what only tells of changes, unless something else waits too. @returns whether nothing waits now. */
+  /** Removes the standing requests (subscriptions) if nothing else waits. @returns whether nothing waits now. */
   endStanding(): boolean {
     const all = this.all();
     const isAlone = all.every(([, { method, reply }]) => method === 'subscriptions/listen' && reply.session === undefined);
@@ -94,7 +94,7 @@ export class PendingRequests {
     return this.all().some(([, { state }]) => state === 'held');
   }
 
-  /** The only one in flight of a session; undefined when there are several, or none. */
+  /** The only request in flight of a session; undefined when there are several, or none. */
   onlyOf(session: SessionKey): PendingRequest | undefined {
     const candidates = this.all().filter(([, { reply }]) => reply.session === session);
     return candidates.length === 1 ? candidates[0]?.[1] : undefined;

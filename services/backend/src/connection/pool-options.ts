@@ -1,4 +1,4 @@
-/** What a pool of connections is made of. */
+/** What is needed to make a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { JsonObject, Principal, SessionKey } from '@omnibus/protocol';
 import type { ConnectionBudget } from './budget.ts';
@@ -19,31 +19,31 @@ export interface ConnectionPoolOptions {
   readonly isProgram: boolean;
   readonly base: UpstreamConnection;
   readonly create: (made: NewConnection) => UpstreamConnection;
-  /** The base may be of 2026-07-28 and the server of older eras too. */
+  /** Whether the base connection may be of 2026-07-28 while the server speaks an older era too. */
   readonly hasOlderLeg: boolean;
   readonly wheel: DeadlineWheel;
   readonly idleMs: number;
-  /** Connections to this server besides the base; the option `maxConnections`. */
+  /** Bound on connections to this server other than the base connection; the option `maxConnections`. */
   readonly maxConnections: number;
-  /** Which request a message of the server belongs to is seen by what carried it. */
+  /** Whether the wire tells which request a message of the server belongs to. */
   readonly namesRequests: () => boolean;
-  /** What all servers of the process have together. */
+  /** The budget that all servers of the process share. */
   readonly budget: ConnectionBudget;
-  /** Something still runs over it although no call does. */
+  /** Whether something still runs over a connection although no call does, such as a task or a subscription. */
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
 export interface NewConnection {
-  /** What the server is told its client can do. */
+  /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   /** In whose name it is opened. */
   readonly principal: Principal;
   /** Whose it is, when it is one session's alone. */
   readonly session: SessionKey | undefined;
-  /** Only the older era is spoken over it, although the base speaks the newer one. */
+  /** Whether only the older era is spoken over it, although the base connection speaks the newer one. */
   readonly isOlder: boolean;
-  /** Requests of one user are made over it one at a time. */
+  /** Whether the requests of one user are sent over it one at a time. */
   readonly isTakenInTurn: () => boolean;
-  /** Hears whenever it is open and whenever it is not any more. */
+  /** Called when it opens and when it closes. */
   readonly changed: (isOpen: boolean) => void;
 }

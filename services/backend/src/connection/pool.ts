@@ -1,9 +1,9 @@
 /**
- * The connections to one server. The base connection reads the catalogue and carries the calls of callers whom a server may
- * ask nothing and need not keep apart. The others exist for callers it may ask, and for known ones where it keeps something: a connection declares
- * what its caller can do, and what comes over it concerns that caller and nobody else.
+ * The connections to one server. The base connection reads the catalogue and carries the calls of all callers that the server may ask nothing and that need
+ * not be kept apart. Other connections exist for callers that the server may ask something, and for known callers at a server that keeps state: such a
+ * connection declares what its caller can do, and messages over it concern that caller and nobody else.
  *
- * Who counts as one caller, `sharing.ts` says.
+ * `sharing.ts` decides who counts as one caller.
  *
  * Invariants
  *  I1  A connection that is not the base serves one caller at a time, with exactly the capabilities it declared.
@@ -32,7 +32,7 @@ export type Taken = Use | { readonly refused: string };
 
 const nothing = (): void => undefined;
 const nothingDeclared: JsonObject = {};
-/** Key of the connection in the older era that serves everybody who may be asked nothing. No session has a key with a space. */
+/** Key of the shared connection in the older era, for all callers that the server may ask nothing. Keys of sessions contain no space. */
 const olderKey = 'older era';
 
 export class ConnectionPool implements Pool {
@@ -51,10 +51,10 @@ export class ConnectionPool implements Pool {
     options.budget.join(this);
   }
 
-  /** What has to be found out before `take` can be asked; undefined when nothing has. */
+  /** What has to be found out before `take` can be called; undefined when nothing has. */
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
-    // It is closed when nobody uses it, and opened again for whoever comes.
+    // The shared connection of the older era is closed when it is idle, and opened again for the next caller.
     const isClosed = leg === 'older' && this.#sharing.isShared(context, leg) && !this.#instances.has(olderKey);
     return leg === 'unknown' || isClosed ? this.#olderLeg.find() : undefined;
   }
@@ -77,7 +77,7 @@ export class ConnectionPool implements Pool {
 
   #keepsState(leg: Leg): boolean {
     const shared = leg === 'older' ? this.#instances.get(olderKey)?.connection : this.#options.base;
-    return this.#options.isProgram || shared?.hasState !== false; // Until that is known, nobody shares.
+    return this.#options.isProgram || shared?.hasState !== false; // Until it is known whether the server keeps state, nobody shares.
   }
 
   #openOlder(): Promise<boolean> {
@@ -90,7 +90,7 @@ export class ConnectionPool implements Pool {
           resolve(isOpen);
         },
       });
-      // A server that may have no more connections is bridged to over the one it has.
+      // A server that may have no more connections is served by bridging over the connection it has.
       if (typeof opened === 'string') resolve(false);
     });
   }
@@ -109,14 +109,14 @@ export class ConnectionPool implements Pool {
     return this.#instances.size;
   }
 
-  /** The server asks without saying on whose behalf. */
+  /** The server asked something, and it is unknown for which client. */
   asksUnnamed(): void {
     this.#sharing.asksUnnamed();
   }
 
   /**
-   * The connection a call goes over, or why there is none.
-   * @param roots of its client, where `mustKnowRoots` wanted them.
+   * Finds the connection for a call, or the reason why there is none.
+   * @param roots of its client, where `mustKnowRoots` demanded them.
    */
   take(context: ExchangeContext, roots?: string): Taken {
     const { base } = this.#options;
@@ -144,11 +144,11 @@ export class ConnectionPool implements Pool {
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
-  /** A connection that nobody else uses, although nothing is asked over it. */
+  /** Finds a connection that nobody else uses, for a caller that the server may ask nothing. */
   #takeApart(user: string, context: ExchangeContext, isOlder: boolean): Taken {
     const session = user === context.session ? context.session : undefined;
     const capabilities = session === undefined ? nothingDeclared : askable(context);
-    // No other connection's key is without a space or ends so. I1: what a session declared is in its key; a known caller's connection declares nothing.
+    // No other connection's key has no space or ends like this. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
     const key = session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user;
     const instance = this.#instances.get(key) ?? this.#open(key, {
       user, principal: context.principal, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
@@ -160,18 +160,18 @@ export class ConnectionPool implements Pool {
     if (isOlder && !isOpen) this.#olderLeg.forget();
   }
 
-  /** The connection over which is read what a caller is offered. That depends on what it declared, and on nothing else of it: where requests say so themselves, everybody's will do. */
+  /** The connection over which the offers to a caller are read. Offers depend only on what the caller declared; where each request declares that itself, the shared connection is used. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
     return servesEverybody(leg) && !this.#options.isOwned ? { connection: this.#options.base, done: nothing } : this.take(context);
   }
 
   /**
-   * The clients of one user cannot be told apart by their requests, and a server that cannot say on whose behalf it asks serves them one
-   * at a time. Who comes meanwhile waits a moment, about as long as another program takes to start, and then has one of its own; a
-   * connection to a server that runs already is opened at once.
+   * Makes requests of one user wait for their turn. The clients of one user cannot be told apart by their requests, so a server that does not say for which
+   * client it asks serves them one at a time. A request that has waited about as long as another program takes to start gets a connection of its own; at a
+   * server that runs already it gets one at once.
    * @param roots as for `take`.
-   * @returns undefined when nobody has to wait.
+   * @returns undefined when the request need not wait.
    */
   turn(context: ExchangeContext, roots?: string): Promise<void> | undefined {
     if (!this.#options.isProgram || !context.standsAlone) return undefined; // A session has connections of its own.
@@ -185,7 +185,7 @@ export class ConnectionPool implements Pool {
     return turnAt(busy, this.#options.wheel);
   }
 
-  /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
+  /** Whether the roots of a request's client decide which of the user's connections may serve it, because the server reads roots. */
   mustKnowRoots(context: ExchangeContext): boolean {
     return 'roots' in context.capabilities && this.#sharing.mustKnowRoots(context, this.#legOf(context));
   }
@@ -210,7 +210,7 @@ export class ConnectionPool implements Pool {
     return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older, context);
   }
 
-  /** The call goes over a connection that serves everybody. */
+  /** Whether the call goes over a connection that serves everybody. */
   isShared(context: ExchangeContext): boolean {
     return this.#sharing.isShared(context, this.#legOf(context));
   }
@@ -254,7 +254,7 @@ export class ConnectionPool implements Pool {
     return !this.#options.isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4
   }
 
-  /** The connection over which tasks of that place were made; undefined when it is gone. */
+  /** The connection over which the tasks of a place were made; undefined when it is gone. */
   leadingTo(place: TaskPlace): UpstreamConnection | undefined {
     return [this.#options.base, ...this.all()].find((connection) => connection.run.has(place));
   }

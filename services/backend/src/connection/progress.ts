@@ -1,4 +1,4 @@
-/** What servers of all revisions say of the progress of a request (basic/utilities/progress). */
+/** Reads the progress of a request, which is the same in all revisions (basic/utilities/progress). */
 import { isObject, numberOf, withoutHopMeta, type JsonNumber, type JsonObject } from '@omnibus/protocol';
 
 export interface Progress {
@@ -6,7 +6,7 @@ export interface Progress {
   readonly progress: JsonNumber;
   readonly total?: JsonNumber;
   readonly message?: string;
-  /** Members besides these. */
+  /** Members other than these. */
   readonly more?: JsonObject;
 }
 

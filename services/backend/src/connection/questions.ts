@@ -1,16 +1,15 @@
 /**
- * What a server asks of its client over one connection, until it is answered, withdrawn or nobody's any more.
+ * The questions that a server asks its client over one connection, until each is answered, withdrawn or dropped.
  *
  * Invariants
- *  Q1  A question concerns the request whose stream carried it; else the one that waits for the task it names; else, where one session alone has used the
- *      connection, the latest request it has in flight, or the session itself; else, of roots, where one user's requests are made one at a time, the one
- *      in flight: no other client of the user is given the connection afterwards. Everything else would be a guess, since what another session sent
- *      before may have caused it, and is refused.
- *  Q2  A question outlives the answer to its request: another request of the session has it then, if the session alone told whose it was, or the
- *      session itself where it has the connection alone. Elsewhere the server is told that nobody will answer, and also where the request was
- *      cancelled.
- *  Q3  The server hears exactly one answer, or none when it withdrew the question, the call on whose stream it asked was cancelled, or the
- *      connection ended: whoever was asked hears that then.
+ *  Q1  A question concerns the request whose stream carried it; else the request that waits for the task it names; else, if only one session has used the
+ *      connection, the latest request of that session in flight, or the session itself; else, for roots, if the requests of one user are made one at a
+ *      time, the one in flight: no other client of the user is given the connection afterwards. Any other question is refused, since an earlier request of
+ *      another session may have caused it.
+ *  Q2  A question outlives the answer to its request. Another request of the session takes it over if only the session told whose it was, or the session
+ *      itself does if it has the connection alone. Otherwise, and if the request was cancelled, the server is told that nobody will answer.
+ *  Q3  The server gets exactly one answer, or none when it withdrew the question, when the call on whose stream it asked was cancelled, or when the
+ *      connection ended; whoever was asked is told then.
  */
 import {
   fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
@@ -19,40 +18,40 @@ import {
 import type { Deadline } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
 
-/** Something the server asks of the client; answered with `respond`. */
+/** Something that the server asks the client; answered with `respond`. */
 export interface Question {
   readonly id: JsonRpcId;
   readonly method: QuestionMethod;
   readonly params: JsonObject;
 }
 
-/** Whose questions are whose: the part of a request's waiter that is asked. */
+/** Receives questions: the part of a request's receiver that questions need. */
 export interface QuestionTarget {
-  /** The session the request is made for; undefined for the gateway's own. */
+  /** The session that the request was made for; undefined for the gateway's own. */
   readonly session: SessionKey | undefined;
-  /** The task the request is about, when it is about one. */
+  /** The task that the request is about, if any. */
   readonly task: string | undefined;
   ask(question: Question): void;
-  /** Takes a question over from a request that ended, since nothing but the session told whose it was. */
+  /** Takes over a question of a request that has ended, if only the session told whose it was. */
   adopt(question: Question): void;
-  /** The server does not wait for the answer any more. */
+  /** The server no longer waits for the answer. */
   withdraw(id: JsonRpcId, reason: string): void;
 }
 
 export interface QuestionsOptions {
   readonly server: ServerName;
-  /** What the server was told its client can do. */
+  /** The client capabilities that were declared to the server. */
   readonly capabilities: JsonObject;
-  /** Who is asked what belongs to no request; undefined when nobody has the connection alone. */
+  /** Receives questions that belong to no request; undefined when nobody has the connection alone. */
   readonly owner: QuestionTarget | undefined;
   readonly send: (message: { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & InputAnswer) => void;
-  /** Of the requests in flight, oldest first. */
+  /** Receivers of the requests in flight, oldest first. */
   readonly inFlight: () => readonly QuestionTarget[];
-  /** The session that alone has used the connection; undefined when several have, or none. */
+  /** The only session that has used the connection; undefined when several have, or none. */
   readonly user: () => SessionKey | undefined;
-  /** Requests of one user are made one at a time, and none of a client with other roots follows one whose roots were read. */
+  /** Whether requests of one user are sent one at a time, and a request whose roots were read is never followed by one of a client with other roots. */
   readonly isTakenInTurn: () => boolean;
-  /** Nothing tells on whose behalf a question is asked. */
+  /** Called for a question of which nothing tells which client it concerns. */
   readonly unnamed: () => void;
   readonly log: Logger;
 }
@@ -60,14 +59,14 @@ export interface QuestionsOptions {
 interface OpenQuestion {
   readonly question: Question;
   readonly asked: QuestionTarget;
-  /** The stream told whose it is. */
+  /** Whether the stream told which request it belongs to. */
   readonly isCertain: boolean;
 }
 
-/** Questions one connection may have open; a server that asks on is refused. */
+/** Bound on open questions of one connection; further ones are refused. */
 const maxOpen = 100;
 
-/** The same for the same roots, in whatever order. @param result of `roots/list`. */
+/** A key that is the same for the same roots in any order. @param result of `roots/list`. */
 export function rootsKey({ roots }: JsonObject): string {
   return JSON.stringify((Array.isArray(roots) ? roots : []).filter(isObject).map(({ uri }) => String(uri)).sort());
 }
@@ -86,7 +85,7 @@ export class Questions {
     this.#options = options;
   }
 
-  /** @param origin the request whose stream carried the question, where the wire tells. `null`: one that is not in flight. */
+  /** @param origin the request whose stream carried the question, if the wire tells; `null` for one that is not in flight. */
   hear({ id, method, params = {} }: JsonRpcRequest, origin: QuestionTarget | null | undefined): void {
     const { capabilities, owner, server, log } = this.#options;
     if (method === 'ping') {
@@ -105,7 +104,7 @@ export class Questions {
       return;
     }
     this.#wereAsked = true;
-    // Roots say whose they are: no client with others is given the connection.
+    // Asking for roots does not count: no client with other roots is given the connection.
     if (origin === undefined && method !== 'roots/list') this.#options.unnamed();
     const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned(method)) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
@@ -113,7 +112,7 @@ export class Questions {
       this.#open.set(idKey(id), { question, asked, isCertain: origin !== undefined });
       asked.ask(question);
     } else if (method === 'roots/list') {
-      // Servers look around right after the handshake, and nothing tells whose roots are meant.
+      // Many servers ask for roots right after the handshake, when nothing tells whose roots are meant.
       this.respond(id, { result: { roots: [] } });
     } else if (isCustom && asked === undefined) {
       this.respond(id, { error: { code: methodNotFound, message: `nothing tells which client is to serve ${method}` } });
@@ -139,7 +138,7 @@ export class Questions {
     open?.asked.withdraw(id, reason);
   }
 
-  /** A request is over. Call it when the request is out of flight and before anyone hears of its end. */
+  /** A request has ended. To be called when it is no longer in flight, and before anyone is told of its end. */
   leave(ended: QuestionTarget, how: 'settled' | 'cancelled'): void {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
@@ -156,7 +155,7 @@ export class Questions {
     }
   }
 
-  /** The server that asked is gone, or has forgotten that it did: what comes next may have the same ids, and none of these is answered to it. */
+  /** The server that asked is gone, or has forgotten its questions. The next one may use the same ids, and must not get answers to these. */
   clear(reason: string): void {
     const open = [...this.#open.values()];
     this.#open.clear();
@@ -164,24 +163,24 @@ export class Questions {
     for (const { question: { id }, asked } of open) asked.withdraw(id, reason);
   }
 
-  /** A client is being asked something. */
+  /** Whether a client is being asked something. */
   get isOpen(): boolean {
     return this.#open.size > 0;
   }
 
-  /** What the server was last told of a client's roots, as `rootsKey` has it. */
+  /** The client's roots that the server was last told, as `rootsKey` gives them. */
   get roots(): string | undefined {
     return this.#roots;
   }
 
-  /** Something was asked that a client may have to answer. */
+  /** Whether something was asked that a client may have to answer. */
   get wereAsked(): boolean {
     return this.#wereAsked;
   }
 
   /**
-   * Resolves when no question is open, or the limit is over.
-   * @param limit calls what it is given when the time is over.
+   * Resolves when no question is open, or when the limit has passed.
+   * @param limit runs the given function when the time is over.
    */
   quiet(limit: (run: () => void) => Deadline): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
@@ -200,7 +199,7 @@ export class Questions {
     if (this.#open.delete(idKey(id)) && this.#open.size === 0) this.#quiet?.();
   }
 
-  /** What a server needs for a task, it asks of the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
+  /** A server asks what it needs for a task on the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
   #waitingForTask(params: JsonObject): QuestionTarget | undefined {
     const task = relatedTaskOf(params);
     return task === undefined ? undefined : this.#options.inFlight().find((asked) => asked.task === task);

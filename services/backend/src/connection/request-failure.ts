@@ -2,7 +2,7 @@
 import { fault, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { RequestFailure } from '../transport/transport.ts';
 
-/** How a fault of one request begins: a client behind many servers must be told which one it was. */
+/** The beginning of a fault's message: a client of many servers must be told which one failed. */
 export function subjectOf(server: ServerName): string {
   return `server "${server}": `;
 }

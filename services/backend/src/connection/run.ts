@@ -1,17 +1,17 @@
-/** What tells the tasks that are made over one connection from others to which the server gave the same ids. */
+/** Names the run of a program in which a task was made, because another run may give the same task ids. */
 import { randomBytes } from 'node:crypto';
 import type { TaskPlace, WorkerId } from '@omnibus/protocol';
 
 export interface RunOptions {
-  /** The worker it is a part of. */
+  /** The worker that has the connection. */
   readonly worker: WorkerId;
-  /** The gateway runs the server itself. */
+  /** Whether the gateway runs the server itself. */
   readonly isProgram: boolean;
-  /** The transport's program or port belongs to the connection alone, so an old one must be gone before a new one opens. */
+  /** Whether the transport's program or port belongs to the connection alone, so that the old one must be gone before a new one opens. */
   readonly isExclusive: boolean;
 }
 
-/** One connection to a server; where a program of its own is behind it, one run of that at a time. */
+/** One connection to a server and, if it has a program of its own, the present run of that program. */
 export class Run {
   readonly #options: RunOptions;
   #name = newName();
@@ -21,18 +21,18 @@ export class Run {
     this.#options = options;
   }
 
-  /** Where the tasks are that are made now. */
+  /** The place of tasks that are made now. */
   get place(): TaskPlace {
     const { worker, isProgram } = this.#options;
     return { worker, connection: this.#name, isProgram };
   }
 
-  /** Tasks of that place can still be asked for here. */
+  /** Whether tasks of a place can still be asked for here. */
   has({ worker, connection }: TaskPlace): boolean {
     return !this.#isOver && worker === this.#options.worker && connection === this.#name;
   }
 
-  /** What a server that somebody else runs has made is there whichever way it is reached; what a program has made ends with it. */
+  /** A new run begins: tasks of a program end with its run, and tasks of a server that something else runs stay. */
   begin(): void {
     if (this.#options.isExclusive) this.#name = newName();
     this.#isOver = false;

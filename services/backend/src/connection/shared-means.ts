@@ -1,4 +1,4 @@
-/** What connections to all servers of one process share: how many there may be, how much is read at once, and what carries requests. */
+/** What the connections of all servers of one process share: the budget of connections, the budget of bytes read at a time, and the HTTP agents. */
 import type { Limits } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { Agents } from '../transport/agents.ts';

@@ -1,19 +1,19 @@
 /**
- * Which requests may be served by one connection of their own kind, together or one after the other.
+ * Decides which requests may use the same connection, at the same time or one after the other.
  *
- * A caller is a session, or the one connection over which a client of 2026-07-28 makes all its requests, or the user whose such requests
- * are: several clients of one user may make them, which share what a server keeps, but never roots, and nothing any more once the server
- * asks without saying on whose behalf. Any other request is a caller of its own: it has a connection alone while it runs, and the next one
- * is given that connection only when the server has asked nothing over it, so that neither roots nor answers stay behind.
+ * A caller is a session; or the single connection over which a client of 2026-07-28 makes all its requests; or the user of such requests. Several clients
+ * of one user then share what a server keeps, but never roots, and share nothing any more once the server asks without telling which client it means. Any
+ * other request is a caller of its own: it has a connection alone while it runs, and the next request is given that connection only if the server has asked
+ * nothing over it, so that neither roots nor answers stay behind.
  *
- * What a server keeps for a connection (in a program's memory, or for a session) would be found by everybody whom the connection serves. Where
- * callers are known, each has one of his own there, which all of his sessions and clients share that may be asked nothing.
+ * State that a server keeps for a connection (in a program's memory, or in a session) can be seen by everybody who uses the connection. So each known
+ * caller has a connection of its own at such a server, shared by those of its sessions and clients that the server may ask nothing.
  */
 import { anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
 import type { Leg } from '../dialect/older-leg.ts';
 import type { UpstreamConnection } from './connection.ts';
 
-/** `auto`: one connection for callers that may be asked nothing, a known one his own where something is kept for it; others have their own. */
+/** `auto`: callers that the server may ask nothing share one connection, except that each known caller has its own where the server keeps state; all others have their own. */
 export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface SharingOptions {
@@ -22,11 +22,11 @@ export interface SharingOptions {
   readonly isOwned: boolean;
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
-  /** Which request a message of the server belongs to is seen by what carried it. */
+  /** Whether the wire tells which request a message of the server belongs to. */
   readonly namesRequests: () => boolean;
-  /** The server may keep something for the connection over which it is talked to so. */
+  /** Whether the server may keep state for a connection over a given leg. */
   readonly keepsState: (leg: Leg) => boolean;
-  /** All besides the base. */
+  /** All connections except the base. */
   readonly connections: () => readonly UpstreamConnection[];
 }
 
@@ -40,14 +40,14 @@ export class Sharing {
   }
 
   /**
-   * The server asks without saying on whose behalf. Then only a connection that has served one caller tells whose a question is, and
-   * requests without a session do not share any more, not even one after the other.
+   * The server has asked without telling which client it means. From now on a question is attributed only on a connection that has served a single caller,
+   * and requests without a session no longer share connections, not even one after the other.
    */
   asksUnnamed(): void {
     this.#asksUnnamed = true;
   }
 
-  /** The call goes over a connection that serves everybody. @param leg over which it travels. */
+  /** Whether the call goes over a connection that serves everybody. @param leg over which it travels. */
   isShared(context: ExchangeContext, leg: Leg): boolean {
     const capabilities = askableOver(leg, context);
     if (this.#options.isOwned) return false; // I4
@@ -55,9 +55,9 @@ export class Sharing {
   }
 
   /**
-   * Whose connection a call goes over that would go over the one of everybody if the server kept nothing for it.
-   * @param capabilities what `askableOver` says of the call.
-   * @returns the known caller, or the session or client that is to share with nobody; undefined where everybody's will do.
+   * Who gets a connection of its own for a call that would use the shared one if the server kept no state.
+   * @param capabilities what `askableOver` gives for the call.
+   * @returns the known caller, or the session or client that shares with nobody; undefined where the shared connection will do.
    */
   apart({ principal, session, standsAlone, client }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
     const { isolation, keepsState, isOwned } = this.#options;
@@ -66,24 +66,24 @@ export class Sharing {
     if (isolation === 'shared' || (isolation === 'auto' && known === undefined)) return undefined;
     if (Object.keys(capabilities).length > 0 || !keepsState(leg)) return undefined;
     if (isolation !== 'session' && known !== undefined) return known;
-    // On the other legs whoever is not to share has a connection of his own anyway.
+    // On other legs, callers that do not share have connections of their own anyway.
     if (!servesEverybody(leg)) return undefined;
     return standsAlone ? (client?.isOne === true ? client.id : known) : session;
   }
 
-  /** @param capabilities what a server may ask of the caller. */
+  /** Whether a caller can use the shared connection. @param capabilities what a server may ask of the caller. */
   needsNoOwn(capabilities: JsonObject): boolean {
     const { isolation, isOwned } = this.#options;
     if (isOwned) return false; // I4
     return isolation === 'shared' || (isolation === 'auto' && Object.keys(capabilities).length === 0);
   }
 
-  /** Who is nobody in particular is known by the session. */
+  /** The key of a caller; an anonymous caller is known by its session only. */
   callerOf({ principal, session }: ExchangeContext): string {
     return (this.#options.isolation === 'principal' || this.#options.isOwned) && principal !== anonymous ? principal : session;
   }
 
-  /** The server reads roots: which of the user's connections may serve this request, only the roots of its client tell. */
+  /** Whether the roots of a request's client decide which of the user's connections may serve it, because the server reads roots. */
   mustKnowRoots(context: ExchangeContext, leg: Leg): boolean {
     return this.sharedPool(context, leg, askableOver(leg, context)) !== undefined && this.#hasReadRoots();
   }
@@ -94,39 +94,39 @@ export class Sharing {
   }
 
   /**
-   * What requests of one user have in common that are served by the same connections; undefined where that may not be.
-   * @param capabilities what `askableOver` says of the call.
+   * The key of requests of one user that may use the same connections; undefined where none may be shared.
+   * @param capabilities what `askableOver` gives for the call.
    */
   sharedPool({ client, standsAlone, principal }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
     const { isolation, isProgram } = this.#options;
-    // What such a server asks later, nothing would tell from what it asks for the next request.
+    // Later questions of such a server could not be told from its questions for the next request.
     if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
     if (this.needsNoOwn(capabilities) || servesEverybody(leg)) return undefined;
-    // To ask for the roots first costs the client a round with each request. A program keeps what is worth that; a connection to a server
-    // that runs already is opened for the request alone.
+    // Asking for the roots first costs the client a round trip with each request. The state of a program is worth that; a connection to a
+    // server that runs already is opened for the request alone.
     if ('roots' in capabilities && !isProgram && this.#hasReadRoots()) return undefined;
     return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}`;
   }
 
-  /** Where a client's roots may be read, no other's request is to be on its way. */
+  /** Whether requests must be sent one at a time, because roots may be read or the wire does not tell which request a question belongs to. */
   isTakenInTurn(capabilities: JsonObject): boolean {
     return 'roots' in capabilities || !this.#options.namesRequests();
   }
 
-  /** Another request that stands alone may be given the connection of one that has ended. */
+  /** Whether a request without a session may be given the connection of another one that has ended. */
   mayServeAnother({ asked }: UpstreamConnection): boolean {
     return this.#options.isolation === 'auto' && !this.#options.isOwned && !asked.wereAsked && !this.#asksUnnamed; // I3
   }
 }
 
-/** Over such a leg each request says itself what its client can do, and one connection serves everybody. */
+/** Whether each request over this leg declares its client's capabilities itself, so that one connection serves everybody. */
 export function servesEverybody(leg: Leg): boolean {
   return leg === 'newer' || leg === 'unknown';
 }
 
 const nothing: JsonObject = {};
 
-/** What a server may ask of whoever uses a connection over this leg; nothing where it asks in its answers to requests. */
+/** What a server may ask of the users of a connection over this leg; nothing where it asks in its answers to requests. */
 export function askableOver(leg: Leg, context: ExchangeContext): JsonObject {
   return servesEverybody(leg) ? nothing : askable(context);
 }

@@ -1,16 +1,16 @@
 /**
- * When a server is left alone: after a time without a call its connection is closed, and with it the program behind it ends, or the pod that
- * nobody is connected to. What it offers stays in the catalogue, since a sleeping server serves whoever calls it: the call wakes it.
+ * Puts a server to sleep: after a time without a call its connection is closed, and the program behind it ends, or the pod that nobody is connected to. Its
+ * lists stay in the catalogue, since the next call wakes the server.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { UpstreamConnection } from './connection.ts';
 
 export interface SlumberOptions {
   readonly wheel: DeadlineWheel;
-  /** Milliseconds without a call; 0: it is never left alone. */
+  /** Milliseconds without a call after which the server sleeps; 0: it never does. */
   readonly afterMs: number;
   readonly base: UpstreamConnection;
-  /** Something goes on that needs the server although nobody has called it for a while. */
+  /** Whether something other than calls needs the server, such as a task. */
   readonly isBusy: () => boolean;
   readonly changed: (isAsleep: boolean) => void;
 }
@@ -19,25 +19,25 @@ export class Slumber {
   readonly #options: SlumberOptions;
   #usedAt = performance.now();
   #look: Deadline | undefined;
-  /** Others believe that it sleeps. */
+  /** Whether the sleep was announced. */
   #isSaid = false;
 
   constructor(options: SlumberOptions) {
     this.#options = options;
   }
 
-  /** The server is connected: from now on it may be left alone. */
+  /** The server is connected, so the time without calls begins. */
   begin(): void {
     const { afterMs, wheel } = this.#options;
     if (afterMs === 0) return;
     this.#usedAt = performance.now();
     this.#look?.cancel();
-    // Something besides a call has woken it.
+    // Something other than a call has woken the server.
     this.#sayAwake();
     this.#look = wheel.schedule(afterMs, () => this.#consider());
   }
 
-  /** Somebody calls the server. */
+  /** The server is called. */
   used(): void {
     const { afterMs, base } = this.#options;
     if (afterMs === 0) return;

@@ -1,8 +1,8 @@
 import type { SessionKey } from '@omnibus/protocol';
 
-/** The session that alone has used a connection: whatever the server says of no request can concern nobody else. */
+/** Remembers whether a single session has used a connection; then messages of the server outside of requests can concern that session only. */
 export class SoleUser {
-  /** Null when several have used it. */
+  /** Null when several sessions have used it. */
   #session: SessionKey | null | undefined;
 
   /** @param session undefined for a request of the gateway's own. */
@@ -10,7 +10,7 @@ export class SoleUser {
     if (session !== undefined && session !== this.#session) this.#session = this.#session === undefined ? session : null;
   }
 
-  /** The server is another one, and knows of nobody. */
+  /** The server is a new one, which no session has used. */
   forget(): void {
     this.#session = undefined;
   }

@@ -1,4 +1,4 @@
 import { version } from '@omnibus/protocol';
 
-/** Who we are towards servers (`clientInfo`). Some servers switch on it, so it never carries a client's name. */
+/** Our `clientInfo` towards servers. Some servers change their behaviour by it, so it never has a client's name. */
 export const clientInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;

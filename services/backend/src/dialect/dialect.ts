@@ -1,22 +1,22 @@
 /**
- * What differs between the eras of servers. Revisions up to 2025-11-25 have sessions (`legacy/`), in 2026-07-28 every request stands alone
- * (`modern/`); a connection speaks to its server through one of the two, and nothing outside this folder asks which it is.
+ * What differs between the eras of servers. A server of a revision up to 2025-11-25 is initialized and has sessions (`legacy/`); in 2026-07-28 every
+ * request stands alone (`modern/`). A connection speaks to its server through one of the two, and code outside this folder never asks which.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, LogLevel, ServerIntroduction } from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
 import type { ListenPort, StandingListen } from './modern/standing-listen.ts';
 
-/** On whose behalf a request is sent. */
+/** The client for which a request is sent. */
 export interface RequestContext {
-  /** What the client can do. */
+  /** The capabilities that the client declared. */
   readonly capabilities: JsonObject;
   readonly logLevel: LogLevel | undefined;
-  /** False: it has a session, and may have set a level there. Left out for requests of the gateway's own. */
+  /** False: the client has a session, and may have set a log level there. Left out for requests of the gateway's own. */
   readonly standsAlone?: boolean;
 }
 
-/** What is asked of a server. */
+/** A request to a server. */
 export interface Said {
   readonly method: string;
   readonly params: JsonObject;
@@ -24,36 +24,36 @@ export interface Said {
 }
 
 export interface KnownServer {
-  /** What it said of itself when it was met; undefined before that. */
+  /** What it said in its handshake; undefined before that. */
   readonly introduction: ServerIntroduction | undefined;
-  /** The input schema of a tool, which may want arguments repeated in headers. */
+  /** The input schema of a tool, which may demand that arguments are repeated in headers. */
   readonly toolSchema: (tool: string) => JsonObject | undefined;
 }
 
-/** A server that has just introduced itself. */
+/** A server at the end of its handshake. */
 export interface Greeting {
   readonly transport: Transport;
-  /** What the server was told its client can do. */
+  /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   /** False once the transport was replaced or closed. */
   readonly isCurrent: () => boolean;
   readonly ping: () => Promise<unknown>;
-  /** What the server asks meanwhile. */
+  /** Questions that the server asks meanwhile. */
   readonly questions: {
     readonly wereAsked: boolean;
-    /** Resolves when no question is open, or the limit is over. @param limit calls what it is given when the time is over. */
+    /** Resolves when no question is open, or when the limit has passed. @param limit runs the given function when the time is over. */
     quiet(limit: (run: () => void) => { cancel(): void }): Promise<void>;
   };
   readonly wheel: DeadlineWheel;
   readonly limitMs: number;
 }
 
-/** One sending of a call's request, of which a server may want more before it answers. */
+/** One attempt of a call, after which the server may demand something before it answers. */
 export interface Sending {
   readonly method: ExchangeMethod;
   readonly params: JsonObject;
   readonly context: RequestContext;
-  /** How often the server has wanted something before. */
+  /** How often the server has demanded something before. */
   readonly round: number;
   readonly wheel: DeadlineWheel;
   /** False once the call has ended otherwise. */
@@ -64,37 +64,37 @@ export interface Sending {
   again(params: JsonObject): void;
   /** Ends the call without another request. */
   finish(outcome: ExchangeOutcome): void;
-  /** Another request for the same call. */
+  /** Sends another request for the same call. */
   request(method: string, params: JsonObject, capabilities: JsonObject): Promise<ExchangeOutcome>;
-  /** The server works on the call. @param message what it says of that. @param step how often it has said something. */
+  /** The server works on the call. @param message its words about that. @param step how often it has reported. */
   report(message: string | undefined, step: number): void;
-  /** Reads anew what the server says of its tools. */
+  /** Reads the server's list of tools again. */
   refreshTools(): Promise<void>;
-  /** Ends the connection, and finds out anew of which era the server is. */
+  /** Closes the connection and finds out again which era the server speaks. */
   meetAgain(problem: string): void;
 }
 
 export interface ServerDialect {
-  /** The server keeps a session for the connection, and may lose it: a new one is opened then. */
+  /** Whether the server keeps a session for the connection. It may lose the session; then a new one is opened. */
   readonly hasSessions: boolean;
-  /** What a client can do is said with each request, so one connection serves everybody; else it is said once, for the whole connection. */
+  /** Whether each request declares its client's capabilities, so that one connection serves everybody; otherwise they are declared once for the whole connection. */
   readonly declaresPerRequest: boolean;
-  /** The server is set to a log level, which holds until it is set to another one; else each request says its own. */
+  /** Whether the server keeps the log level it was set to; otherwise each request names its own. */
   readonly keepsLogLevel: boolean;
-  /** What clients say can be said outside of requests. */
+  /** Whether the server accepts notifications of clients. */
   readonly hearsNotifications: boolean;
-  /** An error in the body of an HTTP refusal is the answer to the request, whatever the status. */
+  /** Whether a JSON-RPC error in the body of an HTTP refusal is the answer to the request, whatever the status. */
   readonly refusesInBody: boolean;
-  /** The request that a server answers as long as it lives. */
+  /** The request that a server answers as long as it is alive. */
   readonly signOfLife: 'ping' | 'server/discover';
-  /** @param progressToken under which the server is to report; undefined where nobody wants to know. */
+  /** Sends a request. @param progressToken the token under which the server is to report progress; undefined where nobody wants it. */
   request(transport: Transport, id: number, said: Said, progressToken: number | undefined, server: KnownServer): void;
-  /** Tells the server to stop (basic/utilities/cancellation). */
+  /** Cancels a request at the server (basic/utilities/cancellation). */
   cancel(transport: Transport, id: number, reason: string): void;
   /** Resolves when the server can be used. */
   greet(greeting: Greeting): Promise<void>;
-  /** The one subscription that tells of everything; undefined where a server tells of its own accord, and each resource is asked for by a request. */
+  /** The one subscription for everything that the server announces; undefined for a server that announces changes without one, and for which each resource is subscribed by a request. */
   listen(port: ListenPort, wheel: DeadlineWheel, server: ServerIntroduction): StandingListen | undefined;
-  /** Looks at what a server answered. @returns false when that is final; else the call goes on, and is ended by `sending.finish`. */
+  /** Looks at the outcome of a call. @returns false when it is final; else the call goes on, and is ended by `sending.finish`. */
   goesOn(sending: Sending, outcome: ExchangeOutcome): boolean;
 }

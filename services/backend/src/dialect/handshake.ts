@@ -1,4 +1,4 @@
-/** The first words with a server: it is found out of which era it is, and it is introduced to us and we to it. */
+/** The handshake with a server: finds out which era it speaks, and exchanges introductions. */
 import { isModernRevision, latestLegacyRevision, legacyRevisions, printable, type ExchangeOutcome, type JsonObject, type LegacyRevision, type ServerIntroduction } from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
 import type { ServerDialect } from './dialect.ts';
@@ -10,27 +10,27 @@ import { readDiscovery, readDiscoveryError, readRefusal, type Era, type Verdict 
 export interface HandshakeOptions {
   readonly era: Era;
   readonly transport: Transport;
-  /** What the server is told its client can do. */
+  /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   readonly connectTimeoutMs: number;
   readonly ask: (dialect: ServerDialect, method: string, params: JsonObject, limitMs: number) => Promise<ExchangeOutcome>;
   /** False once the transport was replaced or closed. */
   readonly isCurrent: () => boolean;
-  /** What a fault says, without whose it is. */
+  /** Removes the server's name from the message of a fault. */
   readonly plain: (message: string) => string;
 }
 
 export type Handshake =
   | { readonly introduction: ServerIntroduction; readonly dialect: ServerDialect }
-  /** What stands in the way. */
+  /** The reason why the handshake failed. */
   | { readonly problem: string };
 
-/** A program that is only starting must not be taken for one that does not answer. */
+/** Shortest time for the probe: a program that is only starting must not be taken for one that does not answer. */
 const minProbeMs = 2_000;
-/** How a server is spoken to that has not introduced itself: as most are. */
+/** The dialect before the first handshake: that of most servers. */
 export const assumedDialect = legacyDialect;
 
-/** 2026-07-28 basic/versioning, Compatibility: `server/discover` first, `initialize` for those that do not know it. */
+/** Sends `server/discover` first, and `initialize` to servers that do not know it (2026-07-28 basic/versioning, Compatibility). */
 export async function shakeHands(options: HandshakeOptions): Promise<Handshake> {
   const { era, transport, isCurrent } = options;
   if (transport.hasSessionsOnly || era.current === 'legacy') return initialize(options);
@@ -54,7 +54,7 @@ export async function shakeHands(options: HandshakeOptions): Promise<Handshake> 
   }
 }
 
-/** What an older server makes of a request it does not know proves nothing; being introduced to it does. */
+/** Tries `initialize`, since the reaction of an older server to an unknown request proves nothing. */
 async function tryLegacy(options: HandshakeOptions, problem: string): Promise<Handshake> {
   const met = await initialize(options);
   if ('problem' in met) return { problem };
@@ -64,7 +64,7 @@ async function tryLegacy(options: HandshakeOptions, problem: string): Promise<Ha
 
 async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plain }: HandshakeOptions): Promise<Verdict> {
   const outcome = await ask(modernDialect, 'server/discover', {}, Math.max(minProbeMs, connectTimeoutMs / 3));
-  // A program that ends because it was asked something before `initialize` is of an older era: the next one is not asked.
+  // A program that ends because it was asked something before `initialize` is of an older era: its next run is initialized first.
   if (!isCurrent() && !transport.closesToCancel) era.learn('legacy');
   switch (outcome.kind) {
     case 'result': return readDiscovery(outcome.result);
@@ -73,13 +73,13 @@ async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plai
       const { reason, message, data } = outcome.fault;
       const problem = plain(message);
       if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
-      // Over HTTP silence proves nothing; a program that does not answer is of an older era.
+      // Over HTTP no answer proves nothing; a program that does not answer is of an older era.
       return reason === 'upstream.timeout' && !transport.closesToCancel ? { kind: 'legacy' } : { kind: 'unknown', problem, mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
     }
   }
 }
 
-/** Once more in a revision that the server names when it refuses the first. @param isFirst nothing was refused yet. */
+/** Sends `initialize`, and once more in a revision that the server names when it refuses. @param isFirst whether nothing was refused yet. */
 async function initialize(options: HandshakeOptions, revision: LegacyRevision = latestLegacyRevision, isFirst = true): Promise<Handshake> {
   const { ask, capabilities, connectTimeoutMs, plain, isCurrent } = options;
   const outcome = await ask(legacyDialect, 'initialize', initializeParams(capabilities, revision), connectTimeoutMs);
@@ -100,7 +100,7 @@ async function initialize(options: HandshakeOptions, revision: LegacyRevision = 
   }
 }
 
-/** What was known of the server's era is not true any more. @returns undefined where the configuration says which it is, or asking does not help. */
+/** What was known of the server's era is no longer true. @returns undefined where the configuration sets the era, or asking does not help. */
 async function discoverAfterAll(options: HandshakeOptions): Promise<Handshake | undefined> {
   const { era, transport } = options;
   era.forget();

@@ -1,28 +1,28 @@
 /**
- * The older leg of a server that speaks 2026-07-28 too. Most such servers ask their client (sampling, elicitation, roots) by requests of
- * their own, which only the older era has, so a client with a session is served over a connection with a session where there can be one:
- * it gets what it would get without a gateway. Bridging between the eras is for servers that have one.
+ * The older leg of a server that speaks 2026-07-28 and an older era. Most such servers can ask their client (sampling, elicitation, roots) only by requests
+ * of their own, which only the older era has. So a client with a session is served over a connection with a session if the server allows one, and gets what
+ * it would get without a gateway. Bridging between the eras is for servers that speak only one.
  *
- * Nothing a server of 2026-07-28 says tells whether it knows `initialize`; being introduced to it does. It is tried when first needed, and
- * what was found has a date.
+ * Nothing that a server of 2026-07-28 says tells whether it knows `initialize`; only trying it does. It is tried when it is first needed, and the result
+ * expires.
  */
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import type { ServerDialect } from './dialect.ts';
 
 /**
- * Over which leg of its server a call travels. `only`: the server has no other. `unknown`: whether there is an older one has to be found out
- * first; the newer one is there.
+ * The leg of a server over which a call travels. `only`: the server has a single leg. `unknown`: whether there is an older leg has to be found out first;
+ * the newer one is there.
  */
 export type Leg = 'only' | 'newer' | 'older' | 'unknown';
 
-/** After this long a server that had no older era, or could not ask in the newer one, may have been replaced by another version. */
+/** After this time a server that had no older era, or could not ask in the newer one, may have been replaced by another version. */
 const verdictMs = 60 * 60_000;
-/** A first attempt may have failed for a reason of the moment; the pause doubles with each. */
+/** Pause after a failed attempt, which may have had a passing cause; it doubles with each failure. */
 const firstRetryMs = 30_000;
 
 /**
- * What the SDKs say when a tool asks its client in the older way on a connection of 2026-07-28: the Python SDK an error, FastMCP a failed
- * tool; what they have in common is the name of what is missing.
+ * The common part of what SDKs say when a tool asks its client in the older way on a connection of 2026-07-28: the Python SDK answers with an error,
+ * FastMCP with a failed tool.
  */
 const cannotAsk = /server-initiated request/i;
 
@@ -37,8 +37,8 @@ export class OlderLeg {
   #asksOnlyThereAt = -Infinity;
 
   /**
-   * @param isPossible false when the configuration says which era to use.
-   * @param open tries to connect; resolves with whether the server took it.
+   * @param isPossible false when the configuration sets the era.
+   * @param open tries to connect; resolves with whether the server accepted the connection.
    * @param now monotonic milliseconds.
    */
   constructor(isPossible: boolean, open: () => Promise<boolean>, now: () => number = () => performance.now()) {
@@ -48,10 +48,10 @@ export class OlderLeg {
   }
 
   /**
-   * Whether a call is to travel in the older era.
-   * @param hasSession its client speaks that era.
-   * @param mayBeAsked its client declared something a server may ask for.
-   * @returns undefined while it has to be found out first, by `find`.
+   * Whether a call is to travel over the older leg.
+   * @param hasSession whether its client speaks the older era.
+   * @param mayBeAsked whether its client declared something that a server may ask for.
+   * @returns undefined while that has to be found out first, by `find`.
    */
   carries(hasSession: boolean, mayBeAsked: boolean): boolean | undefined {
     if (!this.#isPossible || !(hasSession || (mayBeAsked && this.#now() - this.#asksOnlyThereAt < verdictMs))) return false;
@@ -60,9 +60,10 @@ export class OlderLeg {
   }
 
   /**
+   * The leg of a call.
    * @param dialect in which the server is spoken to first.
-   * @param hasSession its client speaks the older era.
-   * @param capabilities what its client declared.
+   * @param hasSession whether its client speaks the older era.
+   * @param capabilities declared by its client.
    */
   legOf(dialect: ServerDialect, hasSession: boolean, capabilities: JsonObject): Leg {
     if (!dialect.declaresPerRequest) return 'only';
@@ -71,7 +72,7 @@ export class OlderLeg {
     return isOlder ? 'older' : 'newer';
   }
 
-  /** Finds out whether the server has the older era. Those that ask meanwhile wait for the same answer. */
+  /** Finds out whether the server speaks the older era. Calls that come meanwhile wait for the same answer. */
   find(): Promise<void> {
     this.#finding ??= this.#open().then((speaks) => {
       this.#retryMs = speaks ? firstRetryMs : Math.min(this.#retryMs * 2, verdictMs);
@@ -83,12 +84,12 @@ export class OlderLeg {
     return this.#finding;
   }
 
-  /** The older leg was lost: the server may be another one by now. */
+  /** The older leg was lost; the server may have been replaced. */
   forget(): void {
     this.#speaks = undefined;
   }
 
-  /** A call over the newer leg has ended. Whoever cannot ask there is asked in the older way from the next call on; this one is not made again. */
+  /** A call over the newer leg has ended. If its tool could not ask its client there, later calls that may ask go over the older leg; this one is not repeated. */
   learn(outcome: ExchangeOutcome): void {
     if (this.#isPossible && cannotAsk.test(complaintOf(outcome))) this.#asksOnlyThereAt = this.#now();
   }

@@ -1,7 +1,7 @@
 /**
- * What a server is told of the levels its clients want (2025-11-25 server/utilities/logging). A connection of one session has that session's
- * level. One that several use is set to the most verbose of theirs, and each call is given what its own client wants; a session that set no
- * level has what the server says of itself, or, once another's level is in force, what is usual. A server of 2026-07-28 is told with every
+ * Sets the log levels of servers (2025-11-25 server/utilities/logging). A connection of one session has the level of that session. A connection that
+ * several sessions use has the most verbose of their levels, and each call is passed only the messages that its own client wants. A session that set no
+ * level is sent what the server chooses, or the usual level once another session's level is in force. A server of 2026-07-28 is told the level with every
  * request.
  */
 import {
@@ -13,43 +13,41 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 /** What has to be known of a connection. */
 export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & { readonly dialect: Pick<UpstreamConnection['dialect'], 'keepsLogLevel'> };
 
-/** What a session that set no level has where the server's own default is not to be had any more. */
+/** The level for a session that set none, once the server's own default no longer applies. */
 const usualLevel: LogLevel = 'info';
 
-/** A server of 2026-07-28 takes levels with requests, and these are ours to read. */
+/** The answer where nothing has to be sent: a server of 2026-07-28 takes levels with requests, so the gateway judges the level itself. */
 const taken: ExchangeOutcome = { kind: 'result', result: {} };
 
 export interface LogLevelsOptions<Connection extends LevelledConnection = LevelledConnection> {
-  /** All that lead to the server. */
+  /** All connections to the server. */
   readonly connections: () => Iterable<Connection>;
   readonly hasLogging: () => boolean;
-  /** Sends a request whose answer changes nothing for us. */
+  /** Sends a request whose answer does not matter. */
   readonly tell: (method: string, params: JsonObject, connection: Connection) => void;
 }
 
 export class LogLevels<Connection extends LevelledConnection = LevelledConnection> {
   readonly #options: LogLevelsOptions<Connection>;
   readonly #levels = new Map<SessionKey, LogLevel>();
-  /** What requests that stand alone had the server set to, over each connection. */
+  /** The levels that requests without a session have demanded, by connection. */
   readonly #raised = new WeakMap<LevelledConnection, LogLevel>();
 
   constructor(options: LogLevelsOptions<Connection>) {
     this.#options = options;
   }
 
-  /** Sessions that have set one. */
+  /** Sessions that have set a level. */
   get sessions(): Iterable<SessionKey> {
     return this.#levels.keys();
   }
 
   set(session: SessionKey, level: LogLevel): void {
-    // Its server may have been told while the session was.
+    // The server may have answered only after the session changed its level again.
     if (this.#levels.get(session) !== level) this.#change(session, () => this.#levels.set(session, level));
   }
 
-  /**
-   * A session of a server's own endpoint sets a level, and hears what the server says to it (2025-11-25 server/utilities/logging, Error Handling).
-   */
+  /** A session at the endpoint of a single server sets a level, and is given the server's own answer (2025-11-25 server/utilities/logging, Error Handling). */
   async judged(connection: Connection, { params, context: { session } }: Pick<CallCommand, 'params' | 'context'>): Promise<ExchangeOutcome> {
     const { level } = params;
     if (!isLogLevel(level)) return this.#judgedUnknown(connection, session, params);
@@ -64,7 +62,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     return outcome;
   }
 
-  /** The server says why it does not take it. One that does is told again what was in force: what is to be heard of a call could not be told by such a level. */
+  /** Passes on an unknown level, so that the server can say why it refuses it. If the server accepts it, the server is set back to the level in force, since the gateway could not decide which messages of a call such a level covers. */
   async #judgedUnknown(connection: Connection, session: SessionKey, params: JsonObject): Promise<ExchangeOutcome> {
     const outcome = !connection.dialect.keepsLogLevel ? taken : await this.#tell(connection, params);
     if (outcome.kind === 'error') return outcome;
@@ -91,7 +89,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     }
   }
 
-  /** Tells the server, also one that has just been connected to. */
+  /** Tells the server its level; also called for a new connection. */
   send(connection: Connection): void {
     this.#raised.delete(connection);
     const { owner } = connection;
@@ -100,26 +98,26 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   /**
-   * A request that stands alone says with itself which messages it wants; an older server has to be told before (2026-07-28
+   * Raises the level for a request without a session, which names its level itself; an older server has to be told before (2026-07-28
    * server/utilities/logging).
-   * @returns what to wait for, where there is something to tell.
+   * @returns a promise to wait for, if the server has to be told.
    */
   raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
     if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging()) return undefined;
-    // Not lowered when the request has ended: the next one is likely to want the same.
+    // The level is not lowered when the request has ended, since the next request is likely to want the same.
     const current = this.#raised.get(connection) ?? this.#mostVerbose;
     if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(logLevel)) return undefined;
     this.#raised.set(connection, logLevel);
     return connection.ask('logging/setLevel', { level: logLevel });
   }
 
-  /** The least severe messages that the client of a call is to have of it; undefined for all that the server says. */
+  /** The least severe level of messages that the client of a call gets; undefined for everything that the server sends. */
   least(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): LogLevel | undefined {
     if (logLevel !== undefined || standsAlone || connection.owner !== undefined || !connection.dialect.keepsLogLevel) return logLevel;
     return this.#levels.size > 0 || this.#raised.has(connection) ? usualLevel : undefined;
   }
 
-  /** Of a connection that several use; undefined while nobody asked. */
+  /** The most verbose level of the sessions of a shared connection; undefined while none has set one. */
   get #mostVerbose(): LogLevel | undefined {
     if (this.#levels.size === 0) return undefined;
     let least = logLevels.indexOf(usualLevel);

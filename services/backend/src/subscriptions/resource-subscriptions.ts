@@ -1,6 +1,6 @@
 /**
- * Which resources of one server sessions listen to, over which connection. A server tells of changes over the connection that
- * subscribed, and may know nothing of them on another; one of 2026-07-28 is told of all of them at once.
+ * The resource subscriptions of sessions at one server, and the connections over which they were made. A server announces changes over the connection that
+ * subscribed, and may not know the subscription on another connection. A server of 2026-07-28 is told of all subscriptions at once.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { backoffMs, type DeadlineWheel } from '@omnibus/lifecycle';
@@ -12,31 +12,31 @@ export interface ResourceSubscriptionsOptions {
   readonly bus: Bus;
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
-  /** An update is told to nobody, because there are too many. */
+  /** Called for an update that is passed to nobody, because there are too many. */
   readonly dropped: () => void;
-  /** Sends a request whose answer changes nothing for us. */
+  /** Sends a request whose answer does not matter. */
   readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
 }
 
 const invalidParams = -32_602;
-/** One resource is told of once in this time, however often it changes: at once, and again at the end if it changed meanwhile. */
+/** Time in which updates of one resource are announced once at the beginning, and once more at the end if it changed meanwhile. */
 const updatePauseMs = 200;
-/** Resources of one server that are in such a pause; a server may name any part of what was subscribed. */
+/** Bound on the resources of one server in such a pause; a server may name any sub-resource of a subscribed one. */
 const maxPaused = 1_000;
 
-/** A server that has just come back may not take at once what it took before; one that says so many times that it does not, will not. */
+/** How often a subscription is tried again at a server that has just come back and may not accept it at once. */
 const maxAttempts = 5;
 const attemptPause = { minMs: 500, maxMs: 30_000 };
 
-/** An update that was told a moment ago. */
+/** An update that was announced a moment ago. */
 interface Pause {
-  /** With what it said then. */
+  /** What the server sent with an update in the pause. */
   changedAgain: { readonly more: JsonObject } | undefined;
 }
 
 const nothing: JsonObject = {};
 
-/** Others wait for the same answer. `given up`: whoever waits for it is to tell the server once more. */
+/** Others wait for the same answer. `given up`: the next one that waits has to send the subscription again. */
 type Telling = PromiseWithResolvers<ExchangeOutcome | undefined> | 'given up';
 
 const done: Promise<ExchangeOutcome> = Promise.resolve({ kind: 'result', result: {} });
@@ -44,10 +44,10 @@ const done: Promise<ExchangeOutcome> = Promise.resolve({ kind: 'result', result:
 export class ResourceSubscriptions {
   readonly #options: ResourceSubscriptionsOptions;
   readonly #subscriptions = new Map<UpstreamConnection, SharedSubscriptions>();
-  /** Subscriptions whose servers have not answered yet, by URI. */
+  /** Subscriptions that servers have not answered yet, by URI. */
   readonly #tellings = new WeakMap<UpstreamConnection, Map<string, Telling>>();
   readonly #paused = new WeakMap<UpstreamConnection, Map<string, Pause>>();
-  /** What was begun when a connection was opened last. */
+  /** The present round of subscribing for each connection, begun when it was last opened. */
   readonly #rounds = new WeakMap<UpstreamConnection, object>();
 
   constructor(options: ResourceSubscriptionsOptions) {
@@ -55,9 +55,9 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Counts a subscription, or counts it no more.
-   * @returns undefined when the server has to be told, and `told` then to be called with what it said; else what whoever told it was or
-   * is answered, or nothing when that was given up, and it is to be asked again here.
+   * Counts a subscription, or removes it from the count.
+   * @returns undefined when the server has to be told, after which `told` has to be called with its answer; else the answer that another caller was given
+   * or waits for, or undefined inside the promise when that caller gave up and the server has to be asked again.
    */
   settled({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome | undefined> | undefined {
     const uri = params['uri'] as string;
@@ -71,7 +71,7 @@ export class ResourceSubscriptions {
     return undefined;
   }
 
-  /** The server has answered a subscription. @param outcome undefined when its answer is not waited for any more. */
+  /** The server has answered a subscription. @param outcome undefined when nobody waits for the answer any more. */
   told(command: CallCommand, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
     const uri = command.params['uri'] as string;
     const tellings = this.#tellingsOf(connection);
@@ -84,7 +84,7 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Where a server is told of all resources at once, it is told anew.
+   * For a server that is told of all resources at once, sends the changed set.
    * @returns the answer to the call that changed it; undefined where the call itself has to be sent.
    */
   change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
@@ -93,14 +93,14 @@ export class ResourceSubscriptions {
       ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } }));
   }
 
-  /** The server has not taken a subscription, or nobody waits for it any more. */
+  /** The server has refused a subscription, or nobody waits for it any more. */
   refused({ params, context }: CallCommand, connection: UpstreamConnection): void {
     this.#remove(connection, params['uri'] as string, context.session);
   }
 
   /**
-   * The connection is another one, and the server has forgotten what it was to tell of. What it could not tell meanwhile is told as if it
-   * had, once it tells of changes again: whoever reads before that may read what is about to change.
+   * The connection was opened anew, and the server has forgotten its subscriptions. Resources that may have changed meanwhile are announced as updated, but
+   * only after the server accepts the subscription again: a client that read earlier could miss a change.
    */
   again(connection: UpstreamConnection): void {
     const uris = this.#urisOf(connection);
@@ -112,7 +112,7 @@ export class ResourceSubscriptions {
     else for (const uri of uris) void this.#subscribeAgain(connection, uri, round, 1);
   }
 
-  /** @param round in which the connection was opened anew: in the next one everything is asked for again. */
+  /** @param round in which the connection was opened; a new round subscribes to everything again. */
   async #subscribeAgain(connection: UpstreamConnection, uri: string, round: object, attempt: number): Promise<void> {
     const goesOn = (): boolean => this.#rounds.get(connection) === round && connection.isReady && this.#isWanted(connection, uri);
     if (!goesOn()) return;
@@ -123,7 +123,7 @@ export class ResourceSubscriptions {
     else this.#options.wheel.schedule(backoffMs(attempt - 1, attemptPause, Math.random()), () => void this.#subscribeAgain(connection, uri, round, attempt + 1));
   }
 
-  /** @param more what the server said besides. */
+  /** @param more further members of the server's notification. */
   updated(connection: UpstreamConnection, uri: string, more = nothing): void {
     const sessions = this.#subscriptions.get(connection)?.listeners(uri) ?? [];
     if (sessions.length === 0) return;
@@ -148,12 +148,12 @@ export class ResourceSubscriptions {
     });
   }
 
-  /** What the server may have said while nobody listened is told as if it had. */
+  /** Announces all resources as updated, since the server may have announced changes while nobody listened. */
   missed(connection: UpstreamConnection): void {
     for (const uri of this.#urisOf(connection)) this.updated(connection, uri);
   }
 
-  /** Sessions that listen to something. */
+  /** Sessions with subscriptions. */
   get sessions(): SessionKey[] {
     return [...this.#subscriptions.values()].flatMap((subscriptions) => subscriptions.allSessions);
   }
@@ -162,7 +162,7 @@ export class ResourceSubscriptions {
     return this.#subscriptions.get(connection)?.isEmpty === false;
   }
 
-  /** A session does not listen to a resource any more, whichever adapter it said so to. */
+  /** A session has ended its subscription to a resource, at whichever adapter it said so. */
   unsubscribed(session: SessionKey, uri: string): void {
     for (const connection of this.#subscriptions.keys()) if (this.#remove(connection, uri, session)) this.#unsubscribe(connection, [uri]);
   }

@@ -1,4 +1,4 @@
-/** Who listens to which resource of one server: the server hears one subscription, however many sessions ask. */
+/** Which sessions subscribe to which resource of one server. The server gets one subscription, however many sessions subscribe. */
 import type { SessionKey } from '@omnibus/protocol';
 
 export class SharedSubscriptions {
@@ -39,12 +39,12 @@ export class SharedSubscriptions {
     return true;
   }
 
-  /** @returns the URIs nobody listens to any more. */
+  /** @returns the URIs that no session subscribes to any more. */
   removeSession(session: SessionKey): string[] {
     return [...this.#sessions.keys()].filter((uri) => this.remove(uri, session));
   }
 
-  /** The sessions to tell of an update. A server may name a sub-resource of what was subscribed (resources, Subscriptions). */
+  /** The sessions that get an update. A server may name a sub-resource of a subscribed one (resources, Subscriptions). */
   listeners(uri: string): SessionKey[] {
     const listeners = new Set<SessionKey>();
     for (const [subscribed, sessions] of this.#sessions) {

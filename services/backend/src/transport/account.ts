@@ -1,4 +1,4 @@
-/** Whom a server runs as, when that is not the gateway's own user. */
+/** The user of the operating system that a server runs as, if it is not the gateway's own. */
 import { readFileSync } from 'node:fs';
 
 export interface Account {
@@ -9,8 +9,9 @@ export interface Account {
 }
 
 /**
+ * Finds an account.
  * @param user a name of `/etc/passwd`, a UID, or UID:GID.
- * @throws {Error} for a person, when there is no such user.
+ * @throws {Error} in words, when there is no such user.
  */
 export function accountOf(user: string): Account {
   const [, uid, gid] = /^(\d+)(?::(\d+))?$/.exec(user) ?? [];
@@ -29,6 +30,6 @@ function users(): Account[] {
       return name === undefined || home === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid), home }];
     });
   } catch {
-    return []; // On a system without that file a user is known by number only.
+    return []; // Without that file, a user can be given by number only.
   }
 }

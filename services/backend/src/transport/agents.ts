@@ -1,9 +1,9 @@
-/** The connections of the process over HTTP: one pool for servers of the operator's own file, one for each rule of others'. */
+/** The pools of HTTP connections of the process: one for servers of the operator's own file, and one for each address rule of other servers. */
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 
 const connectTimeoutMs = 10_000;
-/** Each call has a time limit of its own, so an HTTP connection has one for connecting only. */
+/** No time limits for bodies and headers: each call has a time limit of its own. */
 const shared = { bodyTimeout: 0, headersTimeout: 0 };
 
 export class Agents {
@@ -27,7 +27,7 @@ export class Agents {
   }
 }
 
-/** A name is judged when it is resolved (`lookupUnder`); a literal address is never resolved, so it is judged here. */
+/** Checks a literal address, which is never resolved; names are checked when they are resolved (`lookupUnder`). */
 function guardedConnector(rule: AddressRule): buildConnector.connector {
   const connect = buildConnector({ timeout: connectTimeoutMs, lookup: lookupUnder(rule) });
   return (options, callback) => {

@@ -1,9 +1,9 @@
 /**
- * A server we start. It runs in a process group of its own and carries a mark in its environment, so that what it starts goes
- * with it. Shutdown as the specification has it (lifecycle, Shutdown, stdio): close its stdin, wait, SIGTERM, wait, SIGKILL.
+ * A server that the gateway starts. It runs in a process group of its own and has a mark in its environment, so that the processes it starts can be ended
+ * with it. It is shut down as the specification demands (lifecycle, Shutdown, stdio): close its stdin, wait, SIGTERM, wait, SIGKILL.
  *
- * Starting may fail in every way a system knows (no such program, no more files, no more processes); that is an `ended` with a
- * reason, never an exception, and what a program writes to stderr is for the operator's log alone.
+ * Starting may fail in every way the system knows (no such program, no more files, no more processes); then `ended` resolves with a reason, and nothing is
+ * thrown. What a program writes to stderr goes to the operator's log only.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -30,17 +30,17 @@ export interface ChildOptions {
 const graceMs = 2_000;
 const lastWordsMs = 500;
 const stderrTailLength = 2_000;
-/** What a program needs to run at all. Everything else in our environment, secrets included, stays ours. */
+/** Variables that a program needs to run at all. It gets no others from our environment, which has secrets. */
 const inheritedVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
 
 export class Child {
-  /** Resolves when the program runs. Rejects with why it cannot. */
+  /** Resolves when the program runs; rejects with the reason why it cannot. */
   readonly started: Promise<void>;
-  /** Resolves with why the child ended, in words that may reach clients: none of them are the program's own. */
+  /** Resolves with the reason why the program ended, in words that may reach clients: none of them are the program's own. */
   readonly ended: Promise<string>;
   readonly #options: ChildOptions;
   readonly #process: ChildProcess | undefined;
-  /** The mark: it stands in the environment of everything the program starts, unless a program clears its environment on purpose. */
+  /** The mark, which is in the environment of every process that the program starts, unless one clears its environment on purpose. */
   readonly #mark = randomUUID();
   #stderrTail = '';
   #hasEnded = false;
@@ -58,7 +58,7 @@ export class Child {
     const start = Promise.withResolvers<void>();
     this.#start = start;
     this.started = start.promise;
-    // Whoever does not wait for it hears of the end.
+    // A caller that does not wait for the start learns of a failure from `ended`.
     this.started.catch(() => undefined);
     this.#process = this.#spawn();
   }
@@ -67,15 +67,15 @@ export class Child {
     return this.#hasEnded;
   }
 
-  /** @param listener hears every piece of stdout. */
+  /** @param listener is called with every piece of stdout. */
   onOutput(listener: (chunk: Buffer) => void): void {
     this.#process?.stdout?.on('data', listener);
   }
 
   /**
    * Writes to stdin.
-   * @param maxWaitingBytes that may wait there to be read by the program.
-   * @returns why it could not be written, in words.
+   * @param maxWaitingBytes bound on bytes that the program has not read yet.
+   * @returns the reason, in words, why the text could not be written.
    */
   write(text: string, maxWaitingBytes: number): string | undefined {
     if (this.#how !== undefined) return `the program ended with ${this.#how}`;
@@ -109,12 +109,12 @@ export class Child {
       return undefined;
     }
     const { pid, stdin, stdout, stderr } = child;
-    // More than one may come: a signal that cannot be sent is an error of the process too.
+    // There may be several errors: a signal that cannot be sent is an error of the process too.
     child.on('error', (error: NodeJS.ErrnoException) => {
       if (child.pid === undefined) this.#neverStarted(error);
       else log.debug({ err: error }, 'an error of the program');
     });
-    // Without files to spare there are no pipes either.
+    // If no more files can be opened, there are no pipes either.
     for (const stream of [stdin, stdout, stderr] as readonly (NodeJS.EventEmitter | null | undefined)[]) stream?.on('error', (error: Error) => log.debug({ err: error }, 'a pipe to the program broke'));
     stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
@@ -142,7 +142,7 @@ export class Child {
     this.#signalGroup('SIGKILL');
     await endMarked(this.#mark);
     if (child.pid !== undefined) releaseProgram(child.pid, this.#mark);
-    // Its last words may still be in the pipe; what it left running may hold the pipe open.
+    // The pipe may still have its last output, and processes that it left running may hold the pipe open.
     const tell = (): void => {
       clearTimeout(limit);
       child.stdout?.destroy();
@@ -174,7 +174,7 @@ export class Child {
     try {
       process.kill(-this.#process.pid, signal);
     } catch {
-      // The whole group is gone already.
+      // The whole group has ended already.
     }
   }
 }
@@ -187,7 +187,7 @@ function inherited(account: Account | undefined): Record<string, string> {
   return account === undefined ? own : { ...own, HOME: account.home, USER: account.name, LOGNAME: account.name };
 }
 
-/** What the system says, and what to do about it. */
+/** The system's reason for a failed start, and what to do about it. */
 function startProblem({ code, message }: NodeJS.ErrnoException): string {
   switch (code) {
     case 'ENOENT': return 'there is no such program on the PATH, or the folder it should start in (`cwd`) is missing';

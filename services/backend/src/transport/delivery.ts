@@ -1,6 +1,6 @@
 /**
- * Posts what expects no answer: notifications, and our answers to what a server asked. An answer is posted again after most failures:
- * its id makes a second one meet nobody, while without any the server, and the call it works on, would wait for ever.
+ * Posts messages that expect no answer: notifications, and our answers to a server's requests. An answer is posted again after most failures: thanks to its
+ * id a second one does no harm, while without any the server, and the call it works on, would wait for ever.
  */
 import type { JsonRpcMessage } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
@@ -12,10 +12,10 @@ export interface DeliveryOptions {
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
   readonly post: (body: string, reader: ResponseReader) => void;
-  /** Some servers send messages in the response to such a POST. */
+  /** Called with messages that some servers send in the response to such a POST. */
   readonly message: (value: unknown) => void;
   readonly delivered: (message: JsonRpcMessage) => void;
-  /** The message did not reach the server, or was refused, and is not posted again. */
+  /** The message was refused or could not be delivered, and is not posted again. */
   readonly failed: (message: JsonRpcMessage, problem: string) => void;
 }
 
@@ -26,7 +26,7 @@ interface Sent {
 }
 
 const nothing = (): void => undefined;
-/** Milliseconds before an answer is posted again. */
+/** Pauses in milliseconds before an answer is posted again. */
 const pausesMs = [200, 1_000, 3_000];
 
 export class Delivery {
@@ -38,7 +38,7 @@ export class Delivery {
     this.#options = options;
   }
 
-  /** @param settled runs once, when the server has answered it or will not. */
+  /** @param settled runs once, when the server has answered the POST or never will. */
   deliver(message: JsonRpcMessage, settled: () => void = nothing): void {
     this.#post({ message, body: JSON.stringify(message), settled }, isAnswer(message) ? pausesMs : []);
   }
@@ -90,7 +90,7 @@ function isAnswer(message: JsonRpcMessage): boolean {
   return !('method' in message) && message.id !== undefined;
 }
 
-/** The method of a message, or that it is an answer, for the log. */
+/** The name of a message in the log: its method, or that it is an answer. */
 export function nameOf(message: JsonRpcMessage): string {
   return 'method' in message ? message.method : 'an answer to what the server asked';
 }

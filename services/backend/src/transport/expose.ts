@@ -1,9 +1,9 @@
 /**
- * A program that speaks MCP on stdin and stdout, for others than the process that starts it: a WebSocket for each connection, and behind each a
- * program of its own, which ends with it. A text frame is a line of stdin, a line of stdout is a text frame, and what is in them is nobody's business
- * here: ids, sessions and eras are left to the two that talk. So a server behind a WebSocket is to the gateway what it is as a program of its own.
+ * Serves a program that speaks MCP on stdin and stdout to other processes over WebSockets: each connection has a program of its own, which ends with the
+ * connection. A text frame becomes a line of stdin, and a line of stdout a text frame. The contents are not looked at: ids, sessions and eras are left to
+ * the two sides. So to the gateway, such a server behaves like a program that it has started itself.
  *
- * It runs in the pods of servers that Kubernetes is to run (`gateway/discovery/pods`), which only the gateway reaches.
+ * This runs in the pods of servers that the gateway makes in Kubernetes (`gateway/discovery/pods`), which only the gateway can reach.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,27 +16,27 @@ import { Redactor } from './redactor.ts';
 export interface ExposeOptions extends Pick<ChildOptions, 'command' | 'args' | 'env' | 'cwd' | 'log'> {
   readonly host: string;
   readonly port: number;
-  /** Programs at once; who comes beyond is refused with 503. */
+  /** Bound on programs at the same time; further connections are refused with 503. */
   readonly maxPrograms: number;
-  /** Bytes of one message, either way, and of what waits to be read by either side. */
+  /** Bound on the bytes of one message in either direction, and on the bytes that either side has not read. */
   readonly maxBytes: number;
 }
 
 export interface Exposed {
   readonly port: number;
-  /** Ends the connections, and the programs behind them. */
+  /** Ends the connections and their programs. */
   close(): Promise<void>;
 }
 
 const subprotocol = 'mcp';
-/** RFC 6455, 7.4.1: the endpoint is going away; a kind of message that is not taken; what is too big; what was not to be expected. */
+/** Close codes of RFC 6455, 7.4.1: going away; a kind of message that is not accepted; a message that is too big; an unexpected condition. */
 const [goingAway, unsupported, tooBig, unexpected] = [1001, 1003, 1009, 1011];
-/** RFC 6455, 5.5: a control frame holds 125 bytes, of which the code takes two; a name of a program may take four a character. */
+/** Characters of a close reason: a control frame has 125 bytes (RFC 6455, 5.5), of which the code takes two, and a character may take four. */
 const maxReason = 30;
-/** A connection whose other end is gone without a word is found out by asking it. */
+/** Time between pings, by which a connection is found whose other end is gone. */
 const pingMs = 30_000;
 
-/** Begins to listen. `GET /healthz` answers 200 from then on. */
+/** Starts to listen. `GET /healthz` answers 200 from then on. */
 export async function expose(options: ExposeOptions): Promise<Exposed> {
   const { host, port, maxPrograms, maxBytes } = options;
   const programs = new Set<Child>();
@@ -64,7 +64,7 @@ export async function expose(options: ExposeOptions): Promise<Exposed> {
   };
 }
 
-/** One connection and its program: whichever ends first takes the other with it. */
+/** Serves one connection and its program: when either ends, the other is ended too. */
 function serve(client: WebSocket, { maxBytes, command, args, env, cwd, log }: ExposeOptions, programs: Set<Child>): void {
   const child = new Child({ command, args, env, cwd, log, user: undefined, redactor: Redactor.of({ headers: {}, env, args: [...args], url: undefined }) });
   programs.add(child);
@@ -72,14 +72,14 @@ function serve(client: WebSocket, { maxBytes, command, args, env, cwd, log }: Ex
     maxBytes,
     line: (line) => {
       if (client.readyState !== client.OPEN) return;
-      // The other side does not read: what it was to hear is lost with the connection, which it opens again.
+      // The other side does not read. The connection is dropped with the unread messages, and the other side opens a new one.
       if (client.bufferedAmount > maxBytes) client.terminate();
       else client.send(line, { binary: false });
     },
     tooLong: () => client.close(tooBig, `the program wrote a line of more than ${maxBytes} bytes`),
   });
   child.onOutput((chunk) => lines.read(chunk));
-  child.started.catch(() => undefined); // `ended` says why.
+  child.started.catch(() => undefined); // `ended` gives the reason.
   void child.ended.then((problem) => {
     programs.delete(child);
     client.close(unexpected, problem.slice(0, maxReason));
@@ -98,7 +98,7 @@ function serve(client: WebSocket, { maxBytes, command, args, env, cwd, log }: Ex
       client.close(unsupported);
       return;
     }
-    // A newline between the tokens of a message would be the end of a line; in its strings there can be none.
+    // A newline between the tokens of a message would end the line; its strings contain none.
     const problem = child.write(`${data.toString('utf8').replaceAll(/[\r\n]/g, ' ')}\n`, maxBytes);
     if (problem !== undefined) client.close(unexpected, problem.slice(0, maxReason));
   });

@@ -1,4 +1,4 @@
-/** Which transport a server's configuration asks for. */
+/** Chooses the transport for a server's configuration. */
 import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
@@ -31,7 +31,7 @@ export interface TransportSource {
   readonly metrics: Metrics;
 }
 
-/** Makes the transports of one server, and remembers what they found out about it. */
+/** Makes the transports of one server, and remembers what they find out about it. */
 export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
@@ -55,15 +55,15 @@ export class TransportFactory {
       : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: Redactor.of(config), diary, log };
   }
 
-  /** Which request a message of the server belongs to is seen by what carried it. */
+  /** Whether the wire tells which request a message of the server belongs to. */
   get namesRequests(): boolean {
     const { url, type } = this.#config;
     return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
   }
 
   /**
-   * @param isBase the server's first connection, which starts the program that others to the same `url` find running.
-   * @param credentials what shows on whose behalf the server is called, besides its headers.
+   * @param isBase whether it is the server's first connection, which starts the program that further connections to the same `url` find running.
+   * @param credentials shown to the server in addition to its configured headers.
    */
   create(hears: TransportObserver, isBase: boolean, credentials: HeaderSource | undefined): Transport {
     const { url, type, headers, connectTimeout: openTimeoutMs, problem } = this.#config;

@@ -1,11 +1,11 @@
-/** Between a transport and what handles its messages: whatever throws while a message is handled ends one request at most, never the process. */
+/** Stands between a transport and the code that handles its messages: an exception while a message is handled ends one request at most, and never the process. */
 import { isJsonRpcId, isObject } from '@omnibus/protocol';
 import type { Redactor } from './redactor.ts';
 import type { TransportObserver } from './transport.ts';
 
 /**
- * What a transport talks to instead of its observer: nothing it calls throws, and no credentials of ours come back in errors.
- * @param fault hears what was thrown.
+ * Wraps the observer of a transport: no call of it throws, and our credentials are removed from errors.
+ * @param fault is called with what was thrown.
  */
 export function guarded(observer: TransportObserver, redactor: Redactor, fault: (error: unknown) => void): TransportObserver {
   const safely = (run: () => void): boolean => {

@@ -1,6 +1,6 @@
 /**
- * HTTP+SSE as a client (2024-11-05, basic/transports): one stream brings everything the server says, first of all the
- * address to POST to. When the stream is over, so is the connection.
+ * HTTP+SSE as a client (2024-11-05, basic/transports): one stream brings all messages of the server, beginning with the address to POST to. The connection
+ * ends with the stream.
  */
 import type { Dispatcher } from 'undici';
 import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
@@ -21,7 +21,7 @@ export class HttpSseTransport implements Transport {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #delivery: Delivery;
   #stream: ResponseReader | undefined;
-  /** Where to POST; undefined until the server has said. */
+  /** The address to POST to; undefined until the server has named it. */
   #endpoint: URL | undefined;
   #isClosed = false;
 
@@ -65,7 +65,7 @@ export class HttpSseTransport implements Transport {
         otherEvent: (name, data) => {
           if (name !== 'endpoint' || this.#endpoint !== undefined) return;
           const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
-          // What the server names is where our credentials go, so it may not name another host.
+          // Our credentials are sent to the named address, so it must be of the same origin.
           if (endpoint?.origin !== this.#url.origin) {
             fail(`the server named an address of another origin to post to: ${printable(data, 200)}`);
             return;
@@ -107,7 +107,7 @@ export class HttpSseTransport implements Transport {
   }
 
   abandon(_id: JsonRpcId): void {
-    // Nothing is held open for a single request here.
+    // No resource is held for a single request here.
   }
 
   agreed(): void {

@@ -1,13 +1,13 @@
 /**
- * The one gate for what a server says, whatever carried it: size, UTF-8, JSON, nesting, and how many messages come at once. Its
- * shape is judged where it is told what it is (`classify` in `connection/connection.ts`).
+ * Checks everything that a server sends, whatever carried it: size, UTF-8, JSON, nesting, and number of messages. The shape of a message is checked later
+ * (`classify` in `connection/inbound.ts`).
  */
 import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
 import type { UnusableQuestion } from './transport.ts';
 
 export type MessageLimits = Pick<Limits, 'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'>;
 
-/** `id` of the request a bad message answers; `null` when it is sure to answer none, since it is a `question` or a notification itself. */
+/** `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself. */
 export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
@@ -19,8 +19,8 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
 }
 
 /**
- * The request that a text was to answer although it cannot be read as a whole, or that it was itself: so whoever waits is told at
- * once. Looks at the members of the outermost object only, and stops at the first that is broken.
+ * Finds the request that an unreadable text was to answer, or the request that it was itself, so that whoever waits is told at once. Looks at the members
+ * of the outermost object only, and stops at the first broken one.
  */
 function whose(text: string): { readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion } {
   let at = 0;
@@ -52,7 +52,7 @@ function whose(text: string): { readonly id: JsonRpcId | null | undefined; reado
 
 const maxIdLength = 200;
 
-/** A string with its quotes, or a number, at one place. */
+/** A string with its quotes, or a number, at a given position. */
 function readToken(text: string, at: number): string {
   const token = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/y;
   return token.exec(text.slice(at, at + maxIdLength))?.[0] ?? '';
@@ -63,11 +63,11 @@ function readId(token: string): JsonRpcId | undefined {
     const id: unknown = JSON.parse(token);
     return isJsonRpcId(id) ? id : undefined;
   } catch {
-    return undefined; // Broken there already.
+    return undefined; // The text is broken there already.
   }
 }
 
-/** @returns where the value ends that begins at `start`. Brackets are counted, not followed, so any depth is safe. */
+/** @returns the position where the value ends that begins at `start`. Brackets are counted, so any depth is safe. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {

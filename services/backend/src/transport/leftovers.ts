@@ -1,29 +1,29 @@
 /**
- * Finds what a program left running although its process group is gone: a process that made a session of its own (`setsid`) is in no
- * group of ours, but its environment still carries the mark its ancestor was started with. Linux only, where `/proc` shows it; a
- * process that clears its environment on purpose is not found (only a container or a cgroup would hold it).
+ * Finds processes that a program left running although its process group has ended. A process that made a session of its own (`setsid`) has left the group,
+ * but its environment still has the mark of the program that it descends from. Linux only, where `/proc` shows environments. A process that clears its
+ * environment on purpose is not found; only a container or a cgroup would hold it.
  */
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The environment variable that holds the mark of the program that a process descends from. */
+/** The environment variable with the mark. */
 export const markVariable = 'OMNIBUS_PROGRAM';
-/** How often processes are looked for: those that are ended may have started others meanwhile. */
+/** How often processes are looked for, since processes that are being ended may start others. */
 const maxRounds = 5;
-/** Files of `/proc` that are open at once. A machine may have thousands of processes, and many programs end at the same time. */
+/** Files of `/proc` that are open at the same time. A machine may have thousands of processes, and many programs may end at once. */
 const filesAtOnce = 16;
 
-/** Looks for one program's processes. */
+/** A search for one program's processes. */
 interface Search {
   readonly mark: string;
   readonly done: () => void;
   rounds: number;
 }
 
-/** Those of the next look at `/proc`, which is one for all of them. */
+/** Searches that the next pass over `/proc` serves together. */
 let waiting: Search[] = [];
 let isLooking = false;
 
-/** Ends every process that carries a mark. Resolves when none is found any more. */
+/** Ends every process with a mark. Resolves when none is found any more. */
 export function endMarked(mark: string): Promise<void> {
   return new Promise((done) => {
     waiting.push({ mark, done, rounds: 0 });
@@ -56,13 +56,13 @@ function end(pid: number): void {
   }
 }
 
-/** By mark, the processes that carry it. */
+/** The processes with each mark. */
 async function marked(marks: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly number[]>> {
   const found = new Map<string, number[]>();
   const names = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).values();
   const read = async (): Promise<void> => {
     for (const name of names) {
-      // Another user's process cannot be read, and one that has ended neither; a zombie's environment is empty.
+      // Processes of other users and ended processes cannot be read; the environment of a zombie is empty.
       const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '');
       const [, mark] = new RegExp(`(?:^|\0)${markVariable}=([^\0]*)`).exec(environment) ?? [];
       if (mark !== undefined && marks.has(mark)) found.set(mark, [...found.get(mark) ?? [], Number(name)]);

@@ -1,18 +1,18 @@
-/** Lines of a stream of bytes, each handed over at once. */
+/** Splits a stream of bytes into lines, and passes each on at once. */
 
 const newline = 10;
 
 export interface LinesOptions {
-  /** Bytes that may be kept of a line that is not whole. */
+  /** Bound on the bytes of an incomplete line. */
   readonly maxBytes: number;
   readonly line: (line: Buffer) => void;
-  /** A line is longer than it may be. Nothing more is handed over. */
+  /** A line is too long. No more lines are passed on. */
   readonly tooLong: () => void;
 }
 
 export class Lines {
   readonly #options: LinesOptions;
-  /** Bytes since the last newline, and their number. */
+  /** Bytes since the last newline, and how many there are. */
   #partial: Buffer[] = [];
   #partialBytes = 0;
   #isOver = false;
@@ -21,7 +21,7 @@ export class Lines {
     this.#options = options;
   }
 
-  /** Forgets what it has: what comes from now on is nobody's. */
+  /** Drops the incomplete line; later bytes are ignored. */
   end(): void {
     this.#isOver = true;
     this.#partial = [];
@@ -48,7 +48,7 @@ export class Lines {
   }
 }
 
-/** Longer lines are not looked at for being blank. */
+/** Longer lines are not checked for being blank. */
 const maxBlank = 64;
 
 function isBlank(line: Buffer): boolean {

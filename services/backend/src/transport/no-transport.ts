@@ -1,9 +1,9 @@
-/** In the place of a transport to a server that nothing can be sent to, because its configuration leads nowhere. */
+/** Stands in for the transport to a server whose configuration has an unresolved reference, so that nothing can be sent to it. */
 import type { Transport } from './transport.ts';
 
 const nothing = (): void => undefined;
 
-/** @param problem what is wrong with the configuration, in words. */
+/** @param problem in the configuration, in words. */
 export function noTransport(problem: string): Transport {
   return {
     hasSessionsOnly: false, closesToCancel: false, takesNamelessErrors: false, hasState: false,

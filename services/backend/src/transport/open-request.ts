@@ -1,4 +1,4 @@
-/** One request over Streamable HTTP that has no answer yet. */
+/** A request over Streamable HTTP without an answer. */
 import { Link } from '@omnibus/collections';
 import type { JsonRpcId } from '@omnibus/protocol';
 import type { ResponseReader } from './response-reader.ts';
@@ -10,10 +10,10 @@ export class OpenRequest extends Link {
   lastEventId: string | undefined;
   readonly reconnecting = new Reconnecting();
   resumptions = 0;
-  /** What is wrong with something on its stream that may have been the answer. */
+  /** The problem of an unreadable event on its stream, which may have been the answer. */
   unreadable: string | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** Its response is what a GET brings: the POST was taken. */
+  /** Whether its response now comes over a GET that resumes the stream; the POST itself was accepted. */
   isResumed = false;
 
   constructor(id: JsonRpcId) {

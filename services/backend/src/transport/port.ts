@@ -1,18 +1,18 @@
-/** Whether something answers at an address: a program that was started, or somebody else's that is starting. */
+/** Finds out whether something answers at an address: a program that was just started, or a server that is starting elsewhere. */
 import { connect, type LookupFunction } from 'node:net';
 
 export interface PortOptions {
   readonly url: string;
   readonly limitMs: number;
-  /** False when nobody waits any more. */
+  /** Returns false when nobody waits any more. */
   readonly isWanted: () => boolean;
-  /** Finds the address of a name, and refuses those that may not be connected to. */
+  /** Resolves a name, and refuses addresses that may not be connected to. */
   readonly lookup?: LookupFunction;
 }
 
 const probeMs = 100;
 
-/** Resolves as soon as something accepts a connection there. @returns false when nothing did in time, or nobody waits any more. */
+/** Resolves as soon as something accepts a connection. @returns false when nothing did in time, or nobody waits any more. */
 export async function untilPortOpen({ url, limitMs, isWanted, lookup }: PortOptions): Promise<boolean> {
   const { hostname, port, protocol } = new URL(url);
   const giveUpAt = performance.now() + limitMs;
@@ -24,7 +24,7 @@ export async function untilPortOpen({ url, limitMs, isWanted, lookup }: PortOpti
   return false;
 }
 
-/** Connects once. @returns whether that worked; when it did not, after a short wait. */
+/** Tries to connect once. @returns whether that worked; a failure is reported after a short wait. */
 function isOpen(to: { readonly host: string; readonly port: number; readonly lookup?: LookupFunction }): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(to);
@@ -35,7 +35,7 @@ function isOpen(to: { readonly host: string; readonly port: number; readonly loo
     socket.once('error', () => {
       setTimeout(() => resolve(false), probeMs);
     });
-    // One that neither accepts nor refuses must not hold up the limit.
+    // An address that neither accepts nor refuses must not hold up the time limit.
     socket.setTimeout(probeMs * 10, () => socket.destroy(new Error('no answer')));
   });
 }

@@ -1,6 +1,6 @@
 /**
- * A server of which only the address is known: Streamable HTTP first, and HTTP+SSE when the server refuses the first POST
- * as a server of 2024-11-05 may, with any 4xx (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility).
+ * The transport to a server of which only the address is known: Streamable HTTP first, and HTTP+SSE when the server refuses the first POST with a 4xx, as a
+ * server of 2024-11-05 may (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility).
  */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
@@ -12,7 +12,7 @@ export interface HttpVerdict {
 
 type Create = (observer: TransportObserver) => Transport;
 
-/** Who is not let in would not be over the older transport: that is said as it is. */
+/** A server that refuses our credentials would refuse them over the older transport too, so that refusal is reported as it is. */
 function mayBeOlder(status: number): boolean {
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
@@ -52,7 +52,7 @@ export class ProbingHttpTransport implements Transport {
     try {
       await this.#current.open();
     } catch (error) {
-      // The server may be another one by now: the next attempt asks again.
+      // The server may have been replaced: the next attempt begins with Streamable HTTP again.
       this.#verdict.isEventSource = false;
       throw error;
     }
@@ -104,7 +104,7 @@ export class ProbingHttpTransport implements Transport {
       eventSource.request(opening);
       await streamable.close();
     } catch {
-      // It is no server of 2024-11-05 either; what it said first tells more.
+      // The server does not speak 2024-11-05 either; its first refusal says more.
       this.#current = streamable;
       this.#observer.requestFailed(opening.id, failure);
     }

@@ -1,18 +1,18 @@
-/** What went wrong on the wire, in words that may reach clients: none of them are the server's own. */
+/** Problems on the wire in words that may reach clients: none of them are the server's own. */
 import { printable } from '@omnibus/protocol';
 import type { EndedResponse } from './response-reader.ts';
 
 const maxMediaType = 60;
-/** Code of an error that says that there was nothing to show a server, so that nothing was sent to it. */
+/** The error code for missing credentials; nothing was sent to the server then. */
 export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
 
-/** A page that is no JSON-RPC may repeat our credentials, or come from where the client may not look: only its kind is told. */
+/** Describes a refusal without a JSON-RPC body. Only its kind is named, since the page may repeat our credentials, or come from a place that the client may not see. */
 export function describeStatus({ status, mediaType }: EndedResponse): string {
   if (status === 401) return 'the server wants a sign-in, or does not take the one it was shown (HTTP 401)';
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 
-/** The status says success, and the body holds no answer. */
+/** Describes a response with a success status and no answer in its body. */
 export function describeSilence({ status, mediaType }: EndedResponse): string {
   return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
 }

@@ -1,28 +1,27 @@
 /**
- * How much of large answers of servers is read at once. Bytes that have come of an answer are in memory until it is whole; a hundred
- * large ones that come together would be the whole heap. Beyond the bound an answer waits, unread, until others are whole: the
- * network holds up its server.
+ * Bounds how much of large answers of servers is read at the same time. The received bytes of an answer are in memory until it is complete; a hundred large
+ * answers at once could fill the heap. Beyond the bound an answer waits, unread, until others are complete, and the network holds up its server.
  *
- * Invariant: of each server that has large answers one at least is always read on, so that nothing waits for what waits itself, and a
- * server that dribbles holds up nobody else's.
+ * Invariant: of each server with large answers at least one is always read on. So no answer waits for one that waits itself, and a slow server holds up
+ * only its own answers.
  */
 
-/** Bytes of an answer that are read in any case: the number of answers in flight is bounded, and most are smaller. */
+/** Bytes of an answer that are always read: the number of answers in flight is bounded, and most answers are smaller. */
 const smallBytes = 64 * 1024;
 /** The part of the bound that the answers of one server may take. */
 const serverPart = 1 / 2;
 
 export interface ReadingBudgetOptions {
-  /** Bytes that large answers of all servers may take together. */
+  /** Bound on the bytes of large answers of all servers together. */
   readonly maxBytes: number;
-  /** Runs when an answer has to wait. */
+  /** Called when an answer has to wait. */
   readonly onWait: () => void;
 }
 
 /** The budget of one process. */
 export class ReadingBudget {
   readonly #options: ReadingBudgetOptions;
-  /** Answers that wait, in the order in which they began to. */
+  /** Answers that wait, in the order in which they began to wait. */
   readonly #waiting = new Set<Reading>();
   #bytes = 0;
 
@@ -30,12 +29,12 @@ export class ReadingBudget {
     this.#options = options;
   }
 
-  /** Bytes of large answers that are not whole. */
+  /** Bytes of large answers that are not complete. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The share of one server. */
+  /** Makes the share of one server. */
   share(): ReadingShare {
     return new ReadingShare(this, this.#options.maxBytes * serverPart);
   }
@@ -57,13 +56,13 @@ export class ReadingBudget {
     this.#waiting.delete(reading);
   }
 
-  /** Bytes are free again: lets the next answers be read. */
+  /** Bytes have become free: lets the next answers be read on. */
   goOn(): void {
     for (const reading of this.#waiting) if (reading.mayGoOn()) reading.resume();
   }
 }
 
-/** Bytes that the answers of one server take now. */
+/** The bytes that the answers of one server take now. */
 export class ReadingShare {
   readonly budget: ReadingBudget;
   readonly #maxBytes: number;
@@ -86,7 +85,7 @@ export class ReadingShare {
   }
 }
 
-/** One response that is being read: what has come of a message that is not whole. */
+/** A response that is being read, with the received bytes of its incomplete message. */
 export class Reading {
   readonly #share: ReadingShare;
   readonly #goOn: () => void;
@@ -98,7 +97,7 @@ export class Reading {
     this.#goOn = goOn;
   }
 
-  /** More of the message has come. @returns false when what follows has to wait. */
+  /** More bytes of the message were received. @returns false when the rest has to wait. */
   add(bytes: number): boolean {
     const large = largeOf(this.#bytes + bytes) - largeOf(this.#bytes);
     this.#bytes += bytes;
@@ -109,7 +108,7 @@ export class Reading {
     return false;
   }
 
-  /** The message is whole, or is not read any further. */
+  /** The message is complete, or is not read any further. */
   end(): void {
     const large = largeOf(this.#bytes);
     this.#bytes = 0;

@@ -1,12 +1,12 @@
 /**
- * Ends what our child processes leave when we are killed ourselves. A gateway that gets SIGKILL cannot stop its children;
- * most end when their input does, but not all, and what they started may live on. So a small shell holds the other end of
- * a pipe from us and knows our children's process groups and marks: when the pipe ends, it waits a moment and kills what is left.
+ * Ends the processes that our child processes leave behind when the gateway itself is killed. A gateway that gets SIGKILL cannot stop its children; most of
+ * them end when their input closes, but not all, and processes that they started may live on. So a small shell holds the other end of a pipe from us and
+ * knows the process groups and marks of our children: when the pipe closes, it waits a moment and kills what is left.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { markVariable } from './leftovers.ts';
 
-/** Reads `add GROUP MARK` and `del GROUP MARK` until we are gone. POSIX shell; the pauses are the grace of an orderly shutdown. */
+/** Reads `add GROUP MARK` and `del GROUP MARK` until the gateway is gone. POSIX shell; the pauses give processes time for an orderly shutdown. */
 const script = `
 programs=""
 while read -r verb group mark; do
@@ -34,7 +34,7 @@ end KILL
 `;
 
 let reaper: ChildProcess | undefined;
-/** Marks of the programs that run, by process id: a shell that has to be started again is told of them all. */
+/** Marks of running programs by process id, for a shell that has to be started again. */
 const programs = new Map<number, string>();
 
 /** @param pid of a child that leads its process group. @param mark in its environment. */
@@ -55,7 +55,7 @@ export function releaseProgram(pid: number, mark: string): void {
 
 function start(): ChildProcess | undefined {
   try {
-    // A group of its own, so that Ctrl-C does not end it before us; of our environment nothing, since it is there for all to read.
+    // The shell has a process group of its own, so that Ctrl-C does not end it before us, and nothing of our environment, which every process of this user could read.
     const shell = spawn('sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' } });
     shell.unref();
     shell.on('error', forget).on('exit', forget);
@@ -63,11 +63,11 @@ function start(): ChildProcess | undefined {
     if (shell.stdin !== null && 'unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
     return shell;
   } catch {
-    return undefined; // No process to spare now: the next program tries again.
+    return undefined; // There is no process to spare now: the next program tries again.
   }
 }
 
-/** Without a shell there is nobody to guard; children still hear their input end. */
+/** Without a shell nothing is guarded; children still notice that their input closes. */
 function forget(): void {
   reaper = undefined;
 }

@@ -1,42 +1,42 @@
 /**
- * Takes secrets out of what servers say. What we sent to a server (headers, environment, credentials in its address or among its
- * arguments) must not come back through it to a client; what goes into the operator's log is freed of the usual shapes of secrets too.
+ * Removes secrets from what servers say. What we sent to a server (headers, environment, credentials in its address or its arguments) must not reach a
+ * client through it. From texts for the operator's log, everything that looks like a secret is removed too.
  */
 import type { ServerConfig } from '@omnibus/config';
 import { isObject, printable } from '@omnibus/protocol';
 
 const mark = '[secret]';
-/** Shorter values are words of everyday texts: taking them out would spoil more than it hides. */
+/** Shorter secrets are everyday words: removing them would spoil more than it hides. */
 const minLength = 4;
 const harmless = new Set(['true', 'false', 'null', 'none', 'auto', 'info', 'debug', 'warn', 'error', 'trace', 'production', 'development', 'test', 'localhost', 'utf-8', 'utf8', 'json', 'stdio', 'http', 'https', '127.0.0.1', '0.0.0.0']);
-/** Characters of a text that an excerpt is made from. */
+/** Characters of a text from which an excerpt is made. */
 const maxLookedAt = 16_384;
 const secretName = /pass|pwd|secret|token|key|cred|auth|cookie|session/i;
 
-/** `name=value` and `name: value` with a name that promises a secret, in prose, JSON, headers and query strings. */
+/** `name=value` and `name: value` with a name that suggests a secret, in prose, JSON, headers and query strings. */
 const assignment = /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
 const scheme = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
 const userInfo = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]{1,500}@/gi;
-/** Tokens that are known by their beginning, and JSON Web Tokens. */
+/** Tokens with a known beginning, and JSON Web Tokens. */
 const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/g;
 
 export class Redactor {
-  /** Longest first, so that no part of one stays behind. */
+  /** Longest first, so that no part of a longer secret remains. */
   readonly #secrets: readonly string[];
-  /** What changes while the server is there. */
+  /** Secrets that change while the server is in use, such as tokens. */
   readonly #passing: () => readonly string[];
 
   constructor(secrets: Iterable<string>, passing: () => readonly string[] = () => []) {
     this.#passing = passing;
     const all = new Set<string>();
     for (const secret of secrets) {
-      // The secret as it is, and as it stands inside a JSON text or a URL.
+      // The secret as it is, and in the form that it has in JSON or in a URL.
       for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) if (form.length >= minLength && !harmless.has(form.toLowerCase())) all.add(form);
     }
     this.#secrets = [...all].toSorted((a, b) => b.length - a.length);
   }
 
-  /** The redactor for everything that a server's configuration keeps secret. */
+  /** The redactor for all secrets in a server's configuration. */
   static of(config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>, passing?: () => readonly string[]): Redactor {
     return new Redactor([
       ...Object.values(config.headers).flatMap(partsOfHeader),
@@ -46,7 +46,7 @@ export class Redactor {
     ], passing);
   }
 
-  /** Takes out what we sent ourselves. */
+  /** Removes what we sent ourselves. */
   sent(text: string): string {
     let redacted = text;
     for (const secret of this.#secrets) if (redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
@@ -54,7 +54,7 @@ export class Redactor {
     return redacted;
   }
 
-  /** The same in every text of a JSON value, keys too. It must not be nested deeper than messages may be. */
+  /** Does the same in every text of a JSON value, keys included. The value must not be nested deeper than messages may be. */
   sentIn(value: unknown): unknown {
     if (this.#secrets.length === 0 && this.#passing().length === 0) return value;
     if (typeof value === 'string') return this.sent(value);
@@ -62,20 +62,20 @@ export class Redactor {
     return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [this.sent(key), this.sentIn(item)])) : value;
   }
 
-  /** For the operator's log: one line without control characters, without secrets as far as they can be told. */
+  /** An excerpt for the operator's log: one line, without control characters and recognizable secrets. */
   excerpt(text: string, maxLength?: number): string {
-    // Much more than is kept, so that no secret is shown in halves, and little enough to be looked through at once.
+    // Takes much more than is kept, so that no secret is cut in half, but little enough to be searched at once.
     const known = this.sent(text.slice(0, maxLookedAt)).replace(userInfo, `$1${mark}@`).replace(scheme, `$1 ${mark}`).replace(assignment, `$1${mark}`).replace(knownToken, mark);
     return printable(known, maxLength);
   }
 }
 
-/** A number, a switch or a path: nothing anybody would keep to himself. */
+/** Whether a value is a number, a switch or a path, and so surely no secret. */
 function isPlain(value: string): boolean {
   return /^[\d.]*$|^\.{0,2}\//.test(value);
 }
 
-/** `Bearer x` is as secret as `x`, and `Basic x` as the name and password in it. */
+/** The secret parts of a header: `x` of `Bearer x`, and the name and password in `Basic x`. */
 function partsOfHeader(value: string): string[] {
   const [, kind, credentials] = /^(\w+)\s+(\S+)$/.exec(value) ?? [];
   if (kind === undefined || credentials === undefined) return [value];
@@ -98,13 +98,13 @@ function unescape(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // A lone percent sign.
+    return text; // The text has a lone percent sign.
   }
 }
 
 function secretsOfUrl(text: string): string[] {
   const { username, password, searchParams } = new URL(text);
   const query = [...searchParams].filter(([name, value]) => secretName.test(name) || value.length >= 16).map(([, value]) => value);
-  // As they stand there, and as they are meant.
+  // The values as they are written, and decoded.
   return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])];
 }

@@ -1,8 +1,8 @@
 /**
  * Reads one HTTP response of a Streamable HTTP server: a JSON body or a stream of events.
  *
- * An idle connection of the pool remembers its last reader until its next request, so a reader that is done lets go of
- * everything: else each idle connection would hold a whole call, up to the client's request, into the old generation.
+ * An idle connection of the pool remembers its last reader until its next request, so a finished reader releases everything. Otherwise each idle connection
+ * would keep a whole call in memory, up to the client's request.
  */
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
@@ -18,20 +18,20 @@ import type { UnusableQuestion } from './transport.ts';
 type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface ResponseObserver {
-  /** The status line and headers, before any of the body. */
+  /** The status line and headers have arrived, and nothing of the body. */
   started(status: number, headers: ResponseHeaders): void;
   message(value: unknown): void;
-  /** @param id of the request the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
+  /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
   invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
-  /** The stream brought an event that is no message. */
+  /** The stream brought an event that is not a message. */
   otherEvent(name: string, data: string): void;
-  /** The id of the last event, which a resumption continues after; fit for a header. */
+  /** The id of the last event, after which the stream can be resumed; valid as a header. */
   eventId(id: string): void;
-  /** Milliseconds the server asks to wait before reconnecting. */
+  /** Milliseconds that the server asks to wait before reconnecting. */
   retry(ms: number): void;
-  /** The response is over. */
+  /** The response has ended. */
   ended(response: EndedResponse): void;
-  /** @param isSent false when the request cannot have reached the server. */
+  /** @param isSent false when the request certainly did not reach the server. */
   failed(error: Error, isSent: boolean): void;
 }
 
@@ -39,11 +39,11 @@ export interface EndedResponse {
   readonly status: number;
   /** The media type in lower case and without parameters; empty when there was none. */
   readonly mediaType: string;
-  /** The beginning of the body when the status was an error, for the operator's log; "" else. */
+  /** The beginning of the body if the status was an error, for the operator's log; otherwise empty. */
   readonly errorBody: string;
 }
 
-/** An observer that ignores everything; observers of responses that matter little begin with it. */
+/** An observer that ignores everything, as a base for observers of unimportant responses. */
 export const silentObserver: ResponseObserver = {
   started: () => undefined,
   message: () => undefined,
@@ -56,7 +56,7 @@ export const silentObserver: ResponseObserver = {
 };
 
 const keptErrorBody = 64 * 1024;
-/** Responses that only inform (1xx) before the real one. */
+/** Bound on interim responses (1xx) before the real one. */
 const maxInterimResponses = 20;
 const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_INVALID_ARG', addressRefused, noCredentials]);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
@@ -72,19 +72,19 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
   #isOver = false;
-  /** How many whole messages the response has brought so far. */
+  /** The number of complete messages so far. */
   #messages = 0;
-  /** Resumes in a later turn of the event loop: an answer that is resumed may end at once, and that lets the next one resume. */
+  /** Reading resumes in a later turn of the event loop, since a resumed answer may end at once and let the next one resume. */
   readonly #reading: Reading;
 
-  /** @param share of what is read of large answers at once. */
+  /** @param share of the bytes of large answers that are read at the same time. */
   constructor(observer: ResponseObserver, limits: MessageLimits, share: ReadingShare) {
     this.#observer = observer;
     this.#limits = limits;
     this.#reading = new Reading(share, () => setImmediate(() => this.#controller?.resume()));
   }
 
-  /** Ends the response without another word to the observer. */
+  /** Ends the response without calling the observer again. */
   abort(): void {
     const controller = this.#controller;
     this.#isOver = true;
@@ -110,7 +110,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     this.#observer.started(status, headers);
     if (this.#isOver) return;
     if (status >= 400) this.#mode = 'error';
-    // The request accepts no content coding, so nothing is unpacked, and no bound is needed for what a small packed body would become.
+    // The request accepts no content coding, so nothing is decompressed, and no bound on decompressed sizes is needed.
     else if (encoding !== 'identity' && encoding !== '') this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
@@ -123,7 +123,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#events !== undefined) {
       const before = this.#messages;
       this.#events.parser.feed(this.#events.decoder.write(chunk));
-      // A message that is whole is in other hands; what is left of the chunk is little.
+      // The complete message has been passed on, and the rest of the chunk is small.
       if (this.#messages !== before) this.#reading.end();
       else this.#hold(controller, chunk.length);
       return;
@@ -139,7 +139,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
       return;
     }
     if (this.#mode === 'error') this.#chunks.push(chunk);
-    // Nobody reads on: a page that does not end must not hold a connection.
+    // Nothing more is read: an error page without end must not hold a connection.
     if (this.#bytes <= keptErrorBody) return;
     this.onResponseEnd();
     controller.abort(new Error('the rest does not matter'));
@@ -165,7 +165,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     observer.failed(error, !(code !== undefined && notConnected.has(code)));
   }
 
-  /** Reads no further: what the server does is no answer, whatever would still come. */
+  /** Stops reading: what the server sends is not an answer, whatever would follow. */
   #refuse(problem: string): void {
     const observer = this.#observer;
     this.abort();
@@ -173,7 +173,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     observer.failed(new Error(problem), true);
   }
 
-  /** What has come of a message that is not whole; when there is too much of that, the rest waits. */
+  /** Counts the received bytes of an incomplete message; if there are too many, the rest has to wait. */
   #hold(controller: Dispatcher.DispatchController, bytes: number): void {
     if (!this.#isOver && !this.#reading.add(bytes)) controller.pause();
   }

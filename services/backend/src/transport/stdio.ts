@@ -1,4 +1,4 @@
-/** stdio (all revisions): one JSON value per line on stdin and stdout; stderr is for people. */
+/** The transport over stdio (all revisions): one JSON value on each line of stdin and stdout; stderr is for people. */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { Child, type ChildOptions } from './child-process.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
@@ -6,7 +6,7 @@ import { Lines } from './lines.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
-  /** Its bytes bound what waits to be read by the child, too. */
+  /** Limits of messages, which also bound what the program has not read yet. */
   readonly limits: MessageLimits;
 }
 
@@ -57,7 +57,7 @@ export class StdioTransport implements Transport {
   }
 
   abandon(_id: JsonRpcId): void {
-    // Nothing is held open for a single request here.
+    // No resource is held for a single request here.
   }
 
   agreed(): void {
@@ -65,7 +65,7 @@ export class StdioTransport implements Transport {
   }
 
   listen(): void {
-    // The server is heard already.
+    // The server's messages are received already.
   }
 
   async close(): Promise<void> {
@@ -86,5 +86,5 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Of a line that is no message, for the log. */
+/** Characters of an invalid line that the log shows. */
 const shownBytes = 200;

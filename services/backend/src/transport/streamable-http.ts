@@ -1,6 +1,6 @@
 /**
- * Streamable HTTP as a client (2025-03-26 to 2025-11-25, transports). Each request is a POST whose response stream belongs
- * to it; a standing GET hears what belongs to no request. A broken response stream that had event ids is resumed by GET.
+ * Streamable HTTP as a client (2025-03-26 to 2025-11-25, transports). Each request is a POST with a response stream of its own; a standing GET brings
+ * messages outside of requests. A broken response stream with event ids is resumed by a GET.
  *
  * Invariants
  *  H1  Every request ends in exactly one of: its answer, `requestFailed`, `abandon`, `lost`.
@@ -20,7 +20,7 @@ import type { RequestFailure, Transport, TransportObserver } from './transport.t
 import { startUrlProgram } from './url-program.ts';
 
 export interface StreamableHttpOptions extends HttpOptions {
-  /** A program that serves `url`, to be started first. */
+  /** A program that serves `url` and has to be started first. */
   readonly child: ChildOptions | undefined;
 }
 
@@ -37,7 +37,7 @@ export class StreamableHttpTransport implements Transport {
   readonly #observer: TransportObserver;
   readonly #origin: string;
   readonly #path: string;
-  /** Requests without an answer yet. */
+  /** Requests without an answer. */
   readonly #open = new Ring<OpenRequest>();
   #child: Child | undefined;
   #sessionId: string | undefined;
@@ -124,7 +124,7 @@ export class StreamableHttpTransport implements Transport {
     await this.#child?.stop();
   }
 
-  /** Whoever waits for the call that asked would wait for ever: the server will not go on with it. */
+  /** The answer to a question could not be delivered, so the server will not go on with the call that asked; the caller must not wait for ever. */
   #undelivered(message: JsonRpcMessage, problem: string): void {
     this.#observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
     const open = this.#forgetQuestion(message);
@@ -140,7 +140,7 @@ export class StreamableHttpTransport implements Transport {
     return open;
   }
 
-  /** @returns false once the request is answered or given up: then nobody waits for it. */
+  /** @returns false once the request is answered or given up, when nobody waits for it any more. */
   #take(open: OpenRequest): boolean {
     if (!this.#open.remove(open)) return false;
     if (open.timer !== undefined) clearTimeout(open.timer);
@@ -176,7 +176,7 @@ export class StreamableHttpTransport implements Transport {
           this.#fail(open, { kind: 'invalid', problem });
           return;
         }
-        // The answer may follow; when none has by the end of the stream, this was it.
+        // A later event may be the answer. If none is by the end of the stream, this one was it.
         if (answered === undefined) open.unreadable ??= problem;
         this.#observer.dropped('invalid', problem, question);
       },
@@ -201,7 +201,7 @@ export class StreamableHttpTransport implements Transport {
     };
   }
 
-  /** Looks at one message of a request's stream: whether it is the answer, or a question whose answer has to find back. */
+  /** Looks at one message of a request's stream: it may be the answer, or a question whose answer has to be sent to the same place. */
   #note(value: unknown, open: OpenRequest): void {
     if (!isObject(value)) return;
     if ('method' in value) {
@@ -224,7 +224,7 @@ export class StreamableHttpTransport implements Transport {
     if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 
-  /** Continues a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
+  /** Resumes a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
   #resume(open: OpenRequest, problem: string): void {
     if (open.lastEventId === undefined || open.lastEventId === '' || open.resumptions >= maxResumptions || this.#isClosed) {
       this.#fail(open, { kind: 'lost', problem });
@@ -278,12 +278,12 @@ function doubtsSession({ status, errorBody }: EndedResponse): boolean {
   return status === 410 || (status < 500 && saysSessionGone(errorBody));
 }
 
-/** An error that was tied to no request (JSON-RPC 2.0, section 5): on a request's own stream it can only be meant for that one. */
+/** Whether a message is an error without a request id (JSON-RPC 2.0, section 5). On a request's own stream it can only be meant for that request. */
 function isNamelessError(value: unknown): value is JsonObject {
   return isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null);
 }
 
-/** The JSON-RPC error in the body of a refusal, when there is one. */
+/** The JSON-RPC error in the body of a refusal, if there is one. */
 function errorIn(body: string, id: JsonRpcId, limits: HttpOptions['limits']): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean } {
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.

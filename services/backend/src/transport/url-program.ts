@@ -1,4 +1,4 @@
-/** A program that serves an address of its own: started, and waited for until something answers there. */
+/** Starts a program that serves an address of its own, and waits until something answers there. */
 import { Child, type ChildOptions } from './child-process.ts';
 import { untilPortOpen } from './port.ts';
 
@@ -6,15 +6,15 @@ export interface UrlProgramOptions {
   readonly child: ChildOptions;
   readonly url: string;
   readonly openTimeoutMs: number;
-  /** The program ended, and why. */
+  /** The program has ended, with the reason. */
   readonly onEnd: (problem: string) => void;
   readonly isClosed: () => boolean;
 }
 
-/** Resolves when something answers at the address. @throws {Error} for a person, when nothing does in time. */
+/** Resolves when something answers at the address. @throws {Error} in words, when nothing does in time. */
 export async function startUrlProgram({ child: options, url, openTimeoutMs, onEnd, isClosed }: UrlProgramOptions): Promise<Child> {
   const child = new Child(options);
-  // The program's output is read and thrown away, so that the program never waits for a full pipe.
+  // The program's output is read and dropped, so that the program never waits because a pipe is full.
   child.onOutput(() => undefined);
   let problem: string | undefined;
   void child.ended.then((reason) => {

@@ -1,4 +1,4 @@
-/** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): a JSON-RPC message per text frame each way. */
+/** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): each text frame is one JSON-RPC message, in either direction. */
 import { WebSocket } from 'ws';
 import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
@@ -8,9 +8,9 @@ import type { Transport, TransportObserver } from './transport.ts';
 
 export interface WebSocketTransportOptions {
   readonly url: string;
-  /** Sent with the request that opens the connection. */
+  /** Headers of the request that opens the connection. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What is shown besides; a server that does not take it is shown another at the next attempt. */
+  /** Further credentials for that request; if the server refuses them, the next attempt shows fresh ones. */
   readonly credentials: HeaderSource | undefined;
   readonly limits: MessageLimits;
   readonly openTimeoutMs: number;
@@ -19,7 +19,7 @@ export interface WebSocketTransportOptions {
 }
 
 const subprotocol = 'mcp';
-/** For the other side to say goodbye too. */
+/** How long the other side has to close the connection too. */
 const closeTimeoutMs = 2_000;
 
 export class WebSocketTransport implements Transport {
@@ -85,7 +85,7 @@ export class WebSocketTransport implements Transport {
   }
 
   abandon(_id: JsonRpcId): void {
-    // Nothing is held open for a single request here.
+    // No resource is held for a single request here.
   }
 
   agreed(): void {
@@ -93,7 +93,7 @@ export class WebSocketTransport implements Transport {
   }
 
   listen(): void {
-    // The server is heard already.
+    // The server's messages are received already.
   }
 
   close(): Promise<void> {

@@ -1,10 +1,10 @@
-/** Servers with sessions, of revisions up to 2025-11-25. */
+/** The dialect of servers of revisions up to 2025-11-25. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Transport } from '../../transport/transport.ts';
 import type { Greeting, ServerDialect } from '../dialect.ts';
 import { callParams } from './messages.ts';
 
-/** A server that was told roots looks at the folders before it can use them, and nothing tells when it has. */
+/** How long a server that was told roots is left alone: it reads the folders before it can use them, and nothing tells when it has. */
 const lookAroundMs = 250;
 
 export const legacyDialect: ServerDialect = {
@@ -27,7 +27,7 @@ export const legacyDialect: ServerDialect = {
   goesOn: () => false,
 };
 
-/** Over HTTP requests overtake each other, and a server that has not taken this yet may have no lists. Resolves when it has, or has had its time. */
+/** Sends `notifications/initialized` and waits until the server has taken it, or its time is over: over HTTP requests overtake each other, and a server that has not taken it yet may show no lists. */
 function sayInitialized(transport: Transport, wheel: DeadlineWheel, limitMs: number): Promise<void> {
   return new Promise((resolve) => {
     const limit = wheel.schedule(limitMs, resolve);
@@ -39,8 +39,9 @@ function sayInitialized(transport: Transport, wheel: DeadlineWheel, limitMs: num
 }
 
 /**
- * Servers that keep roots ask for them as soon as they are initialized, and refuse everything until they have them (the official
- * filesystem server). Messages are read in order, so what it asks at once comes before the answer to a ping.
+ * Waits until the server has had the chance to ask for roots. Servers that use roots ask for them as soon as they are initialized, and some refuse
+ * everything until they have them (the official filesystem server). Messages are read in order, so what the server asks at once comes before its answer to
+ * a ping.
  */
 async function letLookAround({ ping, questions, wheel, limitMs }: Greeting): Promise<void> {
   await ping();

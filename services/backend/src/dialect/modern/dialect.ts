@@ -1,4 +1,4 @@
-/** Servers of 2026-07-28: every request stands alone. */
+/** The dialect of servers of 2026-07-28, in which every request stands alone. */
 import { modernHeaders } from '@omnibus/protocol';
 import type { ServerDialect } from '../dialect.ts';
 import { goesOn } from './going-on.ts';

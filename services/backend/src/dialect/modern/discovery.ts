@@ -1,6 +1,6 @@
 /**
- * Finding out of which era a server is: it is asked `server/discover`, and what comes back decides (2026-07-28
- * basic/versioning, Compatibility). No code but the revision's own proves anything, and no network failure does.
+ * Finds out which era a server speaks: it is asked `server/discover`, and its answer decides (2026-07-28 basic/versioning, Compatibility). Only the error
+ * codes of that revision prove anything; a network failure never does.
  */
 import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, printable, type JsonObject, type JsonRpcErrorObject, type ServerIntroduction } from '@omnibus/protocol';
 import { namedRevisions } from '../legacy/handshake.ts';
@@ -8,9 +8,9 @@ import { namedRevisions } from '../legacy/handshake.ts';
 export type Verdict =
   | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
   | { readonly kind: 'legacy' }
-  /** The server wants to be asked in a revision that it names, and that we speak. */
+  /** The server wants to be asked in a revision that it names and that we speak. */
   | { readonly kind: 'again' }
-  /** Nothing was learned, or there is no revision in common. `mayBeLegacy`: something is there, so an older opening is worth a try. */
+  /** Nothing was learned, or there is no common revision. `mayBeLegacy`: the server reacted, so `initialize` is worth a try. */
   | { readonly kind: 'unknown'; readonly problem: string; readonly mayBeLegacy: boolean };
 
 const legacy: Verdict = { kind: 'legacy' };
@@ -32,26 +32,26 @@ export function readDiscoveryError(error: JsonRpcErrorObject): Verdict {
   return isNewer ? { kind: 'unknown', problem: noCommonRevision(supported), mayBeLegacy: false } : legacy;
 }
 
-/** What the server calls its revisions may be anything: an object with a `toString` of its own breaks a template. */
+/** A server may name anything as its revisions; an object with a `toString` of its own would break a template. */
 function noCommonRevision(supported: readonly unknown[]): string {
   const names = supported.filter((revision) => typeof revision === 'string').slice(0, maxNamed);
   return `the server speaks ${printable(names.join(', ') || 'nothing that is the name of a revision')}, none of which this gateway does`;
 }
 
-/** Of a server's revisions in a problem. */
+/** Number of a server's revisions that a problem shows. */
 const maxNamed = 10;
 
-/** @param httpStatus of a refusal without an error of JSON-RPC. */
+/** @param httpStatus of a refusal without a JSON-RPC error. */
 export function readRefusal(httpStatus: number, problem: string): Verdict {
   if (httpStatus === 401 || httpStatus === 403) return { kind: 'unknown', problem, mayBeLegacy: false };
-  // Some old servers break over a request they do not expect.
+  // Some old servers crash over a request that they do not expect.
   return httpStatus >= 500 ? { kind: 'unknown', problem, mayBeLegacy: true } : legacy;
 }
 
-/** QuestionTarget again after this long: a server that was upgraded meanwhile would be served by old means for ever. */
+/** After this time the server is asked again, since it may have been upgraded to the newer revision. */
 const legacyVerdictMs = 60 * 60_000;
 
-/** What is known of one server's era, with a date. */
+/** The known era of one server, with the time when it was found. */
 export class Era {
   readonly #pinned: 'legacy' | 'modern' | undefined;
   #known: 'legacy' | 'modern' | undefined;
@@ -64,7 +64,7 @@ export class Era {
     this.#pinned = setting === 'auto' ? undefined : setting;
   }
 
-  /** The configuration says which it is. */
+  /** Whether the configuration sets the era. */
   get isPinned(): boolean {
     return this.#pinned !== undefined;
   }
@@ -79,7 +79,7 @@ export class Era {
     this.#knownAt = this.#now();
   }
 
-  /** The next connection asks again. */
+  /** Makes the next connection ask again. */
   forget(): void {
     this.#known = undefined;
   }

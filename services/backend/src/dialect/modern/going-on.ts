@@ -1,4 +1,4 @@
-/** A server of 2026-07-28 that wants something before it answers says so in its answer, and is asked again with it. */
+/** What happens after a server of 2026-07-28 has answered that it needs something before it can answer: the request is sent again with that. */
 import { modernCodes, outcomeUrlProblem, type ExchangeOutcome } from '@omnibus/protocol';
 import type { Sending } from '../dialect.ts';
 import { startRound } from './rounds.ts';
@@ -10,16 +10,16 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   const { method, params, round, context: { standsAlone } } = sending;
   const code = outcome.kind === 'error' ? outcome.error.code : undefined;
   if (code === modernCodes.headerMismatch && round === 0 && method === 'tools/call') {
-    // Nothing was executed: what we know of the tool is old.
+    // Nothing was executed: our copy of the tool's schema is out of date.
     void sending.refreshTools().then(() => (sending.isOpen() ? sending.again(params) : undefined));
     return true;
   }
   if (code === modernCodes.revisionUnsupported) {
-    // It was of this revision when we met; what it is now is found out anew.
+    // The server spoke this revision at the handshake; which one it speaks now is found out again.
     sending.meetAgain('the server does not speak the revision any more that it spoke before');
     return false;
   }
-  // Its client speaks this revision too, and goes through the rounds itself.
+  // The client speaks this revision too, and goes through the rounds itself.
   if (standsAlone === true) return false;
   if (outcome.kind === 'error') {
     if (code !== modernCodes.capabilityMissing || !needsTaskExtension(outcome.error)) return false;
@@ -38,7 +38,7 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   return true;
 }
 
-/** The client knows no tasks, but the tool is nothing else: it is called as one, and followed to its end. */
+/** Runs the tool as a task, since it runs only as one and the client knows no tasks. The gateway follows the task to its end. */
 function runAsTask(sending: Sending): void {
   const { method, params, wheel } = sending;
   const capabilities = withTaskExtension(sending.context.capabilities);

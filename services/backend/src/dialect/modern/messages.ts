@@ -1,15 +1,15 @@
-/** Requests as a server of 2026-07-28 hears them: each with its whole context. */
+/** The form of requests for servers of 2026-07-28, each with its whole context. */
 import { inputCapabilities, isObject, latestModernRevision, metaKeys, type JsonObject, type LogLevel, type ServerIntroduction } from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
 import type { RequestContext } from '../dialect.ts';
 
 /**
- * A client with a session that set no level is sent what its server says of itself (2025-11-25 server/utilities/logging), and servers say all;
- * one of 2026-07-28 says nothing that is not asked for.
+ * The log level for a client with a session that set none. Such a client is sent what its server chooses (2025-11-25 server/utilities/logging), which is
+ * everything at most servers; a server of 2026-07-28 sends only what is asked for.
  */
 const unsetLevel: LogLevel = 'debug';
 
-/** Parameters with the metadata of this hop. Keys of trace and vendors stay. */
+/** Parameters with the metadata of this hop. Keys for traces and of vendors stay. */
 export function modernParams(params: JsonObject, { capabilities, logLevel, standsAlone }: RequestContext, progressToken: number | undefined, server: ServerIntroduction | undefined): JsonObject {
   const given = params['_meta'];
   const level = logLevel ?? (standsAlone === false && server !== undefined && 'logging' in server.capabilities ? unsetLevel : undefined);
@@ -26,7 +26,7 @@ export function modernParams(params: JsonObject, { capabilities, logLevel, stand
   };
 }
 
-/** What an older client declared once, as this revision declares it with each request. */
+/** Capabilities that an older client declared once, in the form in which this revision declares them with each request. */
 function modernCapabilities(capabilities: JsonObject): JsonObject {
   const { sampling, elicitation, extensions, experimental } = capabilities;
   return {

@@ -1,13 +1,13 @@
 /**
- * What a server of 2026-07-28 wants of an older client: each entry of its `InputRequiredResult` becomes a question of the
- * call, and the request is sent again with the answers (2026-07-28 basic/patterns, Multi Round-Trip Requests).
+ * Answers what a server of 2026-07-28 demands of an older client: each entry of its `InputRequiredResult` becomes a question of the call, and the request
+ * is sent again with the answers (2026-07-28 basic/patterns, Multi Round-Trip Requests).
  */
 import { randomUUID } from 'node:crypto';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, isInputMethod, isObject, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
 
 export interface RoundOptions {
-  /** Parameters of the request that was answered with the result. */
+  /** Parameters of the request that the server answered with the demand. */
   readonly params: JsonObject;
   readonly result: JsonObject;
   readonly method: ExchangeMethod;
@@ -20,11 +20,11 @@ export interface RoundOptions {
   readonly finish: (outcome: ExchangeOutcome) => void;
 }
 
-/** Rounds of one request: as many as the official client goes through. */
+/** Bound on the rounds of one request: as many as the official client goes through. */
 const maxRounds = 10;
-/** Questions of one result; each is shown to a person, or costs a model. */
+/** Bound on the questions of one result; each is shown to a person, or costs a model call. */
 const maxRequests = 100;
-/** Milliseconds before a request is sent again that the server only wanted to wait. */
+/** Milliseconds before a request is sent again for which the server demanded nothing but to wait. */
 const pauseMs = 250;
 
 export function startRound({ params, result, method, round, wheel, ask, again, finish }: RoundOptions): void {
@@ -63,13 +63,13 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
   }
 }
 
-/** A client of 2025-11-25 knows an elicitation by URL by its id, which this revision has no more. */
+/** Gives an elicitation by URL an id, since a client of 2025-11-25 needs one and this revision has none. */
 export function questionParams(params: unknown): JsonObject {
   const given = isObject(params) ? params : {};
   return given['mode'] === 'url' && given['elicitationId'] === undefined ? { ...given, elicitationId: randomUUID() } : given;
 }
 
-/** There is no place for an error among the answers: a form that cannot be shown is one the user closed. */
+/** The answers have no place for an error, so an elicitation that cannot be shown counts as closed by the user. */
 export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject | undefined {
   if ('result' in answer) return answer.result;
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;

@@ -1,12 +1,12 @@
 /**
- * What one server of 2026-07-28 tells us of its own accord: a `subscriptions/listen` that stays open. What it is to tell of
- * cannot be changed in place, so another one is opened before the old one is closed (basic/utilities/subscriptions).
+ * The standing `subscriptions/listen` request to one server of 2026-07-28, by which the server announces changes. The set of resources of an open listen
+ * cannot be changed, so another one is opened before the old one is closed (basic/utilities/subscriptions).
  *
  * Invariants
  *  L1  While the connection is ready, a listen that ended is opened again, and what may have been missed is looked up.
- *  L2  One is opened at a time, so that acknowledgements cannot overtake each other, and what changes meanwhile is asked for by the next.
- *  L3  An older one is closed only some time after a newer one is acknowledged: what the server said on it before comes by another stream than
- *      the acknowledgement, and may come later.
+ *  L2  One is opened at a time, so that acknowledgements cannot overtake each other; a change in between is part of the next one.
+ *  L3  An older listen is closed only some time after a newer one is acknowledged: messages on the older stream may arrive after the acknowledgement, which
+ *      comes on another stream.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { isObject, metaKeys, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
@@ -16,18 +16,18 @@ export interface ListenPort {
   open(params: JsonObject, settled: (outcome: ExchangeOutcome) => void): number;
   close(id: number): void;
   isReady(): boolean;
-  /** Events may have been lost. */
+  /** Announcements may have been lost. */
   missed(): void;
 }
 
-/** One that is open, as far as we know. */
+/** A listen that is open, as far as is known. */
 interface Listen {
   readonly id: number;
   readonly uris: readonly string[];
   isAcknowledged: boolean;
 }
 
-/** The one whose acknowledgement is waited for. */
+/** A listen that has not been acknowledged yet. */
 interface Opening {
   readonly id: number;
   readonly finish: (taken: readonly unknown[]) => void;
@@ -36,11 +36,11 @@ interface Opening {
 const firstDelayMs = 500;
 const maxDelayMs = 30_000;
 const methodNotFound = -32_601;
-/** A server has this long to acknowledge. */
+/** Time that a server has to acknowledge a listen. */
 const acknowledgeMs = 5_000;
-/** So long what a server said on an older stream may be on its way when a newer one is acknowledged. */
+/** Time for which messages on an older stream may still be on their way when a newer one is acknowledged. */
 export const retireMs = 2_000;
-/** Streams that are open at once; of more the oldest are closed before their time. */
+/** Bound on open streams; beyond it the oldest is closed early. */
 const maxOpen = 8;
 
 export class StandingListen {
@@ -48,7 +48,7 @@ export class StandingListen {
   readonly #wheel: DeadlineWheel;
   readonly #flags: JsonObject;
   #uris: readonly string[] = [];
-  /** Oldest first. */
+  /** The oldest listen comes first. */
   #listens: readonly Listen[] = [];
   #opening: Opening | undefined;
   #running: Promise<readonly unknown[]> | undefined;
@@ -70,7 +70,7 @@ export class StandingListen {
     if (Object.keys(this.#flags).length > 0) void this.#begin();
   }
 
-  /** Changes which resources it is told of. Resolves with those the server has taken. */
+  /** Changes the resources that the server announces. Resolves with those that the server has accepted. */
   watch(uris: readonly string[]): Promise<readonly unknown[]> {
     this.#uris = uris;
     if (this.#running === undefined) return this.#begin();
@@ -86,7 +86,7 @@ export class StandingListen {
     this.#retry?.cancel();
   }
 
-  /** The server says what it will tell of. @param params of its notification. */
+  /** The server has said what it will announce. @param params of its notification. */
   acknowledged(params: JsonObject | undefined): void {
     const id = isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined;
     const listen = this.#listens.find((each) => each.id === id);
@@ -117,7 +117,7 @@ export class StandingListen {
         this.#opening = undefined;
         resolve(taken);
       };
-      // What cannot be sent has ended before its id is known here.
+      // A listen that cannot be sent has ended before its id is known here.
       const ended: ExchangeOutcome[] = [];
       let end = (outcome: ExchangeOutcome): void => void ended.push(outcome);
       const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => end(outcome));
@@ -142,7 +142,7 @@ export class StandingListen {
     if (this.#opening?.id === id) this.#opening.finish([]);
     if (!wasNewest) return;
     const before = this.#listens.findLast(({ isAcknowledged }) => isAcknowledged);
-    // The server does not take more than it had taken, and goes on with that.
+    // The server does not accept more resources than before, and goes on with those.
     if (before !== undefined && outcome.kind === 'error') this.#uris = before.uris;
     else this.#openLater(outcome);
   }

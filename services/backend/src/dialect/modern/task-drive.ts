@@ -1,21 +1,21 @@
 /**
- * A tool that runs only as a task of the extension, for an older client: the gateway follows the task in its place, asks what
- * the task needs, and gives the call the task's result.
+ * Follows a task of the tasks extension for an older client that called a tool which runs only as a task: the gateway asks the client what the task needs,
+ * and answers the call with the task's result.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { isInputMethod, isObject, numberOf, tasksExtension, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 import { questionParams, refusal, responseOf } from './rounds.ts';
 
 export interface TaskDriveOptions {
-  /** What the call was answered with. */
+  /** The answer to the call, which names the task. */
   readonly created: JsonObject;
   readonly method: ExchangeMethod;
   readonly wheel: DeadlineWheel;
   readonly request: (method: string, params: JsonObject) => Promise<ExchangeOutcome>;
   readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
-  /** The call was cancelled, or has ended otherwise. */
+  /** Whether the call was cancelled or has ended otherwise. */
   readonly isOver: () => boolean;
-  /** The task is being worked on. @param message what it says of itself. */
+  /** Reports that the task is being worked on. @param message its own status message. */
   readonly progress: (message: string | undefined) => void;
   readonly finish: (outcome: ExchangeOutcome) => void;
 }
@@ -26,7 +26,7 @@ const defaultPollMs = 500;
 
 export function driveTask({ created, method, wheel, request, ask, isOver, progress, finish }: TaskDriveOptions): void {
   const { taskId } = created;
-  /** A key is asked once in the life of a task. */
+  /** Keys of questions that were asked; each is asked once in the life of a task. */
   const asked = new Set<string>();
 
   const poll = (task: JsonObject): void => {
@@ -77,7 +77,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
   poll(created);
 }
 
-/** What a failed task says is believed as far as it is an error of JSON-RPC. */
+/** The error of a failed task, as far as it is a valid JSON-RPC error. */
 function errorOf({ code, message, data }: JsonObject): JsonRpcErrorObject {
   return { code: numberOf(code) ?? -32_603, message: typeof message === 'string' ? message : 'the task failed', ...(data === undefined ? {} : { data }) };
 }

@@ -1,6 +1,6 @@
 /**
- * Requests over HTTP that show on whose behalf they are made. One that a server refuses for that is made again once, with fresh credentials:
- * a 401 in answer to the request itself says that nothing was done with it (RFC 9110, 15.5.2).
+ * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent once more with fresh ones: a 401 in answer to the
+ * request itself says that it was not executed (RFC 9110, 15.5.2).
  */
 import { CredentialProblem, readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
@@ -10,7 +10,7 @@ type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 type Headers = Parameters<NonNullable<Handler['onResponseStart']>>[2];
 
-/** Of a refusal's body, for the operator's log. */
+/** Bytes of a refusal's body that are kept for the operator's log. */
 const maxKeptBytes = 64 * 1_024;
 
 export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
@@ -41,10 +41,10 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
     }));
   }
 
-  /** @param send is not run for whom nobody waits any more. */
+  /** @param send is not run if nobody waits for the request any more. */
   async #wait<Given>(handler: Handler, ask: () => Promise<Given>, send: (given: Given) => void): Promise<void> {
     const waiting = new Waiting();
-    // Whoever gives up meanwhile is heard.
+    // The request may be aborted meanwhile.
     handler.onRequestStart?.(waiting, {});
     try {
       const given = await ask();
@@ -60,12 +60,12 @@ function withHeaders(options: Dispatcher.DispatchOptions, headers: SentHeaders):
   return { ...options, headers: { ...(options.headers as SentHeaders), ...headers } };
 }
 
-/** It was not done for what it was shown, or for what that permits (RFC 6750, 3.1). */
+/** Whether the request was refused for its credentials, or for too few rights (RFC 6750, 3.1). */
 function isRefusal(status: number, headers: Headers): boolean {
   return status === 401 || (status === 403 && readChallenge(headers['www-authenticate']).error === 'insufficient_scope');
 }
 
-/** What a request is held by while it has not been sent. */
+/** The controller of a request that has not been sent yet. */
 class Waiting implements Controller {
   aborted = false;
   readonly paused = false;
@@ -79,21 +79,21 @@ class Waiting implements Controller {
   }
 
   pause(): void {
-    // Nothing comes yet.
+    // There is nothing to pause yet.
   }
 
   resume(): void {
-    // Nothing comes yet.
+    // There is nothing to resume yet.
   }
 }
 
 interface Refusal {
   header(name: string): string | string[] | undefined;
-  /** Lets whoever made the request hear it after all. */
+  /** Passes a withheld response on to the caller after all. */
   pass(): void;
 }
 
-/** Hears a response, and keeps a refusal back until it is whole. */
+/** Receives a response, and withholds a refusal until it is complete. */
 class Watched implements Handler {
   readonly #handler: Handler;
   readonly #refused: (refusal: Refusal) => void;

@@ -1,25 +1,25 @@
-/** How issuers are reached from here: what a server or an issuer names may not lead to this machine, to its link, or to where clouds keep credentials. */
+/** How issuers are reached: an address that a server or an issuer names must not lead to this machine, to a link-local address, or to where clouds serve credentials. */
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
 import { printable } from '@omnibus/protocol';
 import { fetch as fetchOver, type Dispatcher } from 'undici';
 import { addressRefused, type AddressRule } from '../address-rule.ts';
 
-/** Metadata and tokens are small. */
+/** Bound on an answer of an issuer: metadata and tokens are small. */
 const maxBytes = 256 * 1_024;
 const answerMs = 10_000;
 
-/** Where issuers of a server may be. @param own addresses from the configuration, whose hosts the operator has chosen. */
+/** The address rule for issuers of a server. @param own addresses from the configuration, whose hosts the operator has chosen. */
 export function issuersOf(own: readonly (string | undefined)[], allowedHosts: readonly string[]): AddressRule {
   const hosts = own.flatMap((address) => (address === undefined ? [] : [new URL(address).hostname]));
-  // Whoever calls servers of this machine has his issuers there too.
+  // A server on this machine may have its issuer on this machine.
   return { allowedHosts: [...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])])] };
 }
 
-/** @param dispatcher whose connections are guarded. */
+/** @param dispatcher checks the addresses that it connects to. */
 export function outbound(dispatcher: Dispatcher): Fetch {
   return async (address, { method = 'GET', headers = {}, body } = {}) => {
     try {
-      // Nobody is followed elsewhere: what is sent is for whom it was addressed to.
+      // Redirects are not followed, since the request is meant for this address only.
       const answer = await fetchOver(address, { method, headers, dispatcher, redirect: 'manual', signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body }) });
       const chunks: Uint8Array[] = [];
       let bytes = 0;
@@ -38,7 +38,7 @@ export function outbound(dispatcher: Dispatcher): Fetch {
   };
 }
 
-/** Without what may stand in a query. */
+/** The address without its query, which may contain secrets. */
 function placeOf(address: string): string {
   const { origin, pathname } = new URL(address);
   return printable(`${origin}${pathname}`, 200);

@@ -1,4 +1,4 @@
-/** What a server is shown by its connections, as its configuration says: the same for everybody, or what is each caller's own. */
+/** The credentials that the connections to a server show, as its configuration says: the same for everybody, or those of each user. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
@@ -11,14 +11,14 @@ import { issuersOf, outbound } from './outbound.ts';
 export interface CredentialsOptions {
   readonly server: ServerName;
   readonly config: ServerConfig;
-  /** The folder relative paths of the configuration start from. */
+  /** The folder that relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly agents: Agents;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Where is kept what users have connected. */
+  /** The vault with the tokens of users. */
   readonly vault: Vault | undefined;
-  /** Where issuers find a document that describes the gateway; undefined where they do not reach it. */
+  /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
   /** Everybody who can reach the gateway is the one user of its machine. */
   readonly isForOne: boolean;
@@ -30,13 +30,13 @@ const maxUsers = 10_000;
 type OAuth = Extract<NonNullable<ServerConfig['credentials']>, { kind: 'oauth' }>;
 
 export interface ServerCredentials {
-  /** What its connections show. */
+  /** The credentials of shared connections. */
   readonly base: HeaderSource;
-  /** Where users sign in for themselves. */
+  /** The credentials of users who sign in themselves. */
   readonly users?: UserCredentials;
 }
 
-/** @returns undefined for a server that is shown what stands in its `headers`, and nothing else. */
+/** @returns undefined for a server that is shown its configured `headers` only. */
 export function credentialsOf(options: CredentialsOptions): ServerCredentials | undefined {
   const { config: { credentials, url }, vault } = options;
   if (credentials === undefined || url === undefined) return undefined;
@@ -46,7 +46,7 @@ export function credentialsOf(options: CredentialsOptions): ServerCredentials | 
   return { users, base: users.base };
 }
 
-/** What each user is called with. */
+/** The credentials of each user. */
 export class UserCredentials {
   readonly signIn: SignInOptions;
   readonly #options: CredentialsOptions;
@@ -69,7 +69,7 @@ export class UserCredentials {
     return !this.#options.isForOne;
   }
 
-  /** The server shows nothing to whom it does not know, and nobody has signed in. */
+  /** Whether the server accepts nobody without credentials and no user has signed in. */
   get wantsSignIn(): boolean {
     return this.base.wanted !== undefined;
   }
@@ -92,7 +92,7 @@ export class UserCredentials {
     return made;
   }
 
-  /** Something else is kept for a user. @returns whether he has something to show now that he had not before. */
+  /** The stored credentials of a user have changed. @returns whether the user now has credentials and had none before. */
   async changed(principal: Principal): Promise<boolean> {
     return await this.#users.get(principal)?.changed() ?? false;
   }
@@ -113,7 +113,7 @@ function fetchFor({ agents }: CredentialsOptions, url: string, issuer: string | 
   return outbound(agents.of(issuersOf([url, issuer], allowedHosts)));
 }
 
-/** Counts, and says once what is wrong, however often it is tried. */
+/** Counts requests to issuers, and logs a problem once, however often it occurs. */
 function asking({ server, metrics, log }: CredentialsOptions): (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void {
   let said: string | undefined;
   return (outcome, problem) => {

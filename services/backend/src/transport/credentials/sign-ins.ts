@@ -14,13 +14,13 @@ import type { UserCredentials } from './server-credentials.ts';
 export interface SignInsOptions {
   readonly bus: Bus;
   readonly log: Logger;
-  /** What users have connected. */
+  /** The vault with the tokens of users. */
   readonly vault: Vault;
-  /** Tickets, and sign-ins on their way. */
+  /** The vault with tickets and unfinished sign-ins. */
   readonly passing: Vault;
-  /** Where browsers find the gateway. */
+  /** The address under which browsers reach the gateway. */
   readonly base: () => string;
-  /** Of a server where each caller has his own credentials. */
+  /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Something else is kept for a user of a server: resolves when his connections know. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
@@ -50,12 +50,12 @@ interface Ticket {
 interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session' | 'elicitation' | 'until'> {
   readonly isProven: boolean;
   readonly begun: Begun;
-  /** A digest of what the browser keeps. */
+  /** A digest of the secret in the browser's cookie. */
   readonly browser: string;
 }
 
 const lifeMs = 10 * 60_000;
-/** A caller who is refused again is given the same address for this long. */
+/** For this time a caller who is refused again is given the same address. */
 const reuseMs = 5 * 60_000;
 const maxReused = 10_000;
 const secret = (): string => randomBytes(16).toString('base64url');
@@ -163,7 +163,7 @@ export class SignIns {
   async #begin({ ticket: text, principal, browser, isProven }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
     const { passing, vault, users: usersOf } = this.#options;
     const known = (await passing.get<Ticket>(placeOfSecret('ticket', text)))?.value;
-    // Somebody else's stays good for whom it is for.
+    // A ticket of another user stays valid for that user.
     if (known?.principal !== principal) return gone;
     const ticket = await passing.take<Ticket>(placeOfSecret('ticket', text));
     const users = ticket === undefined ? undefined : usersOf(ticket.server);
@@ -180,11 +180,11 @@ export class SignIns {
     const query = new URLSearchParams(text);
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
     const known = (await passing.get<Leaving>(place))?.value;
-    // Another browser than the one that left: somebody was sent here with somebody else's answer.
+    // The browser is not the one that left: somebody may have been sent here with another person's answer.
     if (known === undefined || Date.now() >= known.until || !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))) return gone;
     const leaving = await passing.take<Leaving>(place);
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
-    // Another server has its name by now: what was begun is for the one before.
+    // The server's name now stands for another address, and the sign-in was begun for the previous one.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, session, elicitation, begun, isProven } = leaving;
     const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, query), owner: who === undefined ? undefined : `${who.subject} (${who.issuer})` };
