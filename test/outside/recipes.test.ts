@@ -135,7 +135,7 @@ describe('users of providers', () => {
       path: paths.entra, secret: environment.ENTRA_SECRET,
       provider: { clientId: application, refreshes: offline, refuses: (query) => (query.has('resource') ? 'invalid_target' : undefined), idToken: () => ({ oid: 'o-1', sub: 'pairwise', tid: tenant, name: 'Ann', roles: ['Reader'], ...said }) },
       claims: { sub: 'o-1', groups: ['Reader'] }, changed: { roles: ['Writer'] },
-      stranger: { become: become({ tid: 'other' }), reads: /none of those who may come in here.*tid/ },
+      stranger: { become: become({ tid: 'other' }), reads: /you may not use this gateway.*tid/ },
     },
     'okta-sign-in': {
       path: paths.okta, secret: environment.OKTA_SECRET,
@@ -152,7 +152,7 @@ describe('users of providers', () => {
       path: paths.google, secret: environment.GOOGLE_SECRET,
       provider: { clientId: 'omnibus', refuses: (query) => (offline(query) ? 'invalid_scope' : undefined), refreshes: (query) => query.get('access_type') === 'offline' && query.get('prompt') === 'consent', idToken: () => ({ sub: '1098', hd: 'example.com', email: 'ann@example.com', ...said }) },
       claims: { sub: '1098' }, changed: undefined,
-      stranger: { become: become({ hd: undefined }), reads: /none of those who may come in here.*hd.*is not there.*example\.com/ },
+      stranger: { become: become({ hd: undefined }), reads: /you may not use this gateway.*hd.*is not there.*example\.com/ },
     },
     'github-sign-in': {
       path: paths.github, secret: environment.GITHUB_SECRET,
@@ -163,7 +163,7 @@ describe('users of providers', () => {
       claims: { sub: '583231', groups: ['acme', 'tools'] }, changed: {},
       stranger: { become: () => {
         organizations = ['others'];
-      }, reads: /none of those who may come in here.*organizations.*acme/ },
+      }, reads: /you may not use this gateway.*organizations.*acme/ },
     },
   };
 

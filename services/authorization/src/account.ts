@@ -1,4 +1,4 @@
-/** The page where a user sees what he has allowed, takes it back, and signs out. */
+/** The account page, where users see their consents, withdraw them, and sign out. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
@@ -17,7 +17,7 @@ export class Account {
     this.#options = options;
   }
 
-  /** @param action what follows `/account/`. @throws {Unwanted} */
+  /** @param action the part of the path after `/account/`. @throws {Unwanted} */
   async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
     const { people, secrets, publicUrl, records } = this.#options;
     const { session, subject, person } = await this.#found(request, response);
@@ -33,7 +33,7 @@ export class Account {
     }
     if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
     const form = await readForm(request, publicUrl);
-    if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form is of another sign-in');
+    if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
     const grant = form.get('grant');
     if (action === 'revoke' && grant !== null && grant !== '*') {
       const client = (await people.allowed(subject)).find(({ grantId }) => grantId === grant)?.clientId;
@@ -48,7 +48,7 @@ export class Account {
     } else if (action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
     await session.destroy();
     response.setHeader('set-cookie', cookiesOf(request).filter((name) => name.includes('omnibus-')).map((name) => `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`));
-    sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed something go on, unless you take it back.'));
+    sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed keep their access until you withdraw it.'));
   }
 
   /** Whose browser a request comes from; undefined where nobody is signed in there. */

@@ -1,6 +1,6 @@
 /**
- * What oidc-provider keeps, on the buckets of the gateway, so that any edge serves any step of a sign-in. Single use is decided by
- * compare-and-set: of several edges that redeem one code, one does.
+ * Stores the data of oidc-provider in the buckets of the gateway, so that any edge can serve any step of a sign-in. Compare-and-set decides about single
+ * use: if several edges redeem one code at the same time, only one succeeds.
  */
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { Revocations } from './revocations.ts';
@@ -15,11 +15,11 @@ interface Stores {
 export interface AdapterOptions {
   readonly stores: Stores;
   readonly revocations: Revocations;
-  /** Milliseconds in which a refresh token that was used may be used again. */
+  /** Milliseconds in which a used refresh token may be used again. */
   readonly refreshGraceMs: number;
-  /** What the library answers `invalid_grant` for. */
+  /** Makes the error that the library answers with `invalid_grant`. */
   readonly usedBefore: () => Error;
-  /** Something was used twice that may be used once. */
+  /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
   readonly now?: () => number;
 }
@@ -28,17 +28,17 @@ interface Stored {
   readonly payload: AdapterPayload;
   /** Milliseconds since 1970. */
   readonly writtenAt: number;
-  /** The same; undefined for what ends with its bucket. */
+  /** Milliseconds since 1970; undefined for a value that expires with its bucket. */
   readonly until: number | undefined;
 }
 
 const longLived = new Set(['Session', 'Grant', 'RefreshToken']);
-/** What is gone when the user has taken back what was allowed. */
+/** Models that end when the user withdraws the consent. */
 const ofGrant = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken', 'AccessToken', 'Grant']);
-/** Clients that are used are written again, so that the age of their bucket counts from then. */
+/** A client that is in use is written again after this time, since its bucket forgets by age. */
 const touchMs = 24 * 3_600_000;
 
-/** @returns what makes the store of one model of the library. */
+/** @returns a function that makes the store for one model of the library. */
 export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
   const { stores } = options;
   return (model) => new StoreAdapter(model, model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short, options, model === 'Session' ? stores.short : undefined);
@@ -90,7 +90,7 @@ class StoreAdapter implements Adapter {
     return found === undefined ? undefined : this.find(found.value.id);
   }
 
-  /** @throws {Error} of `usedBefore` for all but one. */
+  /** @throws {Error} of `usedBefore` for all callers but one. */
   async consume(id: string): Promise<void> {
     const stored = await this.#current(id);
     if (stored === undefined) throw this.#options.usedBefore();
@@ -99,7 +99,7 @@ class StoreAdapter implements Adapter {
     if (payload.consumed === undefined) {
       const consumed = Math.floor(this.#now() / 1_000);
       if (await this.#store.update(this.#model, id, { ...value, payload: { ...payload, consumed } }, revision)) return;
-      // Somebody else was faster, this moment.
+      // Another edge has just consumed it.
       if (this.#model === 'RefreshToken' && this.#options.refreshGraceMs > 0) return;
     } else if (this.#model === 'RefreshToken' && this.#isInGrace(payload)) {
       return;
@@ -115,7 +115,7 @@ class StoreAdapter implements Adapter {
       if (stored === undefined) continue;
       await store.delete(this.#model, id);
       const { uid } = stored.value.payload;
-      // The session may have another id by now, under which its uid leads on.
+      // The session may have a new id by now, to which its uid leads.
       if (uid !== undefined && (await store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id) await store.delete('SessionUid', uid);
     }
   }
@@ -131,7 +131,7 @@ class StoreAdapter implements Adapter {
     return stored === undefined || (stored.value.until !== undefined && stored.value.until <= this.#now()) ? undefined : stored;
   }
 
-  /** Clients that did not read an answer, or refresh from several places at once, are no thieves. */
+  /** Clients that did not receive an answer, or that refresh from several places at once, are no attackers. */
   #isInGrace({ consumed }: AdapterPayload): boolean {
     return typeof consumed === 'number' && this.#now() - consumed * 1_000 < this.#options.refreshGraceMs;
   }

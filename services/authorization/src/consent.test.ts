@@ -88,10 +88,10 @@ it('whoever has allowed a client to administer the gateway is told so again, eac
   const browser = new Browser();
   const first = await begin(client, browser);
   const asked = await browser.submit(first.page, '/login', { name: 'ann', password });
-  expect(asked.text).toContain('It asks to administer the gateway');
+  expect(asked.text).toContain('permission to administer the gateway');
   await browser.submit(asked, '/consent');
   const { page, device } = await begin(client, browser);
-  expect(page.text).toContain('It asks to administer the gateway');
+  expect(page.text).toContain('permission to administer the gateway');
   expect(page.text).toContain('<code>mcp:admin</code>');
   await browser.submit(page, '/consent');
   expect(await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))).toMatchObject({ scope: 'mcp mcp:admin' });

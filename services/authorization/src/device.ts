@@ -1,6 +1,7 @@
 /**
- * Signing in on another device (RFC 8628): a program without a browser shows a code, its user types it at a page of ours and allows there what the
- * program asked for. What the program asks for is put right as for any other client; the page asks for the code, and whether it is his own program.
+ * Signing in on another device (RFC 8628): a program without a browser shows a code, and its user types it at a page of this server and allows there what
+ * the program asks for. The request of the program is checked like that of any other client. The page asks for the code, and whether the user recognizes
+ * the program.
  */
 import type { IncomingMessage } from 'node:http';
 import { hash } from 'node:crypto';
@@ -10,24 +11,24 @@ import { deviceConfirmPage, deviceInputPage, rendered, wordsPage, type Page } fr
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 export const devicePaths = { authorization: '/device_authorization', page: '/device' } as const;
-/** What stands for the place that an answer goes to, where that is a program somewhere. */
+/** The text shown in place of the address that an answer goes to, where the program is on another device. */
 export const anotherDevice = 'another device';
-/** Time in which a code can be typed. */
+/** Seconds in which a code can be typed. */
 export const deviceSeconds = 10 * 60;
-/** What a program says of the code; no more is shown of what an address brings. */
+/** The form of a code; nothing else from the page's address is shown. */
 const codeShape = /^[A-Za-z]{4}-?[A-Za-z]{4}$/;
 
-/** The code that an address of the page brings, so that it need not be typed. The library would send it on by a script. */
+/** The code in the page's address, so that the user need not type it. The library would submit it by a script. */
 const brought = new WeakMap<IncomingMessage, string>();
 
-/** Takes the code from the address of the page. */
+/** Takes the code out of the page's address. */
 export function takeCode(request: IncomingMessage, query: URLSearchParams): void {
   const code = query.get('user_code');
   if (code !== null && codeShape.test(code)) brought.set(request, code.toUpperCase());
   request.url = devicePaths.page;
 }
 
-/** Shows a page by the library, which adds its cookies to the answer. */
+/** Shows a page through the library, which adds its cookies to the answer. */
 function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
   const { text, headers } = rendered(page);
   ctx.status = status;
@@ -35,7 +36,7 @@ function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
   ctx.body = text;
 }
 
-/** The pages of the library, as ours. */
+/** The library's device flow with the pages of this server. */
 export function deviceFeature(): NonNullable<NonNullable<Configuration['features']>['deviceFlow']> {
   const secretOf = (ctx: KoaContextWithOIDC): string => String((ctx.oidc.session?.['state'] as { readonly secret?: string } | undefined)?.secret);
   return {
@@ -56,25 +57,25 @@ export function deviceFeature(): NonNullable<NonNullable<Configuration['features
 function problemOf({ name }: Error): string {
   switch (name) {
     case 'NoCodeError': return 'Type the code that the program shows.';
-    case 'NotFoundError': return 'There is no such code. Look at the program again.';
+    case 'NotFoundError': return 'There is no such code. Look again at the code that the program shows.';
     case 'ExpiredError': return 'This code has expired. Begin again at the program.';
     case 'AlreadyUsedError': return 'This code was used already. Begin again at the program.';
     case 'AbortedError': return 'It was refused.';
-    default: return 'This did not work. Begin again at the program.';
+    default: return 'Something went wrong. Begin again at the program.';
   }
 }
 
-/** Codes and addresses whose questions are remembered. */
+/** Bound on codes and on addresses that are remembered. */
 const maxNames = 10_000;
 
 /**
- * How often programs may ask whether their code was typed: every five seconds where nothing else was said (RFC 8628, 3.2 and 3.5). The library answers
- * as often as it is asked.
+ * How often programs may ask whether their code was typed: every five seconds, unless they were told otherwise (RFC 8628, 3.2 and 3.5). The library itself
+ * has no such bound.
  */
 export class DevicePolls {
-  /** By code: somewhat more often than that, since clocks and networks differ. */
+  /** By code; somewhat more often than every five seconds, since clocks and networks differ. */
   readonly #ofCode: TokenBuckets;
-  /** Some hundred programs may wait behind one address, and whoever guesses codes has another each time. */
+  /** By address: a few hundred programs may wait behind one address, and somebody who guesses codes uses a new one each time. */
   readonly #ofAddress: TokenBuckets;
 
   /** @param now monotonic milliseconds. */
@@ -83,7 +84,7 @@ export class DevicePolls {
     this.#ofAddress = new TokenBuckets({ burst: 300, everyMs: 50, maxNames, now });
   }
 
-  /** @returns false when the program has to be told to ask more seldom (`slow_down`). */
+  /** @returns false when the program has to be told to ask less often (`slow_down`). */
   take(form: URLSearchParams, address: string): boolean {
     const byAddress = this.#ofAddress.take(address);
     return this.#ofCode.take(hash('sha256', form.get('device_code') ?? '', 'base64url')) === 0 && byAddress === 0;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { readSmallBody } from '@omnibus/telemetry';
 
-/** Somebody has sent what no page of ours sends. */
+/** A request that no page of this server sends. */
 export class Unwanted extends Error {
   readonly status: number;
 
@@ -11,17 +11,17 @@ export class Unwanted extends Error {
   }
 }
 
-/** @throws {Unwanted} when it is too long. */
+/** @throws {Unwanted} when the body is too long. */
 export async function readText(request: IncomingMessage): Promise<string> {
   const text = await readSmallBody(request);
-  if (text === undefined) throw new Unwanted(413, 'that is too long');
+  if (text === undefined) throw new Unwanted(413, 'the form is too long');
   return text;
 }
 
-/** @throws {Unwanted} when it is no form, or does not come from a page of ours. */
+/** @throws {Unwanted} when the body is not a form, or does not come from a page of this server. */
 export async function readForm(request: IncomingMessage, origin: string): Promise<URLSearchParams> {
   const { origin: from, 'content-type': type = '', 'sec-fetch-site': site = 'same-origin' } = request.headers;
-  if ((from !== undefined && from !== origin) || site !== 'same-origin') throw new Unwanted(403, 'this form does not come from a page of ours');
+  if ((from !== undefined && from !== origin) || site !== 'same-origin') throw new Unwanted(403, 'this form does not come from a page of this site');
   if (!type.startsWith('application/x-www-form-urlencoded')) throw new Unwanted(415, 'expected a form');
   return new URLSearchParams(await readText(request));
 }

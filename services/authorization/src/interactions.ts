@@ -1,4 +1,4 @@
-/** Signing in, and allowing: the pages between a client's request and its answer. */
+/** The pages of a sign-in and of consent, between a client's request and its answer. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import type Provider from 'oidc-provider';
 import { readForm, Unwanted } from './form.ts';
@@ -11,7 +11,7 @@ import { maxPasswordCharacters } from './users.ts';
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 const maxNameCharacters = 128;
-/** Guesses at one user's password, from wherever, and at anybody's from one address: ten at once, then one a minute, or one in six seconds. */
+/** Bounds on guessing passwords: for one user from anywhere, ten at once and then one a minute; for anybody from one address, twenty at once and then one in six seconds. */
 const perUser = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
 
@@ -24,10 +24,10 @@ export class Interactions {
     this.#options = options;
   }
 
-  /** @param uid of the path. @param action what follows it. @throws {Unwanted} */
+  /** @param uid of the sign-in, from the path. @param action the part of the path after it. @throws {Unwanted} */
   async serve(exchange: Exchange, uid: string, action: string | undefined, query: URLSearchParams): Promise<void> {
     const { request, response } = exchange;
-    // The cookie decides whose sign-in it is; it is sent to this path alone.
+    // The cookie decides whose sign-in this is; browsers send it to this path only.
     const details = await this.#options.provider().interactionDetails(request, response);
     if (details.uid !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
     if (request.method === 'GET' && action === undefined) return this.#show(exchange, details);
@@ -35,7 +35,7 @@ export class Interactions {
     if (request.method === 'GET' && action === 'federated') return this.#federated(exchange, details, query);
     if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
     const form = await readForm(request, this.#options.publicUrl);
-    if (!this.#options.secrets.isFormToken(uid, form.get('token'))) throw new Unwanted(403, 'this form is of another sign-in');
+    if (!this.#options.secrets.isFormToken(uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
     switch (action) {
       case 'login': return this.#signIn(exchange, details, form);
       case 'consent': return this.#allow(exchange, details);
@@ -46,7 +46,7 @@ export class Interactions {
     }
   }
 
-  /** Back from the OpenID provider: the browser's cookie for the sign-in is sent under its own path alone. */
+  /** The user comes back from the OpenID provider. Browsers send the cookie of the sign-in under its own path only, so they are redirected there. */
   callback({ response }: Exchange, query: URLSearchParams): Promise<void> {
     const uid = this.#options.upstream?.uidOf(query.get('state') ?? '');
     if (uid === undefined) return Promise.reject(new Unwanted(400, 'this sign-in was not begun here'));
@@ -54,13 +54,13 @@ export class Interactions {
     return Promise.resolve();
   }
 
-  /** The OpenID provider says that somebody has signed out (OpenID Connect Back-Channel Logout 1.0). */
+  /** The OpenID provider reports that somebody has signed out (OpenID Connect Back-Channel Logout 1.0). */
   async loggedOut({ request, response }: Exchange): Promise<void> {
     const { upstream, people, publicUrl } = this.#options;
     if (upstream === undefined || request.method !== 'POST') throw new Unwanted(404, 'there is no such page');
     const form = await readForm(request, publicUrl);
     const subject = await upstream.loggedOut(form.get('logout_token') ?? '');
-    if (subject === undefined) throw new Unwanted(400, 'this is no logout token of the provider');
+    if (subject === undefined) throw new Unwanted(400, 'this is not a logout token of the provider');
     await people.takeBack(subject);
     this.#options.records.consent('withdrawn', { subject });
     await people.change(subject, (person) => ({ ...person, upstream: undefined }));
@@ -70,7 +70,7 @@ export class Interactions {
   async #show(exchange: Exchange, details: Details): Promise<void> {
     if (details.prompt.name === 'consent') return this.#showConsent(exchange, details);
     if (details.prompt.name !== 'login') throw new Unwanted(400, 'there is no such page');
-    // The answer to the form with a code may lead nowhere else than here, so whoever typed one is shown a link.
+    // A form with a device code may lead nowhere but to this server, so its user is shown a link instead of being redirected.
     if (this.#options.users() === undefined && details.params['redirect_uri'] !== undefined) return this.#leave(exchange, details);
     return this.#showSignIn(exchange, details, 200, '', undefined);
   }
@@ -96,7 +96,7 @@ export class Interactions {
 
   async #federated({ request, response, address }: Exchange, { uid, prompt, params }: Details, query: URLSearchParams): Promise<void> {
     const { upstream, people, provider } = this.#options;
-    // A state that somebody else was given would sign this browser in as him.
+    // With a state that was given to somebody else, this browser would be signed in as that person.
     if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
     try {
       const person = await upstream.finish(query);
@@ -109,7 +109,7 @@ export class Interactions {
     }
   }
 
-  /** @throws what is no fault of the provider. */
+  /** @throws errors that are not the provider's. */
   #refuse(response: Exchange['response'], error: unknown, address: string): void {
     if (!(error instanceof SignInProblem)) throw error;
     this.#options.metrics.callers.signedIn('provider', 'refused');
@@ -126,7 +126,7 @@ export class Interactions {
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
     const password = form.get('password') ?? '';
-    // Who may not try takes nothing from the user, and pushes nobody out of what is remembered.
+    // Attempts of an address that has none left do not count against the user, and push nobody out of the table.
     const wait = this.#byAddress.take(address) || this.#byUser.take(name);
     if (wait > 0) {
       metrics.callers.signedIn('password', 'throttled');
@@ -136,12 +136,12 @@ export class Interactions {
     }
     const user = password.length > maxPasswordCharacters ? undefined : await known.verify(name, password);
     if (user === 'busy') metrics.callers.signedIn('password', 'throttled');
-    if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people sign in at this moment. Try again.');
+    if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people are signing in at this moment. Try again.');
     if (user === undefined) {
       metrics.callers.signedIn('password', 'refused');
       records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'refused' });
       log.warn({ user: name, address }, 'somebody could not sign in');
-      return this.#showSignIn(exchange, details, 403, name, 'There is no such user, or this is not the password.');
+      return this.#showSignIn(exchange, details, 403, name, 'The name or the password is wrong.');
     }
     metrics.callers.signedIn('password', 'good');
     records.signedIn({ way: 'password', outcome: 'ok', subject: user.name, client, address });
@@ -159,7 +159,7 @@ export class Interactions {
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
     const tenant = person !== undefined && 'tenant' in person ? person.tenant : undefined;
-    // Of what was asked for, the library names as missing what was not allowed before; tokens get all of it.
+    // The library names as missing only what was not allowed before; tokens get everything that was asked for.
     const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
     const { scope = '' } = params;
     const asksFor = (typeof scope === 'string' ? scope : '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.includes(scope));
@@ -196,7 +196,7 @@ export class Interactions {
   }
 }
 
-/** Where the answer to a form may lead on: browsers hold redirects against the page that the form was on. */
+/** The origins that the answer to a form may redirect to: browsers apply a page's policy to redirects of its forms. */
 function targetsOf(redirectUri: string): readonly string[] {
   if (!URL.canParse(redirectUri)) return [];
   const { origin, protocol } = new URL(redirectUri);

@@ -1,4 +1,4 @@
-/** Who somebody is at a provider without OpenID Connect, such as GitHub: asked of its API with the token that it gave. */
+/** Finds out who a user is at a provider without OpenID Connect, such as GitHub, by asking its API with the user's token. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
 export interface OAuthProvider {
@@ -6,35 +6,35 @@ export interface OAuthProvider {
   readonly tokenUrl: string;
   readonly userUrl: string;
   readonly groupsUrl?: string | undefined;
-  /** The member of an entry of that list that names the group. */
+  /** The member of an entry of the list that is the group's name. */
   readonly groupName: string;
 }
 
-/** The provider takes the token no more. */
+/** The provider no longer accepts the token. */
 export class NotSignedIn extends Error {}
 
 const answerMs = 10_000;
 const maxBytes = 1_024 * 1_024;
 
 /**
- * What a provider says of the user of a token, with the groups as a claim.
- * @throws {NotSignedIn} when it takes the token no more.
- * @throws {Error} in words without the token.
+ * The provider's description of the user of a token, with the groups as a claim.
+ * @throws {NotSignedIn} when the provider no longer accepts the token.
+ * @throws {Error} in words, without the token.
  */
 export async function userOf({ userUrl, groupsUrl, groupName }: OAuthProvider, token: string, groupsClaim: string): Promise<JsonObject> {
   const { value: user } = await ask(userUrl, token);
-  if (!isObject(user)) throw new Error(`${userUrl} answers no JSON object`);
+  if (!isObject(user)) throw new Error(`the answer of ${userUrl} is not a JSON object`);
   if (groupsUrl === undefined) return user;
   const { value: list, hasMore } = await ask(groupsUrl, token);
-  if (!Array.isArray(list)) throw new Error(`${groupsUrl} answers no JSON array`);
-  // What was left out is not "no groups".
+  if (!Array.isArray(list)) throw new Error(`the answer of ${groupsUrl} is not a JSON array`);
+  // A list that was cut off must not be taken for "no groups".
   if (hasMore) return { ...user, _claim_names: { [groupsClaim]: groupsUrl } };
   return { ...user, [groupsClaim]: list.map((each: unknown) => (isObject(each) ? each[groupName] : undefined)).filter((name) => typeof name === 'string') };
 }
 
 async function ask(address: string, token: string): Promise<{ readonly value: unknown; readonly hasMore: boolean }> {
   const response = await fetch(address, { redirect: 'error', signal: AbortSignal.timeout(answerMs), headers: { 'accept': 'application/json', 'authorization': `Bearer ${token}`, 'user-agent': 'omnibus' } });
-  if (response.status === 401) throw new NotSignedIn(`${address} takes the token no more`);
+  if (response.status === 401) throw new NotSignedIn(`${address} no longer accepts the token`);
   if (response.status !== 200) throw new Error(`${address} answers ${response.status}`);
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * The pages of the authorization server: plain HTML without a script, which nobody may frame, and which say in words who gets what. All that
- * comes from others is escaped, and shown as text.
+ * The pages of the authorization server: plain HTML without scripts, which cannot be framed, and which say in words what is allowed to whom. Everything
+ * that comes from others is escaped and shown as text.
  */
 import type { ServerResponse } from 'node:http';
 import { hash } from 'node:crypto';
@@ -19,7 +19,7 @@ button.main{background:#0b57d0;border-color:#0b57d0;color:#fff}:focus-visible{ou
 `;
 const styleDigest = hash('sha256', style, 'base64');
 
-/** A text as it may stand in a page. */
+/** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
@@ -27,7 +27,7 @@ function escaped(text: string): string {
 export interface Page {
   readonly title: string;
   readonly body: string;
-  /** Where a form of the page may lead besides here: the directive counts for redirects that follow, too. */
+  /** Origins other than this server that a form of the page may lead to; the policy applies to redirects too. */
   readonly formTargets?: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function sendPage(response: ServerResponse, status: number, page: Page): 
   response.writeHead(status, { 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** A page as it is sent, by whomever. */
+/** The text and headers of a page. */
 export function rendered({ title, body, formTargets = [] }: Page): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
   const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
   return { text, headers: pageHeaders(formTargets) };
@@ -59,9 +59,9 @@ export interface SignInPage {
   readonly action: string;
   readonly formToken: string;
   readonly clientName: string;
-  /** Whether there are users of our own. */
+  /** Whether there is a file of users. */
   readonly hasUsers: boolean;
-  /** The OpenID provider; undefined where there is none. */
+  /** Host of the OpenID provider; undefined where there is none. */
   readonly upstreamHost: string | undefined;
   readonly formTargets: readonly string[];
   readonly name: string;
@@ -75,7 +75,7 @@ export function signInPage({ action, formToken, clientName, hasUsers, upstreamHo
 <div class="actions"><button class="main" type="submit">Sign in</button></div></form>`;
   const elsewhere = upstreamHost === undefined ? '' : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
   const cancel = `<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<div class="actions"><button type="submit">Cancel</button></div></form>`;
-  return { title: 'Sign in', formTargets, body: `<p>To go on with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
+  return { title: 'Sign in', formTargets, body: `<p>To continue with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
 }
 
 export interface ConsentPage {
@@ -89,9 +89,9 @@ export interface ConsentPage {
   readonly isAddress: boolean;
   readonly person: string;
   readonly scopes: readonly string[];
-  /** Whether the one to administer the gateway with is among the scopes. */
+  /** Whether the scopes include the one for administering the gateway. */
   readonly administers: boolean;
-  /** What each address gives access to, in words. */
+  /** For each address, the servers that it gives access to. */
   readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];
   readonly formTargets: readonly string[];
 }
@@ -107,8 +107,8 @@ export function consentPage({ action, formToken, clientName, clientId, redirectH
   return {
     title: `Allow ${who} to act for you?`, formTargets,
     body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
-${isOnThisComputer ? '<p class="note">A program that runs on this computer. Any program here can say that it has this name: go on only if you have just started it yourself.</p>' : ''}
-${administers ? '<p class="note">It asks to administer the gateway itself in your name: its keys, its users and its configuration.</p>' : ''}
+${isOnThisComputer ? '<p class="note">This is a program on this computer. Any program here can claim this name, so continue only if you have just started it yourself.</p>' : ''}
+${administers ? '<p class="note">It asks for permission to administer the gateway in your name: its keys, its users and its configuration.</p>' : ''}
 <dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>
 <h2>It gets access to</h2><ul>${where}</ul>
 <div class="actions"><form method="post" action="${escaped(action)}/consent">${hidden('token', formToken)}<button class="main" type="submit">Allow</button></form>
@@ -125,7 +125,7 @@ export function deviceInputPage({ action, secret, code, problem }: { readonly ac
   };
 }
 
-/** @param address of the program, as this gateway sees it. */
+/** @param address of the program, as the gateway sees it. */
 export function deviceConfirmPage({ action, secret, code, clientName, address }: { readonly action: string; readonly secret: string; readonly code: string; readonly clientName: string; readonly address: string }): Page {
   const fields = `${hidden('xsrf', secret)}${hidden('user_code', code)}${hidden('confirm', 'yes')}`;
   return {
@@ -148,7 +148,7 @@ export function accountPage(person: string, formToken: string, allowed: readonly
   };
 }
 
-/** A page that says something. */
+/** A page with a title and some sentences. */
 export function wordsPage(title: string, ...words: readonly string[]): Page {
   return { title, body: words.map((each) => `<p>${escaped(each)}</p>`).join('') };
 }

@@ -1,33 +1,33 @@
-/** Who has signed in, by what, and what each has allowed to which client. */
+/** Who has signed in and how, and what each user has allowed to which client. */
 import type { SealedStore } from './sealed-store.ts';
 import type { Revocations } from './revocations.ts';
 
-/** A sign-in at an OpenID provider, which ours lasts no longer than. */
+/** A sign-in at an OpenID provider; a sign-in at the gateway lasts no longer. */
 export interface UpstreamSession {
   readonly refreshToken: string | undefined;
-  /** Access token with which the provider is asked who its user is; left out where its id token has said so. */
+  /** Access token for asking the provider who its user is; left out where the ID token has said so. */
   readonly accessToken?: string | undefined;
   /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
   readonly endsAt: number | undefined;
-  /** When the provider last said that it lasts. */
+  /** When the provider last confirmed it. */
   readonly checkedAt: number;
-  /** Until when somebody is asking. */
+  /** Until when some edge is asking the provider. */
   readonly askingUntil: number;
-  /** The provider's name of it. */
+  /** The provider's id of the session. */
   readonly sid: string | undefined;
 }
 
 export interface Person {
   readonly subject: string;
-  /** What the user is called, on pages. */
+  /** The name that pages show. */
   readonly name: string;
   readonly groups: readonly string[];
   readonly tenant: string | undefined;
-  /** What the provider has given for the user; undefined for one of our own file. */
+  /** What the provider has issued for the user; undefined for a user of the file. */
   readonly upstream: UpstreamSession | undefined;
 }
 
-/** What a user has allowed a client. */
+/** A consent of a user for a client. */
 export interface Allowed {
   readonly grantId: string;
   readonly clientId: string;
@@ -39,7 +39,7 @@ export interface Allowed {
   readonly at: number;
 }
 
-/** Grants of one user; what was allowed longest ago is revoked first. */
+/** Bound on the consents of one user; the oldest is revoked first. */
 const maxAllowed = 100;
 
 export class People {
@@ -55,14 +55,14 @@ export class People {
     return (await this.#store.get<Person>('Person', subject))?.value;
   }
 
-  /** Whoever signs in again is known as he is now. */
+  /** Stores what is known of a user at a new sign-in. */
   async signedIn(person: Person): Promise<void> {
     await this.#store.put('Person', person.subject, person);
     const { upstream } = person;
     if (upstream?.sid !== undefined) await this.#store.put('UpstreamSid', upstream.sid, { subject: person.subject });
   }
 
-  /** @param make of what is known; undefined leaves it as it is. */
+  /** Changes what is known of a user. @param make gives the new value; undefined leaves the old one. */
   async change(subject: string, make: (person: Person) => Person | undefined): Promise<void> {
     await this.#store.change<Person>('Person', subject, (person) => (person === undefined ? undefined : make(person)));
   }
@@ -75,7 +75,7 @@ export class People {
     return (await this.#store.get<{ readonly all: readonly Allowed[] }>('Allowed', subject))?.value.all ?? [];
   }
 
-  /** Remembers what was allowed; more for the same grant is added to it. */
+  /** Stores a consent; further scopes for the same grant are added to it. */
   async allow(subject: string, more: Allowed): Promise<void> {
     let tooOld: readonly Allowed[] = [];
     await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => {
@@ -90,15 +90,15 @@ export class People {
     for (const { grantId } of tooOld) await this.#revocations.revoke(grantId);
   }
 
-  /** Whether a browser's sign-in is over, since all that the user had allowed was taken back meanwhile. @param at seconds since 1970. */
+  /** Whether a browser's sign-in has ended because all grants of the user were revoked after it. @param at when the user signed in there, in seconds since 1970. */
   async isSessionOver(subject: string, at: number): Promise<boolean> {
     const ended = await this.#store.get<{ readonly at: number }>('SessionsEnded', subject);
     return ended !== undefined && at < ended.value.at;
   }
 
   /**
-   * Takes back one grant, or all of them: tokens of it are none from then on, at every edge. With all of them, sign-ins of browsers are over:
-   * the user is gone, has another password, or wants it so.
+   * Revokes one grant, or all of them: every edge refuses their tokens from then on. Revoking all of them also signs the user out of all browsers:
+   * the user was removed, has a new password, or wants that.
    */
   async takeBack(subject: string, grantId?: string): Promise<void> {
     if (grantId === undefined) await this.#store.put('SessionsEnded', subject, { at: Math.floor(Date.now() / 1_000) });

@@ -1,23 +1,23 @@
 /**
- * What somebody else tells us to fetch is fetched from the public Internet alone: else whoever names an address could look through us where he
- * cannot (server-side request forgery). The address is judged when it is connected to, so a name that leads elsewhere later leads nowhere
- * (DNS rebinding).
+ * Fetches addresses that somebody else names, from the public Internet only. Otherwise anybody could use the gateway to reach places that they cannot reach
+ * themselves (server-side request forgery). The address is checked when it is connected to, so a name that resolves differently later (DNS rebinding) gains
+ * nothing.
  */
 import { request } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { addressOf, guardedLookup } from '@omnibus/lifecycle';
 
-/** A document that describes a client is small. */
+/** Bound on a document that describes a client. */
 const maxBytes = 5 * 1_024;
 const answerMs = 5_000;
 
-/** What is not of the public Internet (IANA's registries of special-purpose addresses). */
+/** Addresses that are not of the public Internet (IANA's registries of special-purpose addresses). */
 const special = new BlockList();
 for (const [address, prefix] of [
   ['0.0.0.0', 8], ['10.0.0.0', 8], ['100.64.0.0', 10], ['127.0.0.0', 8], ['169.254.0.0', 16], ['172.16.0.0', 12], ['192.0.0.0', 24], ['192.0.2.0', 24], ['192.88.99.0', 24],
   ['192.168.0.0', 16], ['198.18.0.0', 15], ['198.51.100.0', 24], ['203.0.113.0', 24], ['224.0.0.0', 4], ['240.0.0.0', 4], ['168.63.129.16', 32],
 ] as const) special.addSubnet(address, prefix, 'ipv4');
-/** Of IPv6 nothing but global unicast; and of that no addresses of IPv4 in other clothes, and none for documents. */
+/** For IPv6 only global unicast is allowed, without forms that contain an IPv4 address and without addresses for documentation. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 for (const [address, prefix] of [['2001::', 23], ['2001:db8::', 32], ['2002::', 16], ['3fff::', 20]] as const) special.addSubnet(address, prefix, 'ipv6');
@@ -30,20 +30,20 @@ export function isPublic(address: string): boolean {
   return (family === 'ipv4' || globalUnicast.check(plain, family)) && !special.check(plain, family);
 }
 
-/** Resolves names as usual, and refuses each that leads to an address that is not public. */
+/** Resolves names as usual, and refuses a name with an address that is not public. */
 const publicLookup = guardedLookup((hostname, address) => (isPublic(address) ? undefined : new Error(`${hostname} is at ${address}, which is not of the public Internet`)));
 
 /**
- * Fetches over https:// within bounds of time and size, and follows nobody elsewhere.
- * @param allowedHosts that may be anywhere.
+ * Fetches over https:// within bounds of time and size, without following redirects.
+ * @param allowedHosts hosts that may have any address.
  * @throws {Error} in words.
  */
 export async function fetchPublic(address: URL, headers: Headers, allowedHosts: readonly string[]): Promise<Response> {
   const { protocol, hostname, port } = address;
   const isAllowed = allowedHosts.includes(hostname);
   if (protocol !== 'https:') throw new Error(`${address.href} is not https://`);
-  if (!isAllowed && port !== '') throw new Error('its port is not the one of https://');
-  // A literal is never looked up.
+  if (!isAllowed && port !== '') throw new Error('its port is not 443');
+  // A literal address is never resolved, so it is checked here.
   if (!isAllowed && isIP(hostname.replace(/^\[|\]$/g, '')) !== 0 && !isPublic(hostname)) throw new Error(`${hostname} is not of the public Internet`);
   return new Promise((resolve, reject) => {
     const asking = request(address, { headers: Object.fromEntries(headers), agent: false, signal: AbortSignal.timeout(answerMs), ...(isAllowed ? {} : { lookup: publicLookup }) }, (answer) => {
@@ -59,7 +59,7 @@ export async function fetchPublic(address: URL, headers: Headers, allowedHosts: 
         const { statusCode = 0, headers: said } = answer;
         const copied = new Headers();
         for (const name of ['content-type', 'cache-control', 'expires'] as const) if (said[name] !== undefined) copied.set(name, said[name]);
-        // A redirect and the like have no body that anybody should read.
+        // The body of a redirect or an error is not read.
         resolve(statusCode === 200 ? new Response(Buffer.concat(chunks), { status: 200, headers: copied }) : new Response(null, { status: statusCode >= 200 && statusCode < 600 ? statusCode === 204 ? 502 : statusCode : 502 }));
       });
     });

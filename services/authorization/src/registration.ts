@@ -1,6 +1,6 @@
 /**
- * What a client may say of itself, whether it registers (RFC 7591) or has a document: what is needed is taken, within bounds, and the rest is
- * dropped. What kind of client it is follows from where it wants users sent back, since that is what protects them.
+ * Checks what a client says about itself when it registers (RFC 7591) or in its document: needed members are taken, within bounds, and all others are
+ * dropped. The kind of client follows from its redirect URIs, since these protect the user.
  */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceGrant } from './device.ts';
@@ -10,22 +10,22 @@ const maxUriCharacters = 2_000;
 const maxNameCharacters = 200;
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post'];
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
-/** Where a browser would do something of its own. */
+/** Schemes that a browser would handle itself. */
 const dangerousSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'about:', 'file:', 'ftp:', 'ws:', 'wss:', 'mailto:', 'view-source:', 'filesystem:', 'intent:']);
 
 export type Described = { readonly metadata: JsonObject } | { readonly problem: string; readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata' };
 
-/** Whether a program on the user's own machine is sent there: any port is its port (RFC 8252, 7.3). */
+/** Whether a redirect URI leads to a program on the user's own machine, which may use any port (RFC 8252, 7.3). */
 export function isLoopback(uri: string): boolean {
   return URL.canParse(uri) && new URL(uri).protocol === 'http:' && loopback.test(new URL(uri).hostname);
 }
 
-/** Where the answer to a request of a client goes, for people. */
+/** The place that the answer to a client's request goes to, as text. */
 export function answerPlace({ redirect_uri: uri }: Readonly<Record<string, unknown>>): string {
   return typeof uri === 'string' ? redirectHost(uri) : anotherDevice;
 }
 
-/** Where a redirect leads, for people: a host, or the whole address where it has none. */
+/** The place that a redirect leads to, as text: a host, or the whole address where it has none. */
 export function redirectHost(uri: string): string {
   if (!URL.canParse(uri)) return uri;
   const { protocol, hostname, host } = new URL(uri);
@@ -37,7 +37,7 @@ export function describeClient(said: unknown): Described {
   if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
   const { redirect_uris: given, client_name: name, token_endpoint_auth_method: method, client_uri: home, grant_types: grants } = said;
   const usesDevice = Array.isArray(grants) && grants.includes(deviceGrant);
-  // A program that is signed in elsewhere need not be sent anything.
+  // A program that is signed in on another device needs no redirect URI.
   const hasNone = usesDevice && (given === undefined || (Array.isArray(given) && given.length === 0));
   const uris = hasNone ? [] : given;
   if (!Array.isArray(uris) || (uris.length === 0 && !hasNone) || uris.length > maxRedirectUris) return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
@@ -52,7 +52,7 @@ export function describeClient(said: unknown): Described {
   if (method !== undefined && !authMethods.includes(method as string)) return { error: 'invalid_client_metadata', problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}` };
   return {
     metadata: {
-      // Of a program as soon as one is: some editors have a page of theirs beside it.
+      // A client with any redirect URI of a program counts as native, since some editors also have one of a web page.
       redirect_uris: uris, application_type: kinds.has('native') || hasNone ? 'native' : 'web',
       grant_types: [...(hasNone ? [] : ['authorization_code']), 'refresh_token', ...(usesDevice ? [deviceGrant] : [])], response_types: hasNone ? [] : ['code'],
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
@@ -63,11 +63,11 @@ export function describeClient(said: unknown): Described {
 }
 
 function kindOf(uri: unknown): { readonly kind: 'web' | 'native' } | { readonly problem: string } {
-  if (typeof uri !== 'string' || uri.length > maxUriCharacters || !URL.canParse(uri)) return { problem: 'a redirect URI is no address' };
+  if (typeof uri !== 'string' || uri.length > maxUriCharacters || !URL.canParse(uri)) return { problem: 'a redirect URI is not a valid address' };
   const { protocol, username, password, hash } = new URL(uri);
   if (hash !== '' || uri.includes('#')) return { problem: 'a redirect URI has a fragment' };
   if (username !== '' || password !== '') return { problem: 'a redirect URI names a user' };
   if (protocol === 'https:') return { kind: 'web' };
-  if (protocol === 'http:') return isLoopback(uri) ? { kind: 'native' } : { problem: 'a redirect URI over http:// is not of this machine' };
-  return dangerousSchemes.has(protocol) ? { problem: `a redirect URI may not be of ${protocol}` } : { kind: 'native' };
+  if (protocol === 'http:') return isLoopback(uri) ? { kind: 'native' } : { problem: 'a redirect URI with http:// must be a loopback address' };
+  return dangerousSchemes.has(protocol) ? { problem: `a redirect URI must not use ${protocol}` } : { kind: 'native' };
 }

@@ -1,16 +1,16 @@
 /**
- * What users have allowed and taken back. Access tokens are not asked about anywhere, so each edge has to know: the bucket is watched, and
- * what stands in it is remembered for as long as a token of it may live.
+ * The consents that were revoked. Access tokens are verified without asking anybody, so each edge has to know the revocations itself: it watches the
+ * bucket, and remembers each revocation for as long as a token of it may be valid.
  */
 import { hash } from 'node:crypto';
 import { authorizationBuckets, type Bus, type KeyValue, type Watch } from '@omnibus/bus';
 
-/** Clocks of edges differ. */
+/** Tolerance for the clocks of different edges. */
 const toleranceMs = 60_000;
 
 /**
- * @param accessTokenMs how long an access token lives.
- * @param counted is called for what is revoked here, and not for what others have revoked.
+ * @param accessTokenMs how long an access token is valid.
+ * @param counted is called for revocations made here, not for those of other processes.
  */
 export async function openRevocations(bus: Bus, accessTokenMs: number, counted?: () => void): Promise<Revocations> {
   return Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs, counted);
@@ -20,14 +20,14 @@ export class Revocations {
   readonly #bucket: KeyValue<string>;
   readonly #tokenMs: number;
   readonly #counted: () => void;
-  /** By grant, until when a token of it may live; the one that came first is first. Bounded by the bytes of the bucket. */
+  /** For each grant, until when a token of it may be valid; the oldest comes first. Bounded by the bytes of the bucket. */
   readonly #revoked = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   #watch: Watch | undefined;
 
   /**
-   * @param tokenMs how long an access token lives, with what clocks may differ.
-   * @param counted is called for what is revoked here, and not for what others have revoked.
+   * @param tokenMs how long an access token is valid, plus the tolerance for clocks.
+   * @param counted is called for revocations made here, not for those of other processes.
    */
   static async open(bucket: KeyValue<string>, tokenMs: number, counted: () => void = () => undefined): Promise<Revocations> {
     const revocations = new Revocations(bucket, tokenMs, counted);
@@ -43,17 +43,17 @@ export class Revocations {
     this.#tokenMs = tokenMs;
   }
 
-  /** What stands for a grant in tokens, and here. */
+  /** The name of a grant in tokens and in the bucket. */
   static nameOf(grantId: string): string {
     return hash('sha256', `grant ${grantId}`, 'base64url').slice(0, 32);
   }
 
-  /** @param name of `nameOf`. */
+  /** @param name as `nameOf` gives it. */
   has(name: string): boolean {
     return this.#revoked.has(name);
   }
 
-  /** Whether a grant was revoked, wherever and however long ago. */
+  /** Whether a grant was revoked by any process at any time. */
   async wasRevoked(grantId: string): Promise<boolean> {
     const name = Revocations.nameOf(grantId);
     return this.#revoked.has(name) || (await this.#bucket.get(name)) !== undefined;
@@ -80,7 +80,7 @@ export class Revocations {
       if (until > now) break;
       this.#revoked.delete(each);
     }
-    // A clock of another machine, or a value that is none, does not make it shorter.
+    // A wrong clock of another machine, or an invalid value, must not shorten the time.
     const until = Math.max(now, Number.isFinite(at) ? Math.min(at, now) : now) + this.#tokenMs;
     if (this.#revoked.has(name)) return;
     this.#revoked.set(name, until);

@@ -1,4 +1,4 @@
-/** A bucket whose values nobody else on the bus can read, under keys that say nothing. */
+/** A bucket whose values are encrypted, under keys that reveal nothing. */
 import { hash } from 'node:crypto';
 import { BusError, type KeyValue } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
@@ -9,7 +9,7 @@ export interface Kept<Value> {
   readonly revision: number;
 }
 
-/** Attempts at a change that others make at the same time. */
+/** How often a change is tried that others make at the same time. */
 const maxAttempts = 8;
 
 export class SealedStore {
@@ -23,7 +23,7 @@ export class SealedStore {
     this.#secrets = secrets;
   }
 
-  /** What cannot be opened, as of a sealing key that is gone, is as good as nothing. */
+  /** A value that cannot be decrypted, for example because its key was removed, counts as missing. */
   async get<Value = JsonObject>(kind: string, id: string): Promise<Kept<Value> | undefined> {
     const key = keyOf(kind, id);
     const entry = await this.#bucket.get(key);
@@ -42,7 +42,7 @@ export class SealedStore {
     return won(() => this.#bucket.update(key, this.#sealed(key, value), revision));
   }
 
-  /** Changes what is there, whoever else does so too. @param make of what there is; undefined leaves it as it is. */
+  /** Changes a value, and tries again when others change it at the same time. @param make gives the new value; undefined leaves the old one. */
   async change<Value>(kind: string, id: string, make: (value: Value | undefined) => Value | undefined): Promise<void> {
     const key = keyOf(kind, id);
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
@@ -53,7 +53,7 @@ export class SealedStore {
       const sealed = this.#sealed(key, value);
       if (await won(() => (entry === undefined ? this.#bucket.create(key, sealed) : this.#bucket.update(key, sealed, entry.revision)))) return;
     }
-    throw new BusError('revision-conflict', 'others change the same all the time');
+    throw new BusError('revision-conflict', 'the value was changed by others each time');
   }
 
   async delete(kind: string, id: string): Promise<void> {
@@ -64,7 +64,7 @@ export class SealedStore {
     return this.#secrets.seal(this.#place(key), JSON.stringify(value));
   }
 
-  /** A value that somebody moves to another key does not open there. */
+  /** The value's place is part of the encryption, so a value that is moved to another key cannot be decrypted. */
   #place(key: string): string {
     return `${this.#name} ${key}`;
   }
@@ -80,7 +80,7 @@ async function won(write: () => Promise<number>): Promise<boolean> {
   }
 }
 
-/** Ids are secrets, such as codes, or addresses of clients, which fit into no key. */
+/** Ids may be secrets, such as codes, or addresses of clients, which do not fit into a key; so keys have digests. */
 function keyOf(kind: string, id: string): string {
   return `${kind}.${hash('sha256', id, 'base64url')}`;
 }

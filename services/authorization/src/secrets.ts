@@ -1,4 +1,4 @@
-/** What is sealed and signed here, with keys made of the sealing key of the gateway: nobody who reads the bus reads what is stored there. */
+/** Encrypts and signs with keys that are derived from the gateway's sealing key, so that nobody who reads the bus can read what is stored there. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const cipher = 'aes-256-gcm';
@@ -7,13 +7,13 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 export class Secrets {
-  /** The first seals, all of them open. */
+  /** The first key encrypts, all of them decrypt. */
   readonly #sealing: readonly [Buffer, ...Buffer[]];
-  /** What cookies are signed with; the first signs. */
+  /** Keys that sign cookies; the first one signs. */
   readonly cookieKeys: readonly string[];
   readonly #formKey: Buffer;
 
-  /** @param keys the sealing keys, the same in every edge. Default: one of its own, for a gateway of one process. */
+  /** @param keys the sealing keys, the same in every edge. Default: a new key, for a gateway of one process. */
   constructor(keys: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
     const derive = (key: Buffer, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `omnibus authorization ${purpose}`, keyBytes));
     const [first, ...more] = keys;
@@ -22,14 +22,14 @@ export class Secrets {
     this.#formKey = derive(first, 'forms');
   }
 
-  /** @param place where the text is kept or sent: sealed for one place, it does not open in another. */
+  /** @param place where the text is stored or sent: it cannot be decrypted for another place. */
   seal(place: string, text: string): string {
     const nonce = randomBytes(nonceBytes);
     const encrypt = createCipheriv(cipher, this.#sealing[0], nonce).setAAD(Buffer.from(place));
     return Buffer.concat([nonce, encrypt.update(text, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
   }
 
-  /** @returns undefined for what was not sealed here for this place. */
+  /** @returns undefined for a text that was not encrypted here for this place. */
   open(place: string, sealed: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     if (bytes.length < nonceBytes + tagBytes) return undefined;
@@ -38,13 +38,13 @@ export class Secrets {
       try {
         return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
       } catch {
-        // Of another key, not ours, or changed.
+        // It was encrypted with another key, is not ours, or was changed.
       }
     }
     return undefined;
   }
 
-  /** What a form carries, so that only a page of ours can have sent it. @param of whose form it is. */
+  /** The token in a form, which shows that a page of this server has sent it. @param of the sign-in that the form belongs to. */
   formToken(of: string): string {
     return createHmac('sha256', this.#formKey).update(of).digest('base64url');
   }

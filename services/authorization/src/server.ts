@@ -1,4 +1,4 @@
-/** The authorization server: what is asked for at its addresses, and what edges have to know of its tokens. */
+/** The authorization server: serves its addresses, and tells edges what they need to verify its tokens. */
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
@@ -25,18 +25,18 @@ export interface AuthorizationServerOptions extends Rules {
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Undefined where nothing is put on record. */
+  /** Undefined where nothing is recorded. */
   readonly audit?: Audit | undefined;
-  /** The sealing keys of the gateway; undefined where it is one process without any. */
+  /** The sealing keys of the gateway; undefined for a gateway of one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
-  /** What an address gives users of a tenant access to: the endpoint's servers. @returns undefined for one that is none of ours. */
+  /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
   readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
 }
 
-/** Between two looks whether there has to be another key. */
+/** Time between two checks whether a new signing key is needed. */
 const renewMs = 600_000;
 
 export class AuthorizationServer {
@@ -94,18 +94,18 @@ export class AuthorizationServer {
         audienceOf: (resource) => (serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
         personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
       }));
-      // Where it is, is said by `publicUrl`: the headers are set by us, whatever the client has sent.
+      // The addresses of the server follow from `publicUrl`: the library reads them from headers, which we set, whatever the client has sent.
       provider.proxy = true;
       provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
       provider.on('grant.error', (_ctx, { error }) => {
         if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
       });
       provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
-      // What fails around the library's own answers; without a listener it is written to stderr as it is.
+      // Errors outside the library's own answers; without a listener they would be written to stderr as they are.
       (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
-        if (error.expose !== true) log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request');
+        if (error.expose !== true) log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request');
       });
-      provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server has failed over a request'));
+      provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request'));
       return provider;
     };
     this.#site = new Site({
@@ -133,27 +133,27 @@ export class AuthorizationServer {
     return this.#options.publicUrl;
   }
 
-  /** The public keys that its tokens are signed with. */
+  /** The public keys that verify its tokens. */
   publicKeys(): { readonly keys: readonly JsonObject[] } {
     return { keys: (this.#keys?.all ?? []).map(({ jwk }) => ({ kty: jwk.kty as string, crv: jwk.crv as string, x: jwk.x as string, y: jwk.y as string, kid: String(jwk['kid']), use: 'sig', alg: 'ES256' })) };
   }
 
-  /** Whether what a token stands for was taken back. @param grant the claim `grant_id` of the token. */
+  /** Whether the consent behind a token was revoked. @param grant the claim `grant_id` of the token. */
   isRevoked(grant: string): boolean {
     return this.#revocations.has(grant);
   }
 
-  /** Calls back when something was revoked, or keys have changed. */
+  /** Calls back when a consent was revoked or the keys have changed. */
   onChanged(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Whether it serves a path, which may have a query. */
+  /** Whether the server serves a path, which may have a query. */
   handles(path: string): boolean {
     return this.#site.handles(path);
   }
 
-  /** Serves a request to a path that it handles. Never throws. @param address what its client is counted under. */
+  /** Serves a request to such a path. Never throws. @param address under which its client is counted. */
   handle(request: IncomingMessage, response: ServerResponse, address: string): void {
     if (this.#handle !== undefined) this.#site.handle({ request, response, address }, this.#handle);
   }
@@ -187,7 +187,11 @@ export class AuthorizationServer {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Whoever is a user, as the file says, and the provider said last, or says now. @param signedInAt of a browser, in seconds since 1970. */
+  /**
+   * Who a user is, according to the file or to what the provider said last.
+   * @param isAsked whether the provider is asked now.
+   * @param signedInAt when the user signed in with a browser, in seconds since 1970.
+   */
   async #personOf(subject: string, isAsked: boolean, signedInAt?: number): Promise<Person | undefined> {
     if (signedInAt !== undefined && await this.#people.isSessionOver(subject, signedInAt)) return undefined;
     const user = this.#users?.find(subject);
@@ -204,6 +208,6 @@ export class AuthorizationServer {
   }
 
   #takeBack(subject: string): void {
-    this.#people.takeBack(subject).catch((error: unknown) => this.#options.log.warn({ problem: String(error) }, 'what a user that is gone has allowed could not be revoked'));
+    this.#people.takeBack(subject).catch((error: unknown) => this.#options.log.warn({ problem: String(error) }, 'the consents of a removed user could not be revoked'));
   }
 }

@@ -1,4 +1,4 @@
-/** How oidc-provider is set up here. Each line that looks like a detail is there because without it some client, or some rule, failed. */
+/** The settings of oidc-provider. Lines that look like details are there because some client or some rule failed without them. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
 import type { JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
@@ -10,16 +10,16 @@ import { Revocations } from './revocations.ts';
 import type { Secrets } from './secrets.ts';
 import type { SigningKey } from './signing-keys.ts';
 
-/** Our own page where users see what they have allowed: it signs in as any client does. */
+/** The client id of the account page, which signs users in like any client. */
 export const accountClient = 'omnibus-account';
 /** Where users come back to who have signed in here to sign in for a server behind the gateway. */
 export const connectBack = '/connect/back';
 
 export interface Rules {
   readonly publicUrl: string;
-  /** The first ones of a configuration that names none. */
+  /** Scopes that clients are told of and that tokens get. */
   readonly scopes: readonly string[];
-  /** What clients are not told of, and given only when they ask for it, such as to administer the gateway. */
+  /** Scopes that clients are not told of and get only when they ask, such as the one for administering the gateway. */
   readonly moreScopes: readonly string[];
   readonly accessTokenMs: number;
   readonly signInMs: number;
@@ -37,7 +37,7 @@ export interface Parts {
   readonly people: People;
   readonly adapter: NonNullable<Configuration['adapter']>;
   readonly policy: typeof policies;
-  /** The library's error for an address that no token is for. */
+  /** The library's error for an address that no token can be for. */
   readonly errors: typeof providerErrors;
   /** Whether another document may be fetched for a client. @param address what the client is counted under. */
   readonly mayFetch: (address: string) => boolean;
@@ -59,7 +59,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     adapter,
     jwks: { keys: keys.map(({ jwk }) => jwk) as NonNullable<Configuration['jwks']>['keys'][number][] },
     clients: [ownClient(publicUrl), ...rules.clients.map(listedClient)] as NonNullable<Configuration['clients']>[number][],
-    // The default is RS256, which no key of ours is.
+    // The default is RS256, and none of our keys is an RSA key.
     clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'client_secret_basic' },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
@@ -70,12 +70,12 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false }, userinfo: { enabled: false }, pushedAuthorizationRequests: { enabled: false }, rpInitiatedLogout: { enabled: false },
-      // What a token is bound to would have to be checked with each request, and is not.
+      // Binding tokens to keys is off, since edges would have to check the binding with each request.
       dPoP: { enabled: false },
       registration: { enabled: rules.registration !== 'off', issueRegistrationAccessToken: false, ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}) },
       deviceFlow: deviceFeature(),
       revocation: { enabled: true },
-      // A newer draft would break with a minor version of the library.
+      // The draft is pinned: a newer one could come with a minor version of the library and break clients.
       clientIdMetadataDocument: {
         enabled: rules.clientDocuments, ack: 'draft-02',
         allowFetch: (ctx: KoaContextWithOIDC, id: string) => new URL(id).pathname !== '/' && id.length <= 2_000 && mayFetch(ctx.ip),
@@ -83,12 +83,12 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       },
       resourceIndicators: {
         enabled: true,
-        // Clients of 2025-03-26 name none: theirs is the address of all servers.
+        // Clients of 2025-03-26 name no resource: they mean the address of all servers.
         defaultResource: (_ctx, _client, oneOf) => (oneOf === undefined ? `${publicUrl}/mcp` : [oneOf].flat()[0] as string),
         useGrantedResource: () => true,
         getResourceServerInfo(_ctx, resource) {
           const audience = audienceOf(resource);
-          if (audience === undefined) throw new errors.InvalidTarget('there is no such resource here');
+          if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
           return { scope: [...scopes, ...moreScopes].join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
         },
       },
@@ -104,7 +104,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     },
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
-    // Signing out of a page does not stop programs that were allowed something: those are taken back by name.
+    // Signing out of a page does not end the access of programs; users withdraw that by name.
     expiresWithSession: () => false,
     cookies: {
       keys: [...secrets.cookieKeys],
@@ -156,13 +156,13 @@ function listedClient({ id, name, secret, redirectUris }: Rules['clients'][numbe
   return { ...described.metadata, client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) };
 }
 
-/** Who signs in to see what he has allowed allows nothing by that. */
+/** A sign-in to the account page gives no consent to anything. */
 async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaContextWithOIDC['oidc']['provider']['Grant']> | undefined> {
   const { client, session, provider, result, account } = ctx.oidc;
   if (client === undefined) return undefined;
   const grantId = (result?.['consent'] as { readonly grantId?: string } | undefined)?.grantId ?? session?.grantIdFor(client.clientId);
   const found = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  // Another user of this browser has allowed that.
+  // The consent is of another user of this browser.
   if (found !== undefined && found.accountId === account?.accountId) return found;
   if (client.clientId !== accountClient || account === undefined) return undefined;
   const grant = new provider.Grant({ clientId: accountClient, accountId: account.accountId });
@@ -171,7 +171,7 @@ async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaC
   return grant;
 }
 
-/** Asks again where a client wants the answer sent to another host than before, and signs in anew whoever is no user any more. */
+/** Asks for consent again where a client wants the answer sent to another host than before, and demands a new sign-in of a user that no longer exists. */
 function consentPolicy({ base, Check }: typeof policies, people: People): ReturnType<typeof policies.base> {
   const prompts = base();
   prompts.get('login')?.checks.add(new Check('account_gone', 'the user is none any more', (ctx) => ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined));
@@ -180,13 +180,13 @@ function consentPolicy({ base, Check }: typeof policies, people: People): Return
     if (client?.clientId === accountClient || result?.['consent'] !== undefined || account === undefined) return false;
     const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
     const place = answerPlace(params ?? {});
-    // A code may have come from anybody, so whoever types it is asked each time.
+    // A code may have come from an attacker, so its user is asked each time.
     return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
   }));
   return prompts;
 }
 
-/** What a client's document says is taken as what it would register. */
+/** Fetches a client's document; its contents are checked like a registration. */
 async function fetchClient(address: URL, options: RequestInit | undefined, allowedHosts: readonly string[]): Promise<Response> {
   const answer = await fetchPublic(address, new Headers(options?.headers), allowedHosts);
   if (answer.status !== 200) return answer;

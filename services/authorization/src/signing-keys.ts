@@ -1,16 +1,16 @@
 /**
- * The keys that tokens are signed with: made by whichever edge comes first, kept sealed in the store, followed by all. A new one is published
- * before it signs, and an old one stays as long as a token of it may live.
+ * The keys that sign tokens. The first edge makes one, all keep them encrypted in the store, and all follow changes. A new key is published before it
+ * signs, and an old one stays as long as a token signed with it may be valid.
  */
 import { generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto';
 import type { KeyValue, Watch } from '@omnibus/bus';
 import type { Secrets } from './secrets.ts';
 
 const hourMs = 3_600_000;
-/** Whoever keeps keys for an hour has seen a new one by then. */
+/** How long a key is published before it signs: by then everybody who caches keys for an hour has seen it. */
 const publishedMs = hourMs;
 const rotateMs = 30 * 24 * hourMs;
-/** Longer than any token lives after its key has stopped to sign. */
+/** How long a key is kept after it has stopped signing; longer than any token is valid. */
 const keptMs = 24 * hourMs;
 const place = 'omnibus-oauth-keys ring';
 const ringKey = 'ring';
@@ -26,7 +26,7 @@ export interface SigningKey {
 export interface SigningKeysOptions {
   readonly bucket: KeyValue<string>;
   readonly secrets: Secrets;
-  /** Others sign, or are taken, from now on. */
+  /** Called when another key signs, or other keys are accepted. */
   readonly changed: () => void;
   readonly now?: () => number;
 }
@@ -36,7 +36,7 @@ export class SigningKeys {
   readonly #now: () => number;
   #ring: readonly SigningKey[] = [];
   #watch: Watch | undefined;
-  /** Ids of the known keys, in order, to tell whether they have changed. */
+  /** Ids of the known keys, in order, for noticing changes. */
   #known = '';
 
   static async open(options: SigningKeysOptions): Promise<SigningKeys> {
@@ -53,7 +53,7 @@ export class SigningKeys {
     this.#now = options.now ?? Date.now;
   }
 
-  /** The one that signs is first. */
+  /** All keys; the one that signs comes first. */
   get all(): readonly SigningKey[] {
     const now = this.#now();
     const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
@@ -61,7 +61,7 @@ export class SigningKeys {
     return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
   }
 
-  /** Makes a key where there is none, or none that is young enough, and lets old ones go; asked for now and then. */
+  /** Makes a key where there is none that is young enough, and removes old ones; to be called from time to time. */
   async renew(): Promise<void> {
     const { bucket, secrets } = this.#options;
     for (;;) {
@@ -91,7 +91,7 @@ export class SigningKeys {
     const now = this.#now();
     const newest = ring.toSorted((a, b) => b.createdAt - a.createdAt);
     const isOld = newest[0] === undefined || newest[0].createdAt <= now - rotateMs;
-    // A key has stopped to sign when its successor was published long enough.
+    // A key has stopped signing when its successor was published long enough.
     const needed = newest.filter((_key, index) => index === 0 || (newest[index - 1] as SigningKey).createdAt > now - publishedMs - keptMs);
     if (!isOld && needed.length === ring.length) return ring;
     return isOld ? [made(now), ...needed] : needed;

@@ -1,4 +1,4 @@
-/** Which of the addresses of the authorization server does what: those of the protocol are the library's, those with pages are ours. */
+/** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { TokenBuckets } from '@omnibus/lifecycle';
@@ -18,7 +18,7 @@ import { accountClient } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
 
-/** Addresses and users whose attempts are remembered, of each kind. */
+/** Bound on addresses and on users whose attempts are remembered. */
 const maxNames = 10_000;
 
 export interface SiteOptions {
@@ -42,7 +42,7 @@ export interface SiteOptions {
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** What the client is counted under. */
+  /** The address under which the client is counted. */
   readonly address: string;
 }
 
@@ -55,9 +55,9 @@ export class Site {
   readonly #options: SiteOptions;
   readonly #interactions: Interactions;
   readonly #account: Account;
-  /** Each begun sign-in is kept for ten minutes, and each client for months, whoever asked for it. */
+  /** Bound for each address on what strangers begin: a sign-in is kept for ten minutes, and a client for months. */
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
-  /** Codes are guessed where they are typed: of 25 thousand million, nobody finds one that is good for ten minutes. */
+  /** Bound for each address on typed codes, which could be guessed: among 25 thousand million, nobody finds a valid one in its ten minutes. */
   readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
   readonly #polls = new DevicePolls();
   readonly #registered = new TokenBuckets({ burst: 30, everyMs: 10_000, maxNames });
@@ -154,7 +154,7 @@ export class Site {
     sendJson(response, 400, { error: 'slow_down', error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom' });
   }
 
-  /** A client that asks for none, or for what it knows from elsewhere, gets what every token here must have. */
+  /** Adds the scopes that every token must have here to a request without scopes, or with others only. */
   #withScopes(url: URL): string {
     withAudiences(url.searchParams);
     if (url.searchParams.get('client_id') !== accountClient) url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
@@ -168,7 +168,7 @@ export class Site {
 
   async #register({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const { method } = request;
-    // A page may register itself: what it gets is worth nothing without a user.
+    // A web page may register itself; without a user's consent that is worth nothing.
     response.setHeader('access-control-allow-origin', '*');
     if (method === 'OPTIONS') {
       response.setHeader('access-control-allow-methods', 'POST');
@@ -198,8 +198,8 @@ export class Site {
     if (error instanceof TooMany) response.setHeader('retry-after', error.seconds);
     const isExpired = (error as { readonly name?: string }).name === 'SessionNotFound';
     const status = error instanceof Unwanted ? error.status : isExpired ? 400 : 500;
-    if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server has failed over a request');
-    const words = error instanceof Unwanted ? error.message : isExpired ? 'this sign-in is over, or was begun in another browser' : 'something failed here';
+    if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server failed while serving a request');
+    const words = error instanceof Unwanted ? error.message : isExpired ? 'this sign-in has ended, or was begun in another browser' : 'an error occurred in the gateway';
     if (request.url?.startsWith('/register') === true || request.url?.startsWith('/token') === true) sendJson(response, status, { error: status === 500 ? 'server_error' : 'invalid_request', error_description: words });
     else sendPage(response, status, wordsPage('This did not work', words, 'Go back to the program that sent you here, and begin again.'));
   }
@@ -232,7 +232,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // Which is said to be no object.
+    return undefined; // The caller then reports that it is not an object.
   }
 }
 

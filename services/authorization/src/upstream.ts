@@ -1,6 +1,6 @@
 /**
- * Users of an OpenID provider (third-party authorization, MCP authorization 2025-03-26, 2.10): they sign in there, and get tokens of our own that
- * last no longer than their sign-in there does.
+ * Users of an OpenID provider (third-party authorization, MCP authorization 2025-03-26, 2.10): they sign in there, and get tokens of the gateway that last
+ * no longer than that sign-in.
  */
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
@@ -19,7 +19,7 @@ export interface SignInOptions {
   readonly groups: string;
   readonly tenant?: string | undefined;
   readonly require: Readonly<Record<string, readonly string[]>>;
-  /** More of what users are sent to the provider with. */
+  /** Further parameters of the address at which users sign in. */
   readonly parameters: Readonly<Record<string, string>>;
   /** How a provider without OpenID Connect is asked who its user is. */
   readonly oauth?: OAuthProvider | undefined;
@@ -31,17 +31,17 @@ interface Begun {
   readonly verifier: string;
 }
 
-/** A sign-in that went wrong, in words that the user may read. */
+/** A failed sign-in, in words that the user may read. */
 export class SignInProblem extends Error {}
 
 const statePlace = 'sign-in';
-/** A provider that does not answer. */
+/** Seconds that a provider has to answer. */
 const answerSeconds = 10;
-/** Between two questions whether a sign-in lasts; each is a refresh there. */
+/** Shortest time between two questions whether a sign-in still holds; each is a refresh at the provider. */
 const askEveryMs = 1_000;
-/** A question is over by then, whatever became of who asked. */
+/** After this time a question has ended, whatever became of the process that asked. */
 const askingMs = 15_000;
-/** A provider that cannot be asked signs nobody out for so long. */
+/** For this long, a provider that cannot be asked signs nobody out. */
 const unansweredMs = 24 * 3_600_000;
 const maxSubjectBytes = 255;
 const maxGroups = 200;
@@ -62,12 +62,12 @@ export class Upstream {
     this.#people = people;
   }
 
-  /** Host of the provider, for people. */
+  /** Host of the provider, for pages. */
   get host(): string {
     return new URL(this.#options.issuer).host;
   }
 
-  /** Where a user is sent to sign in. @param uid of what he was doing. */
+  /** The address at which a user signs in. @param uid of the interaction that the user is in. */
   async begin(uid: string): Promise<string> {
     const client = await import('openid-client');
     const configuration = await this.#discovered();
@@ -81,13 +81,13 @@ export class Upstream {
     }).href;
   }
 
-  /** What was being done when a user was sent away. @returns undefined for a state that is none of ours. */
+  /** The interaction in which a user was sent away. @returns undefined for a state that is not ours. */
   uidOf(state: string): string | undefined {
     return this.#opened(state)?.uid;
   }
 
   /**
-   * Who has come back.
+   * Finds out who has come back.
    * @param query of the callback; the browser has shown that it is the one that was sent away.
    * @throws {SignInProblem}
    */
@@ -102,7 +102,7 @@ export class Upstream {
     try {
       tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
     } catch (error) {
-      throw new SignInProblem(`${this.host} did not let the sign-in go through`, { cause: error });
+      throw new SignInProblem(`${this.host} refused the sign-in`, { cause: error });
     }
     const now = Date.now();
     if (oauth !== undefined) {
@@ -120,7 +120,7 @@ export class Upstream {
     });
   }
 
-  /** Whether somebody is signed in at the provider still. Of several edges and requests, one asks. */
+  /** Whether a user is still signed in at the provider. Of several edges and requests, one asks. */
   async lasts(person: Person): Promise<boolean> {
     const { subject, upstream } = person;
     if (upstream === undefined) return true;
@@ -142,7 +142,7 @@ export class Upstream {
     try {
       const tokens = refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
       const fresh = tokens?.access_token ?? accessToken;
-      // Many providers give no new ID token with a refresh: then everything is as it was.
+      // Many providers give no new ID token with a refresh: then nothing has changed.
       const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
       if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
       // Somebody of another tenant is another caller, and so is whoever has another name (OpenID Connect Core, 12.2).
@@ -159,7 +159,7 @@ export class Upstream {
     }
   }
 
-  /** Who has signed out at the provider, as a token of it says. @returns undefined when it is none. */
+  /** Who has signed out at the provider, according to a logout token. @returns undefined when the token is not valid. */
   async loggedOut(token: string): Promise<string | undefined> {
     const { createRemoteJWKSet, jwtVerify } = await import('jose');
     const { issuer, jwks_uri: keys } = (await this.#discovered()).serverMetadata();
@@ -174,7 +174,7 @@ export class Upstream {
       // A session that was not named when its user came in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
     } catch {
-      return undefined; // Whoever sent it is told that it is none.
+      return undefined; // The sender is told that the token is not valid.
     }
   }
 
@@ -185,7 +185,7 @@ export class Upstream {
 
   #discovered(): Promise<Configuration> {
     this.#configuration ??= this.#discover().catch((error: unknown) => {
-      // Whoever comes a moment later need not ask again.
+      // Requests that come a moment later need not ask again.
       setTimeout(() => {
         this.#configuration = undefined;
       }, retryMs).unref();
@@ -200,13 +200,13 @@ export class Upstream {
     if (oauth !== undefined) {
       const known = new client.Configuration({ issuer, authorization_endpoint: oauth.authorizationUrl, token_endpoint: oauth.tokenUrl }, clientId, clientSecret, clientSecret === undefined ? client.None() : undefined);
       known.timeout = answerSeconds;
-      // Which the configuration allows on this machine alone.
+      // The configuration allows http:// on this machine only.
       if (oauth.tokenUrl.startsWith('http:')) client.allowInsecureRequests(known);
       return known;
     }
     const configuration = await client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, {
       timeout: answerSeconds,
-      // Which the configuration allows on this machine alone.
+      // The configuration allows http:// on this machine only.
       ...(issuer.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
     });
     return configuration;
@@ -220,25 +220,25 @@ export class Upstream {
     const name = `${issuer}|${subject}`;
     if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
     const groups = groupsOf(claimAt(claims, groupsClaim));
-    // Where there are too many, a provider leaves them out and says so: that is not "no groups".
-    if (groups === undefined && (claimAt(claims, groupsClaim) !== undefined || areElsewhere(claims, groupsClaim))) throw new SignInProblem(`${this.host} does not say your groups because they are too many: ${fewerGroups}`);
+    // Where there are too many groups, a provider leaves them out and says so: that is not "no groups".
+    if (groups === undefined && (claimAt(claims, groupsClaim) !== undefined || areElsewhere(claims, groupsClaim))) throw new SignInProblem(`${this.host} does not name your groups because there are too many: ${fewerGroups}`);
     const unfit = requireProblem(claims, require);
-    if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but are none of those who may come in here: ${unfit}`);
+    if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but you may not use this gateway: ${unfit}`);
     const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
-    if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not say whose user you are`);
+    if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not name your organization`);
     const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
     return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
   }
 }
 
-/** The name of a user; GitHub's that does not change hands is a number. */
+/** The lasting name of a user, which at GitHub is a number. */
 function subjectOf(claims: JsonObject, claim: string): string | undefined {
   const said = claims[claim];
   if (typeof said === 'number') return Number.isSafeInteger(said) ? String(said) : undefined;
   return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
-/** When a sign-in ends that cannot be asked about: with what the provider gave. */
+/** When a sign-in ends that the provider cannot be asked about: with the token that it gave. */
 function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
   if (seconds !== undefined) return now + seconds * 1_000;
   return typeof claims['exp'] === 'number' ? claims['exp'] * 1_000 : now;

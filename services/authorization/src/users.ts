@@ -1,4 +1,4 @@
-/** Users of the gateway's own, in a file: for a start, and for those few who have no provider. Passwords are kept as digests that cost memory. */
+/** Users with passwords, in a file: for a start, and for few users without a provider. Passwords are kept as digests that take much memory to compute. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -11,13 +11,13 @@ const digest = promisify<string, Buffer, number, { readonly N: number; readonly 
 /** One of OWASP's recommendations for scrypt (Password Storage Cheat Sheet): 32 MiB and a few tenths of a second each. */
 const cost = { N: 2 ** 15, r: 8, p: 3 };
 const digestBytes = 32;
-/** Bytes that computing one digest may take, with room for what it needs beside. */
+/** Bytes that computing one digest may take, with room for what else it needs. */
 const maxMemory = 256 * 1_024 * 1_024;
-/** Digests that are computed at once; others wait. Each takes the memory above. */
+/** Digests that are computed at the same time; others wait. Each takes the memory above. */
 const maxAtOnce = 2;
 const maxWaiting = 64;
 export const minPasswordCharacters = 10;
-/** What a form may send; a digest of more costs no more. */
+/** Bound on the password in a form; the digest of a longer one would cost no more. */
 export const maxPasswordCharacters = 1_000;
 
 const record = z.strictObject({
@@ -27,7 +27,7 @@ const record = z.strictObject({
   created: z.string().optional(),
 });
 const file = z.strictObject({ users: z.array(record).max(10_000).default([]) })
-  .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'a user stands here twice' });
+  .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'the same user is listed twice' });
 
 export type UserRecord = z.output<typeof record>;
 
@@ -36,7 +36,7 @@ export function parseUsers(text: string): readonly UserRecord[] {
   const parsed = file.safeParse(parse(text) ?? {});
   if (parsed.success) return parsed.data.users;
   const [issue] = parsed.error.issues;
-  throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is no file of users'}`);
+  throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is not a file of users'}`);
 }
 
 export function formatUsers(users: readonly UserRecord[]): string {
@@ -50,7 +50,7 @@ export async function digestOf(password: string): Promise<string> {
   return `scrypt$${Math.log2(N)}$${r}$${p}$${salt.toString('base64url')}$${made.toString('base64url')}`;
 }
 
-/** Compared with where there is no such user, so that both take as long. */
+/** A digest that is compared where there is no such user, so that both cases take the same time. */
 const nobody = `scrypt$15$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 async function isRight(password: string, stored: string): Promise<boolean> {
@@ -60,9 +60,9 @@ async function isRight(password: string, stored: string): Promise<boolean> {
 }
 
 export interface UsersObserver {
-  /** These are no users any more, or have another password. */
+  /** Called with users that were removed or have a new password. */
   left(names: readonly string[]): void;
-  /** The file cannot be used as it is now; the users from before stay. */
+  /** The file cannot be used as it is now; the previous users stay. */
   rejected(problem: string): void;
 }
 
@@ -91,7 +91,7 @@ export class Users {
     return this.#users.get(name);
   }
 
-  /** @returns undefined when there is no such user, or it is another's password; `busy` when too many sign in at once. */
+  /** Checks a password. @returns undefined when there is no such user or the password is wrong; `busy` when too many sign in at once. */
   async verify(name: string, password: string): Promise<UserRecord | 'busy' | undefined> {
     const user = this.#users.get(name);
     if (this.#running >= maxAtOnce) {
@@ -117,7 +117,7 @@ export class Users {
       return new Map(parseUsers(readFileSync(this.#file, 'utf8')).map((user) => [user.name, user]));
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      throw new Error(`the file of users ${this.#file}${isMissing ? ' is not there; make a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`, { cause: error });
+      throw new Error(`the file of users ${this.#file}${isMissing ? ' does not exist; add a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`, { cause: error });
     }
   }
 
