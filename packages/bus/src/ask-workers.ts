@@ -1,24 +1,24 @@
-/** Asking workers by their names until each has answered or is known to be gone. That somebody says nothing is no answer. */
+/** Asks workers by name until each has answered or is known to be gone. Silence is not taken for an answer. */
 import type { WorkerId } from '@omnibus/protocol';
 import type { Bus, PendingRequest } from './bus.ts';
 import type { PresenceWatch, Sign } from './presence.ts';
 import type { Subject } from './subject.ts';
 
-/** A worker that has not answered is asked again: what is asked here can be asked twice. */
+/** Time after which a worker that has not answered is asked again; these questions may be asked twice. */
 const againMs = 500;
-/** A worker that is not lost and yet answers nothing for so long is not waited for. */
+/** Time after which a worker that is not known to be lost, and yet does not answer, is not waited for any more. */
 const giveUpMs = 10_000;
 
 export interface AskOptions {
   readonly bus: Bus;
-  /** What runs things later; a `DeadlineWheel`. */
+  /** A timer; a `DeadlineWheel`. */
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
   readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
 }
 
 /**
- * Asks one worker, again and again until it answers.
- * @returns undefined when it is gone; `silence` when it is there, or may be, and says nothing.
+ * Asks one worker, repeatedly until it answers.
+ * @returns undefined when it is gone; `silence` when it is there, or may be, and does not answer.
  */
 export function askWorker<Request, Reply extends object>({ bus, clock, workers }: AskOptions, worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
   const giveUpAt = performance.now() + giveUpMs;
@@ -32,7 +32,7 @@ export function askWorker<Request, Reply extends object>({ bus, clock, workers }
     const ask = (): void => {
       pending?.close();
       try {
-        // Nobody listens where the worker is not back yet after the bus was gone, too; presence tells which.
+        // Nobody listens also while the worker has not reconnected to the bus yet; its signs of life tell the difference.
         pending = bus.request(to, request, { reply: finish, failed: () => undefined });
       } catch {
         pending = undefined; // The bus is closing.
@@ -54,8 +54,8 @@ export function askWorker<Request, Reply extends object>({ bus, clock, workers }
 
 /**
  * Asks each of these workers.
- * @param isIt whether an answer says that it is the one that is looked for.
- * @returns that one; undefined when all have answered or are gone, and `silence` when one did neither.
+ * @param isIt whether an answer says that its worker is the one that is looked for.
+ * @returns that worker; undefined when all have answered or are gone; `silence` when one did neither.
  */
 export function askWorkers<Request, Reply extends object>(options: AskOptions, workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
   return new Promise((resolve) => {

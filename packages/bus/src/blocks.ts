@@ -1,17 +1,18 @@
 /**
- * Who and what is blocked: kept in a bucket that every process follows, so that it holds everywhere within the time of a message, and after a restart.
+ * Who and what is blocked. The records are in a bucket that every process follows, so a block takes effect everywhere within the time of a message, and
+ * holds after a restart.
  */
 import { hash } from 'node:crypto';
 import { fault, type BlockKind, type BlockRecord, type Facts, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { blocksBucket } from './subjects.ts';
 
-/** What API keys are vouched for by (`identity/api-keys.ts`). */
+/** The issuer of API keys (`identity/api-keys.ts`). */
 const keyIssuer = 'omnibus:keys';
 
 export class Blocks {
   readonly #bucket: KeyValue<BlockRecord>;
-  /** By kind and name. */
+  /** Blocks by kind and name. */
   readonly #blocked = new Map<string, BlockRecord>();
   readonly #byKey = new Map<string, string>();
   readonly #listeners = new Set<(added: BlockRecord | undefined) => void>();
@@ -37,12 +38,12 @@ export class Blocks {
     this.#bucket = bucket;
   }
 
-  /** Those that were said, and not taken back. */
+  /** Number of blocks that were not ended by anybody. */
   get size(): number {
     return this.#blocked.size;
   }
 
-  /** Those that hold now. */
+  /** Blocks that are in force now. */
   get all(): readonly BlockRecord[] {
     return [...this.#blocked.values()].filter((record) => isOn(record));
   }
@@ -60,7 +61,7 @@ export class Blocks {
     return isOn(entry.value);
   }
 
-  /** Calls back when something is blocked, with what, or is not any more. */
+  /** Calls back when something is blocked (with its record) or unblocked. */
   onChanged(listener: (added: BlockRecord | undefined) => void): void {
     this.#listeners.add(listener);
   }
@@ -69,14 +70,14 @@ export class Blocks {
     this.#watch?.close();
   }
 
-  /** Why a caller may not do anything. */
+  /** The reason why a caller may do nothing. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0 || facts === undefined) return undefined;
     const record = namesOf(facts).map((name) => this.#find(name)).find((found) => found !== undefined);
     return record === undefined ? undefined : callerFault(record);
   }
 
-  /** Why a caller may not ask a server. @param tool by the server's own name; undefined for anything else. */
+  /** The reason why a caller may not use a server. @param tool by the server's own name; undefined for anything else. */
   problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0) return undefined;
     const caller = this.callerProblem(facts);
@@ -92,7 +93,7 @@ export class Blocks {
 }
 
 const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.now() < until;
-/** Names are of any form and length. */
+/** Keys have digests, since names may have any form and length. */
 const keyOf = (kind: BlockKind, name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;
 const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
 
@@ -104,7 +105,7 @@ function targetFault(record: BlockRecord): GatewayFault {
   return fault('call.blocked', `whoever runs the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`);
 }
 
-/** All that somebody may be blocked by: an agent is blocked with itself, and with those it acts for. */
+/** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
 function namesOf({ principal, issuer, subject, actors, key, client }: Facts): readonly string[] {
   return [
     `user ${issuer}|${subject}`, `user ${principal}`, ...(issuer === keyIssuer ? [`user key:${subject}`] : []), ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),

@@ -15,39 +15,39 @@ import type { Shape } from './shapes/shape.ts';
 import type { Subject } from './subject.ts';
 import type { BusError } from './errors.ts';
 
-/** Hears the answers to one request. */
+/** Receives the answers to one request. */
 export interface ReplyObserver<Reply> {
   reply(payload: Reply): void;
   failed(error: BusError): void;
 }
 
-/** A request that waits for replies. Close it when the last one has come; an open one is held for ever. */
+/** A request that waits for replies. It has to be closed after the last one; an open request is kept for ever. */
 export interface PendingRequest {
   close(): void;
 }
 
-/** Hears what is sent to a subject. What it throws, and what its promise is rejected with, ends the request (B6). */
+/** Receives what is sent to a subject. If it throws, or its promise is rejected, the request ends (B6). */
 export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void | Promise<void>;
 
 export interface Watch {
-  /** Hears nothing more. */
+  /** Stops receiving. */
   close(): void;
 }
 
 export interface Subscription extends Watch {
-  /** Takes no new message: who sends one is told that nobody listens. Resolves when those on their way have been handled. */
+  /** Accepts no new messages: their senders are told that nobody listens. Resolves when messages on their way have been handled. */
   drain(): Promise<void>;
 }
 
 export interface Bus {
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void;
 
-  /** Sends one message and hears any number of replies. Errors: `no-responders`, `handler-failed`, `lost`, `closed`, `payload-too-large`. */
+  /** Sends one message and receives any number of replies. Errors: `no-responders`, `handler-failed`, `lost`, `closed`, `payload-too-large`. */
   request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest;
 
   /**
-   * Hears a subject. With `queue`, each message goes to one member of the group.
-   * Resolves once messages sent by others from now on will arrive.
+   * Subscribes to a subject. With `queue`, each message goes to one member of the group.
+   * Resolves once messages that others send from now on will arrive.
    */
   subscribe<Request, Reply = never>(to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options?: { readonly queue?: string }): Promise<Subscription>;
 
@@ -57,19 +57,19 @@ export interface Bus {
 
   ledger(definition: LedgerDefinition): Promise<Ledger>;
 
-  /** `connected` is false while the bus cannot deliver; it reconnects by itself. */
+  /** False while the bus cannot deliver. It reconnects by itself. */
   readonly connected: boolean;
 
-  /** How often it had lost its connection and found it again: messages of that time may be lost. */
+  /** How often the connection was lost and found again; messages sent in between may be lost. */
   readonly reconnects: number;
 
-  /** Milliseconds to the bus and back. */
+  /** Measures the milliseconds of a message to the bus and back. */
   roundTrip(): Promise<number>;
 
-  /** The region this process runs in, where ways between regions are long; undefined where the configuration names none. */
+  /** The region of this process, for an installation that spans several; undefined where the configuration names none. */
   readonly region?: string | undefined;
 
-  /** Whether other processes are on the bus too, and what is stored outlives this one. */
+  /** Whether other processes are on the bus too, and stored values outlive this process. */
   readonly isShared: boolean;
 
   /** Delivers what was sent, then closes. Open requests fail with `closed`. */
@@ -80,15 +80,15 @@ declare const value: unique symbol;
 
 export interface Bucket<Value> {
   readonly name: string;
-  /** The shape a value from NATS must have; a value of another shape counts as missing. */
+  /** The shape that a value from NATS must have; a value of another shape counts as missing. */
   readonly shape?: Shape<Value>;
-  /** Values fit into one message: nothing is stored in parts. */
+  /** Whether all values fit into one message, so that none is stored in parts. */
   readonly isSmall?: boolean;
-  /** Milliseconds after its last change at which a key is forgotten; never, when left out. */
+  /** Milliseconds after its last change at which a key expires; without it, never. */
   readonly maxAgeMs?: number;
-  /** Bytes of all values together, as they are stored; a write beyond them fails with `overloaded`. For buckets that strangers can make us write to. */
+  /** Bound on the bytes of all values together, as stored; a write beyond it fails with `overloaded`. For buckets into which strangers can cause writes. */
   readonly maxBytes?: number;
-  /** Whoever reads sees what anybody has written before: no replica that lags answers. Dearer over NATS. */
+  /** Whether reads see every earlier write of anybody, because no replica that lags behind answers. Slower over NATS. */
   readonly isCurrent?: boolean;
   readonly [value]?: Value;
 }
@@ -103,7 +103,7 @@ export interface KeyValueEntry<Value> {
 export type KeyValueChange<Value> = ({ readonly kind: 'put' } & KeyValueEntry<Value>) | { readonly kind: 'delete'; readonly key: string };
 
 export interface KeyValue<Value> {
-  /** @throws {BusError} `newer-format` for what a newer version has written and this one cannot read: it is there all the same. */
+  /** @throws {BusError} `newer-format` for a value that a newer version has written and this one cannot read. */
   get(key: string): Promise<KeyValueEntry<Value> | undefined>;
   put(key: string, value: Value): Promise<number>;
   /** @throws {BusError} `revision-conflict` when the key exists. */
@@ -111,23 +111,23 @@ export interface KeyValue<Value> {
   /** @throws {BusError} `revision-conflict` when the key has another revision. */
   update(key: string, value: Value, revision: number): Promise<number>;
   /**
-   * Writes a key that is forgotten, as when it has reached the bucket's age or the store was lost: one that was deleted stays deleted.
+   * Writes a key that has expired or was lost with the store. A key that was deleted stays deleted.
    * @throws {BusError} `revision-conflict` when the key exists or was deleted.
    */
   restore(key: string, value: Value): Promise<number>;
   /**
-   * @param revision of what is deleted; whatever there is, when left out.
+   * @param revision that is deleted; without it, any.
    * @throws {BusError} `revision-conflict` when the key has another revision.
    */
   delete(key: string, revision?: number): Promise<void>;
-  /** Hears every present value, then every change. Resolves when the present ones have been heard. */
+  /** Calls back with every present value, and then with every change. Resolves when the present values have been passed on. */
   watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch>;
 }
 
-/** Keeps what was said last on some subjects, within bounds; the oldest entry goes first. */
+/** A journal keeps the latest messages on some subjects, within bounds; the oldest entry is dropped first. */
 export interface JournalDefinition<Entry> {
   readonly name: string;
-  /** Family of the subjects; `tokens` tokens follow it in each. */
+  /** Family of the subjects; each subject has `tokens` more tokens. */
   readonly family: string;
   readonly tokens: number;
   readonly maxAgeMs: number;
@@ -135,28 +135,29 @@ export interface JournalDefinition<Entry> {
   readonly maxBytes: number;
   /** Entries of one subject. */
   readonly maxEntries: number;
-  /** What an entry from NATS has to look like; one that does not is passed over. */
+  /** The shape that an entry from NATS must have; an entry of another shape is passed over. */
   readonly shape?: Shape<Entry>;
   readonly [value]?: Entry;
 }
 
 export interface Journal<Entry> {
-  /** Appends an entry, and does not wait: one that cannot be kept is missed by whoever follows. */
+  /** Appends an entry without waiting. If it cannot be stored, followers miss it. */
   append(to: Subject<Entry>, entry: Entry): void;
   /**
-   * Hears what is kept of a subject, oldest first, and what is appended from now on: an entry of this moment may be heard twice.
-   * Resolves when what is kept has been heard.
+   * Calls back with the stored entries of a subject, oldest first, and with those that are appended from now on; an entry that is appended at this moment
+   * may come twice.
+   * Resolves when the stored entries have been passed on.
    */
   follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch>;
 }
 
-/** Texts that are added and never changed, of several writers; nothing goes before its time. */
+/** A ledger keeps texts of several writers that are added and never changed; none is removed before its time. */
 export interface LedgerDefinition {
   readonly name: string;
-  /** Of the subjects, one for each writer. */
+  /** Family of the subjects, of which each writer has one. */
   readonly family: string;
   readonly maxAgeMs: number;
-  /** Of all writers together; more is refused. */
+  /** Bytes of all writers together; beyond it, texts are refused. */
   readonly maxBytes: number;
 }
 
@@ -174,22 +175,22 @@ export interface Ledger {
    *   when it is not known whether it is kept: then the same is to be added again.
    */
   append(writer: string, id: string, text: string): Promise<void>;
-  /** All that is kept, oldest first. */
+  /** All stored texts, oldest first. */
   read(): AsyncIterable<LedgerEntry>;
 }
 
-/** Something that went wrong, of which no caller can be told, or not in detail. */
+/** A failure that no caller can be told of, or not in detail. */
 export interface BusFault {
   /**
-   * `handler` and `observer` are bugs in our own code; `message` is one that came in and cannot be read, `format` what a version has said or stored
-   * that is too far from ours; `connection` and `store` are of the bus itself.
+   * `handler` and `observer` are bugs in our own code; `message` is an incoming message that cannot be read; `format` is something that a version too far
+   * from ours has sent or stored; `connection` and `store` concern the bus itself.
    */
   readonly kind: 'handler' | 'observer' | 'message' | 'format' | 'connection' | 'store';
   readonly what: string;
-  /** Family of the subjects that a `message` or `format` came on, or name of the bucket or journal. */
+  /** Family of the subjects of a `message` or `format`, or name of the bucket or journal. */
   readonly family?: string;
   readonly error?: unknown;
-  /** Stands in what the caller is answered, so that one finds the other. */
+  /** Id that the caller's answer has too, so that the log line can be found by it. */
   readonly incident?: string;
 }
 

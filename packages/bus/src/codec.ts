@@ -1,20 +1,20 @@
-/** What a payload is between processes: JSON in UTF-8. */
+/** The form of payloads between processes: JSON in UTF-8. */
 import { readJson } from '@omnibus/protocol';
 import { BusError } from './errors.ts';
 
 const encoder = new TextEncoder();
 
-/** What comes from clients and servers is bounded more tightly before it gets here; this bounds what somebody else on NATS says. */
+/** Messages of clients and servers are bounded more tightly before; these bounds are for whatever else is sent on NATS. */
 const bounds = {
   /** Levels of nesting: as many as recursion bears easily, and far beyond any limit an operator would set. */
   maxJsonDepth: 1_000,
-  /** Objects, arrays and what they hold: a server's whole catalogue is one message. */
+  /** Objects, arrays and the values in them; a server's whole catalogue is one message. */
   maxJsonValues: 20_000_000,
 };
-/** What one large message may have; as much as a sender keeps for its receivers (`nats/blobs.ts`). */
+/** Bound on one large message; a sender keeps as many bytes for its receivers (`nats/blobs.ts`). */
 export const maxMessageBytes = 256 * 1024 * 1024;
 
-/** @throws {BusError} `undecodable` for what has no JSON: it nests too deep, or is larger than any string. */
+/** @throws {BusError} `undecodable` for a payload that cannot be JSON: it nests too deep, or is larger than a string may be. */
 export function encode(payload: unknown): Uint8Array {
   try {
     return encoder.encode(JSON.stringify(payload));

@@ -2,15 +2,15 @@ import { fault, type GatewayFault } from '@omnibus/protocol';
 import { randomBytes } from 'node:crypto';
 
 /**
- * What can go wrong on a bus. `kind` decides; the text is for a person. `handler-failed`: whoever took the request failed over
- * it, so it may have been done. `lost`: a large message did not arrive whole. `unknown-kind`: whoever took the request is of a version that
- * does not know it, and did nothing. `newer-format`: what is stored was written in a format that is not read here. `refused`: the operator's configuration cannot be right.
+ * Failures of a bus. Code decides by `kind`; the text is for people. `handler-failed`: the receiver failed while it handled the request, which may have
+ * been executed. `lost`: a large message did not arrive completely. `unknown-kind`: the receiver is of a version that does not know the request, and did
+ * nothing. `newer-format`: a stored value has a format that this version cannot read. `refused`: the operator's configuration cannot be right.
  */
 export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused' | 'unknown-kind' | 'newer-format';
 
 export class BusError extends Error {
   readonly kind: BusErrorKind;
-  /** Finds the log line of the process that failed. */
+  /** Id of the log line of the process that failed. */
   readonly incident: string | undefined;
 
   constructor(kind: BusErrorKind, message: string, cause?: unknown, incident?: string) {
@@ -21,12 +21,12 @@ export class BusError extends Error {
   }
 }
 
-/** A name for one fault, in the log and in the answer. */
+/** A new id for one failure, for the log and for the answer. */
 export function newIncident(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** What a client is answered when its request failed inside the gateway; undefined where it depends on who was asked. */
+/** The fault that a client is answered when its request failed inside the gateway; undefined where it depends on who was asked. */
 export function gatewayFaultOf({ kind, message, incident }: BusError): GatewayFault | undefined {
   switch (kind) {
     case 'handler-failed':

@@ -1,6 +1,6 @@
 /**
- * Every family of subjects: who says what to whom, and what it has to look like. A subject that is not here cannot be made
- * (`subjects.ts`), and one that is here has a row in `docs/subjects.md` and a check over NATS.
+ * Every family of subjects: which roles send it, which receive it, and the shape of its messages. A subject can be made only for a family in this table
+ * (`subjects.ts`); each has a row in `docs/subjects.md` and a check over NATS.
  */
 import { backendPresence, callCommand, connectCommand, connectReply, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
@@ -11,19 +11,19 @@ import { adminAnswer, adminQuestion, tapLease, tapReport } from './shapes/admin.
 import { limitsNews } from './shapes/limits.ts';
 import type { PayloadOf, Shape } from './shapes/shape.ts';
 
-/** A part of the gateway: a process of its own, or one of several in a process. */
+/** A part of the gateway, as a process of its own or as one of several in a process. */
 export type BusRole = 'edge' | 'session' | 'backend';
 
 export interface Family {
-  /** What follows the family in the subject. */
+  /** Names of the tokens that follow the family in a subject. */
   readonly tokens: readonly string[];
-  /** Roles that say it. */
+  /** Roles that send it. */
   readonly from: readonly BusRole[];
   /** Only processes of an older version send it; this version still answers. */
   readonly isOfOlderVersion?: true;
-  /** Roles that hear it. */
+  /** Roles that receive it. */
   readonly hears: readonly BusRole[];
-  /** Which processes of those roles, for people. */
+  /** Which processes of those roles receive it, as text. */
   readonly to: string;
   /** The name of the type in `packages/protocol`. */
   readonly carries: string;

@@ -1,9 +1,9 @@
 /**
- * Asks workers whether they still hold what was given to them. Silence is no answer: a worker that is there is waited for, however
- * long it takes, and one that is not has to be proven gone.
+ * Asks workers whether they still hold items that were given to them. Silence is not taken for an answer: a worker that is there is waited for, however
+ * long it takes, and a worker that is not there has to be proven gone.
  *
- * Invariant P1: what is said to be lost is held by none of the workers that may have it. Each of them has said so, or is not there:
- * nobody listens at NATS and it gives no sign of life, seen twice; or it gave none for so long that it is lost (`presence.ts`).
+ * Invariant P1: an item that is reported lost is held by none of the workers that may have it. Each of them has said so, or is proven gone: twice, nobody
+ * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`).
  */
 import type { WorkerId } from '@omnibus/protocol';
 import type { Bus, PendingRequest } from './bus.ts';
@@ -15,28 +15,28 @@ export interface InquiryOptions<Item, Payload> {
   readonly bus: Bus;
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
   readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
-  /** The question about these items, all of which one worker is asked about. */
+  /** The question to one worker about these items. */
   readonly payload: (items: readonly Item[]) => Payload;
-  /** Those of the asked items that the worker says it holds. */
+  /** Those of the items that the worker says it holds. */
   readonly heldOf: (answer: Payload, items: readonly Item[]) => ReadonlySet<Item>;
-  /** How often it was sent, or undefined when it has ended: an answer concerns only what was sent before the question. */
+  /** How often an item was sent, or undefined when it has ended. An answer concerns only sendings before the question. */
   readonly attemptOf: (item: Item) => number | undefined;
   readonly held: (item: Item, worker: WorkerId) => void;
   readonly lost: (item: Item) => void;
 }
 
-/** Between two looks at a worker that has not answered. */
+/** Time between two checks of a worker that has not answered. */
 const lookMs = 500;
-/** Looks after which the question is sent again: it may have been lost itself. */
+/** Checks after which the question is sent again, since it may have been lost. */
 const looksPerTry = 4;
-/** Looks at a worker that is there, but at which nobody listens: one of an older version, which cannot be asked. */
+/** Checks of a worker that is there but does not listen: it is of an older version, which cannot be asked. */
 const maxDeaf = 10;
 
-/** An item that any of several workers may have. */
+/** An item that any of several workers may hold. */
 interface Suspect<Item> {
   readonly item: Item;
   readonly attempt: number;
-  /** Workers that have not said that they do not hold it. */
+  /** Workers that have not denied holding it. */
   readonly candidates: Set<WorkerId>;
 }
 
@@ -61,9 +61,9 @@ export class Inquiry<Item, Payload> {
   }
 
   /**
-   * Asks about what has been sent by now. What is asked about already is left to that question.
-   * @param to where a worker is asked.
-   * @param candidatesOf the workers that may have an item; of one without any nothing is known, and it is left alone.
+   * Asks about items that were sent before now; an item that a running question covers is left to that.
+   * @param to the subject of a worker.
+   * @param candidatesOf the workers that may hold an item; an item without candidates is left alone.
    */
   ask(items: readonly Item[], to: (worker: WorkerId) => Subject<Payload, Payload>, candidatesOf: (item: Item) => readonly WorkerId[]): void {
     const byWorker = new Map<WorkerId, Suspect<Item>[]>();
@@ -124,7 +124,7 @@ export class Inquiry<Item, Payload> {
     question.pending = undefined;
     if (question.isOver || error.kind !== 'no-responders') return;
     question.unheard += 1;
-    // What it said last may be on its way still, and right after NATS was gone it may be there and not heard from yet: it is asked twice.
+    // Its last message may still be on its way, and right after a disturbance of NATS it may be there without a sign of life yet: so it is asked twice.
     if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive') this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
   }
@@ -159,7 +159,7 @@ export class Inquiry<Item, Payload> {
     }
   }
 
-  /** Nobody can say: what is asked about is left to its own time limit. */
+  /** The question cannot be answered; its items are left to their own time limits. */
   #giveUp(question: Question<Item, Payload>): void {
     question.isOver = true;
     for (const suspect of question.suspects) this.#forget(suspect);

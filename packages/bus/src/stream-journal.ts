@@ -3,8 +3,8 @@ import type { Bus, Journal } from './bus.ts';
 import { streamJournal } from './subjects.ts';
 
 /**
- * The journal of streams that clients may come back to.
- * @returns undefined when the bus has no room for it: then what was sent on a stream dies with its worker, which is said.
+ * Opens the journal of streams that clients may resume.
+ * @returns undefined when the bus has no room for it: then the events of a stream are lost with its worker, which is logged.
  */
 export async function openStreamJournal(bus: Bus, log: { warn(fields: object, text: string): void }): Promise<Journal<StreamEntry> | undefined> {
   try {

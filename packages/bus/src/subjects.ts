@@ -10,19 +10,19 @@ import type { Bucket, JournalDefinition, LedgerDefinition } from './bus.ts';
 
 type SubjectOf<Name extends FamilyName> = Subject<RequestOf<Name>, ReplyOf<Name>>;
 
-/** The only way to a subject of the gateway: what it carries and answers follows from its family. */
+/** Makes a subject; what it carries and answers follows from its family. */
 function of<Name extends FamilyName>(family: Name, ...tokens: readonly string[]): SubjectOf<Name> {
   return { ...subject<RequestOf<Name>, ReplyOf<Name>>(family, ...tokens), shapes: families[family] };
 }
 
-/** Asked for with every call; there are as many as configured servers. */
+/** Subjects of servers, which every call asks for; there are as many as configured servers. */
 const backends = new Map<ServerName, SubjectOf<'backend'>>();
 const backendsAt = new Map<ServerName, (worker: WorkerId) => SubjectOf<'backend-at'>>();
 
-/** More workers than that are not there at once; those that were are forgotten with the others. */
+/** Bound on workers whose subjects are remembered; beyond it all are forgotten and made again. */
 const maxWorkers = 1_000;
 
-/** A subject of each worker; asked for with every request. */
+/** Makes the subjects of single workers, which every request asks for. */
 function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly string[]): (worker: WorkerId) => SubjectOf<Name> {
   const known = new Map<WorkerId, SubjectOf<Name>>();
   return (worker) => {
@@ -35,7 +35,7 @@ function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly str
   };
 }
 
-/** What any worker can do: a subject of each of them, and one for whichever NATS chooses (a queue group). */
+/** A command that any worker can take: a subject for each worker, and one for whichever worker NATS chooses (a queue group). */
 function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(family: Name, familyAt: At): (worker: WorkerId | undefined) => SubjectOf<Name> | SubjectOf<At> {
   const any = of(family);
   const at = ofWorker(familyAt);

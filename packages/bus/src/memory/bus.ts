@@ -24,10 +24,10 @@ interface Listeners {
 
 type Delivery = () => void;
 
-/** Beyond this many undelivered messages a sender is refused: handlers that only feed each other would never end. */
+/** Bound on undelivered messages; beyond it a sender is refused, since handlers that only send to each other would never end. */
 const maxUndelivered = 1_000_000;
 
-/** The bus of one process: by reference, delivered in a microtask, in the order of sending. */
+/** The bus of one process: payloads are passed by reference and delivered in a microtask, in the order of sending. */
 export class MemoryBus implements Bus {
   readonly #listeners = new Map<string, Listeners>();
   readonly #buckets = new Map<string, MemoryKeyValue<unknown>>();
@@ -35,7 +35,7 @@ export class MemoryBus implements Bus {
   readonly #ledgers = new Map<string, MemoryLedger>();
   readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
-  /** Messages sent and not yet handled; drained by one microtask at a time. */
+  /** Messages that were sent and not handled yet; one microtask at a time drains them. */
   #queue: Delivery[] = [];
   #scheduled = false;
   #closed = false;
@@ -150,7 +150,7 @@ export class MemoryBus implements Bus {
     });
   }
 
-  /** B6. A microtask of its own comes after the replies that the handler has sent. */
+  /** B6. A further microtask runs after the replies that the handler has sent. */
   #handlerFailed({ name, isForEveryone }: Subject<unknown, unknown>, request: MemoryRequest | undefined, error: unknown): void {
     const incident = newIncident();
     this.#onFault({ kind: 'handler', what: `the handler of ${name} failed`, error, incident });
@@ -191,7 +191,7 @@ export class MemoryBus implements Bus {
 }
 
 function ignoreReply(): void {
-  // A publish has nobody to answer to.
+  // A published message has nobody to answer.
 }
 
 class MemoryRequest extends Link implements PendingRequest {

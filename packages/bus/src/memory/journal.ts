@@ -10,7 +10,7 @@ interface Kept<Entry> {
 export class MemoryJournal<Entry> implements Journal<Entry> {
   readonly #bus: Bus;
   readonly #definition: JournalDefinition<Entry>;
-  /** Entries by the name of their subject; first the subject that was appended to longest ago. */
+  /** Entries by the name of their subject; the subject that was appended to the longest time ago comes first. */
   readonly #kept = new Map<string, readonly Kept<Entry>[]>();
   #bytes = 0;
 

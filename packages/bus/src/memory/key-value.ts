@@ -1,20 +1,20 @@
 import { BusError } from '../errors.ts';
 import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
 
-/** Deleted keys that are remembered; NATS keeps the marks of more, for as long as the bucket's age. */
+/** Bound on deleted keys that are remembered; NATS keeps their marks for as long as the bucket's age. */
 const maxDeleted = 10_000;
 
 interface Stored<Value> extends KeyValueEntry<Value> {
-  /** When it is forgotten. */
+  /** When it expires. */
   readonly until: number;
   /** Characters of its JSON; counted only where they are bounded. */
   readonly size: number;
 }
 
 export class MemoryKeyValue<Value> implements KeyValue<Value> {
-  /** The one that is forgotten next is first. */
+  /** The entry that expires next comes first. */
   readonly #entries = new Map<string, Stored<Value>>();
-  /** The key that was deleted longest ago first. */
+  /** The key that was deleted the longest time ago comes first. */
   readonly #deleted = new Set<string>();
   readonly #maxAgeMs: number;
   readonly #watchers = new Set<(change: KeyValueChange<Value>) => void>();
@@ -43,7 +43,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     return this.#entries.delete(key);
   }
 
-  /** Lets go of what is forgotten and never asked for again. */
+  /** Removes expired entries. */
   #sweep(): void {
     const now = performance.now();
     for (const [key, { until }] of this.#entries) {
@@ -107,7 +107,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     };
     this.#watchers.add(guarded);
     const present = [...this.#entries.keys()].flatMap((key) => this.#read(key) ?? []);
-    // One delivery each: an observer that throws over one hears the others.
+    // Each value is delivered by itself, so that an observer that throws over one still gets the others.
     for (const entry of present) this.#deliver(() => guarded({ kind: 'put', ...entry }));
     return new Promise((resolve) => {
       this.#deliver(() => resolve({

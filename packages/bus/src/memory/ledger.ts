@@ -1,7 +1,7 @@
 import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
 import { BusError } from '../errors.ts';
 
-/** What it has been given goes with the process. */
+/** A ledger in memory, which ends with the process. */
 export class MemoryLedger implements Ledger {
   readonly #maxBytes: number;
   readonly #entries: (LedgerEntry & { readonly id: string })[] = [];

@@ -1,9 +1,9 @@
 /**
- * Messages larger than NATS takes, on the side of the sender: it keeps the bytes and sends a claim; whoever receives the claim
- * fetches the parts from it (`claims.ts`). Works for queue groups and many receivers alike, because the claim travels like any message.
+ * Sends messages that are larger than NATS allows: the sender keeps the bytes and sends a claim, and the receiver of the claim fetches the parts from the
+ * sender (`claims.ts`). A claim travels like any message, so this works for queue groups and many receivers too.
  *
- * What is sent while a large message may still be on its way says so, whatever subject it goes to: a receiver that is fetching from
- * this sender handles it afterwards, so that a cancellation does not overtake its call.
+ * Messages that are sent while a large one may still be on its way are marked, whatever their subject: a receiver that is fetching from this sender handles
+ * them afterwards, so that a cancellation does not overtake its call.
  *
  * Invariants
  *  L1  Kept bytes are bounded: by `maxKeptBytes` together, by `keepMs` each.
@@ -18,17 +18,17 @@ import { nameAt, type NatsPlace } from './place.ts';
 
 const claimHeader = 'Omnibus-Blob';
 const afterHeader = 'Omnibus-After';
-/** Bytes of all large messages that wait to be fetched: four of the largest that servers may send. */
+/** Bound on the bytes of all large messages that wait to be fetched: four of the largest messages that servers may send. */
 const maxKeptBytes = 256 * 1024 * 1024;
 const keepMs = 30_000;
-/** A receiver that has its last part has handled the message by then; until then what follows says that it does. */
+/** After this time a receiver that has fetched the last part has also handled the message; until then later messages are marked. */
 const handleMs = 1_000;
 /** Room for headers and the protocol line within the server's `max_payload`. */
 const marginBytes = 4 * 1024;
-/** A server with less would cut messages into more parts than a claim may name. */
+/** With a smaller `max_payload`, messages would have more parts than a claim may name. */
 export const minPayloadBytes = 64 * 1024;
 
-/** What the subjects begin with that senders of large messages serve them on. */
+/** The beginning of the subjects on which senders of large messages serve their parts. */
 export function sendersAt(place: NatsPlace): string {
   return nameAt(place, `${root}.blob.`);
 }
@@ -39,7 +39,7 @@ interface Blob {
   readonly dropAt: number;
 }
 
-/** What the headers of a message say about large ones: it is a claim to one, or comes after one. */
+/** The headers of a message that concern large messages: it is a claim, or comes after one. */
 export type Order = { readonly kind: 'claim'; readonly claim: string } | { readonly kind: 'after'; readonly sender: string };
 
 export class Blobs {
@@ -48,7 +48,7 @@ export class Blobs {
   readonly #kept = new Map<string, Blob>();
   #keptBytes = 0;
   #count = 0;
-  /** Until when messages say that they come after a large one. */
+  /** Until when messages are marked as coming after a large one. */
   #followsUntil = 0;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -62,7 +62,7 @@ export class Blobs {
     return bytes.length > this.#partBytes;
   }
 
-  /** The headers of a message that needs no claim; undefined but for a while after a large one. */
+  /** The headers of an ordinary message; undefined except for a while after a large one. */
   get after(): MsgHdrs | undefined {
     if (this.#followsUntil === 0) return undefined;
     if (this.#kept.size === 0 && performance.now() > this.#followsUntil) {
@@ -76,8 +76,8 @@ export class Blobs {
 
   /**
    * Keeps the bytes and returns the headers that claim them.
-   * @param shared several receivers may fetch them.
-   * @throws {BusError} `payload-too-large` for more than one message may have; `overloaded` when what is kept would exceed the bound.
+   * @param shared whether several receivers may fetch them.
+   * @throws {BusError} `payload-too-large` for more bytes than one message may have; `overloaded` when the kept bytes would exceed their bound.
    */
   keep(bytes: Uint8Array, shared: boolean): MsgHdrs {
     if (bytes.length > maxMessageBytes) throw new BusError('payload-too-large', `a message of ${bytes.length} bytes is larger than any may be`);
@@ -112,7 +112,7 @@ export class Blobs {
     if (!blob.shared && start + this.#partBytes >= blob.bytes.length) this.#drop(id); // L2
   }
 
-  /** L1. Whoever has not fetched them by now does not. */
+  /** L1. A receiver that has not fetched a blob by now never will. */
   #dropOld(): void {
     const now = performance.now();
     for (const [id, blob] of this.#kept) if (blob.dropAt <= now) this.#drop(id);
@@ -132,7 +132,7 @@ export class Blobs {
   }
 }
 
-/** What the headers of a message say of large ones; undefined for nearly every message. */
+/** What the headers of a message say about large messages; undefined for nearly every message. */
 export function orderOf({ headers: said }: Msg): Order | undefined {
   if (said === undefined) return undefined;
   const claim = said.get(claimHeader);

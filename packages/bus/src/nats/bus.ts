@@ -1,4 +1,4 @@
-/** The bus between processes. What is sent goes out here, and handlers hear what comes; replies come in over `inbox.ts`, large messages over `blobs.ts`. */
+/** The bus between processes: sends messages and passes incoming ones to handlers. Replies come in through `inbox.ts`, large messages through `blobs.ts` and `claims.ts`. */
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
@@ -85,7 +85,7 @@ class NatsBus implements Bus {
       const failed = (error: unknown): void => this.#handlerFailed(to, message, error);
       const handle = (bytes: Uint8Array): void => {
         const payload = decode(bytes);
-        // A kind that only a newer version knows is refused like junk: whoever asks must not wait for what nobody does.
+        // A kind that only a newer version knows is refused like an invalid message: the sender must not wait for something that nobody does.
         const verdict = to.shapes?.request(payload) ?? 'fits';
         if (verdict === 'foreign') this.#onFault(foreignSign(to.family, payload));
         else if (verdict !== 'fits') throw notFitting(verdict);
@@ -118,7 +118,7 @@ class NatsBus implements Bus {
         if (!subscription.isClosed()) subscription.unsubscribe();
       },
       drain: async () => {
-        // A connection that is gone brings nothing more, and would be waited for.
+        // A connection that is gone would be waited for without bringing anything more.
         if (!this.connected) subscription.unsubscribe();
         else if (!subscription.isClosed()) await subscription.drain().catch(() => undefined);
         await Promise.all(waiting);
@@ -155,7 +155,7 @@ class NatsBus implements Bus {
   }
 
   async drain(): Promise<void> {
-    // Without a server there is nothing to drain to, and a drain would fail.
+    // Without a connection there is nothing to drain, and draining would fail.
     if (this.connected) await this.#connection.drain();
     else await this.#connection.close();
     this.#inbox.fail(() => new BusError('closed', 'the bus is closed'));
@@ -181,7 +181,7 @@ class NatsBus implements Bus {
     }
   }
 
-  /** B6. What could not be read, or be sent in answer, is not the handler's fault, but whoever asked is told all the same. */
+  /** B6. A message that could not be read or answered is not the handler's fault, but its sender is told all the same. */
   #handlerFailed(to: Subject<unknown, unknown>, message: Msg, error: unknown): void {
     const kind = failureKind(error);
     const incident = newIncident();
@@ -191,7 +191,7 @@ class NatsBus implements Bus {
     this.#connection.publish(message.reply, '', { headers: failureReply(kind, incident) });
   }
 
-  /** What throws into the client ends the connection with it: headers that are none, for one, which anybody can send. */
+  /** An exception inside the NATS client ends the connection, and anybody can send what causes one, such as malformed headers. */
   #guard(family: string, hear: () => void): void {
     try {
       hear();
@@ -200,7 +200,7 @@ class NatsBus implements Bus {
     }
   }
 
-  /** What NATS refused went nowhere: whoever asked there waits for nobody. */
+  /** NATS has refused a message, so nobody received it: its sender waits for nobody. */
   #refused(error: Error): void {
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;

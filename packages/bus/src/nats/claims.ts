@@ -1,8 +1,8 @@
 /**
- * The receiving side of large messages (`blobs.ts`): fetches what a claim names, within bounds.
+ * Receives large messages (`blobs.ts`): fetches what a claim names, within bounds.
  *
- * Invariant L3: a sender that stops in the middle holds up its own messages only. What is fetched at once is bounded in number and
- * bytes, and one sender has a part of it.
+ * Invariant L3: a sender that stops in the middle holds up its own messages only. Simultaneous fetches are bounded in number and bytes, and one sender may
+ * use only a part of both.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { isToken } from '@omnibus/protocol';
@@ -11,22 +11,22 @@ import { BusError } from '../errors.ts';
 import { sendersAt } from './blobs.ts';
 import type { NatsPlace } from './place.ts';
 
-/** A part that is not there by then is not coming: it is a way to NATS, to the sender and back. */
+/** A part that has not arrived by then will not come: it takes a round trip to NATS and the sender. */
 const partTimeoutMs = 5_000;
-/** A sender keeps what it claims for this long, so nobody can fetch for longer. */
+/** A sender keeps claimed bytes for this long, so fetching longer is pointless. */
 const fetchTimeoutMs = 30_000;
-/** Smaller than any part a sender makes: NATS takes messages of a megabyte unless told otherwise, and 64 KB is refused at the start. */
+/** Smaller than any part that a sender makes: NATS allows messages of a megabyte by default, and less than 64 KB is refused at the start. */
 const minPartBytes = 32 * 1024;
-/** Fetched at once: enough to keep the way to NATS busy, and few enough that what is fetched is soon whole. */
+/** Parts that are fetched at the same time: enough to use the connection to NATS fully, and few enough that each message is complete soon. */
 const maxFetches = { all: 64, ofOneSender: 16 };
-/** Bytes fetched at once. */
+/** Bytes that are fetched at the same time. */
 const maxFetchedBytes = maxMessageBytes;
-/** Fetches that wait for their turn; each is an address and a promise. */
+/** Bound on fetches that wait for their turn; each is an address and a promise. */
 const maxQueued = 1_000;
 
-/** A large message as its claim says it. Nothing in it is believed: it names a sender of this installation and nothing else on the bus. */
+/** A claim to a large message. It is not trusted: it may name only a sender of this installation. */
 export interface Claim {
-  /** The subject that the sender serves its parts on; tells senders apart. */
+  /** The subject on which the sender serves its parts; identifies the sender. */
   readonly sender: string;
   readonly id: string;
   readonly parts: number;
@@ -42,7 +42,7 @@ interface Queued {
 
 export class Fetches {
   readonly #connection: NatsConnection;
-  /** What the subjects begin with that senders of this installation serve their parts on. */
+  /** The beginning of the subjects on which senders of this installation serve their parts. */
   readonly #senders: string;
   readonly #running = new Map<string, number>();
   #count = 0;
@@ -54,7 +54,7 @@ export class Fetches {
     this.#senders = sendersAt(place);
   }
 
-  /** @throws {BusError} `undecodable` for what is none, names anything but a sender of this installation, or more than a message may have. */
+  /** @throws {BusError} `undecodable` for a text that is not a claim, names anything but a sender of this installation, or more than a message may have. */
   claimOf(text: string): Claim {
     const [, sender, id, parts, bytes] = claimPattern.exec(text) ?? [];
     if (sender === undefined || id === undefined) throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
@@ -67,8 +67,8 @@ export class Fetches {
   }
 
   /**
-   * The bytes of a claim, when it is its turn.
-   * @throws {BusError} `lost` when the sender is gone, has dropped them or sends something else; `overloaded` when too many wait.
+   * The bytes of a claim, fetched when it is its turn.
+   * @throws {BusError} `lost` when the sender is gone, has dropped them or sends something else; `overloaded` when too many fetches wait.
    */
   async fetch(claim: Claim): Promise<Uint8Array> {
     await this.#turn(claim);

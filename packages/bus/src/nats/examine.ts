@@ -1,6 +1,6 @@
 /**
- * Looks at a NATS as a process would find it, with no more than one role may do there, and leaves nothing behind. What NATS refuses it says of the
- * connection, not of the message that was refused: so whoever asks has an inbox of its own, and waits no longer than NATS needs to say so.
+ * Examines a NATS as a process would find it, with the permissions of a single role, and leaves nothing behind. NATS reports a refusal for the connection
+ * and not for the refused message, so each question has an inbox of its own and waits only as long as NATS needs to refuse.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { createInbox, nuid } from '@nats-io/transport-node';
@@ -13,22 +13,22 @@ import type { BusRole } from '../families.ts';
 
 export interface NatsExamination {
   readonly roundTripMs: number;
-  /** Bytes of one message that it takes. */
+  /** Bound on the bytes of one message. */
   readonly maxPayloadBytes: number;
-  /** As which roles this user may hear answers; `all` for a process of all of them. */
+  /** The roles for which this user may receive replies; `all` for a process with all of them. */
   readonly roles: readonly (BusRole | 'all')[];
-  /** What JetStream says of itself: it is there, or why not; undefined when it may not be asked. */
+  /** Whether JetStream is there, or why not; undefined when this user may not ask. */
   readonly storage: 'there' | { readonly problem: string } | undefined;
-  /** Milliseconds by which its clock is ahead of ours; undefined when this user may do nothing that shows it. */
+  /** Milliseconds by which its clock is ahead of ours; undefined when this user may do nothing that shows the clock. */
   readonly clockSkewMs: number | undefined;
 }
 
 type Answer = { readonly created?: string; readonly error?: { readonly description?: string; readonly err_code?: number } };
 
-/** NATS says that something is refused before it answers the next ping; an answer of JetStream takes a way through its cluster. */
+/** NATS reports a refusal before it answers the next ping; an answer of JetStream may take a way through its cluster. */
 const answerMs = 2_000;
 const lookMs = 20;
-/** How long NATS keeps what is made here where this process ends in between. */
+/** How long NATS keeps what is created here if this process ends in between. */
 const inactiveNs = 5_000_000_000;
 
 /** @throws {BusError} as `connectNats` does. */
@@ -52,7 +52,7 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
   }
 }
 
-/** JetStream dates what it makes: a consumer of something that is there, else a stream in memory, each removed at once. */
+/** JetStream tells the time when it creates something: a consumer of an existing stream, else a stream in memory; each is removed at once. */
 async function readClock(asking: Asking, api: string, named: (name: string) => string): Promise<number | undefined> {
   const name = `doctor-${nuid.next()}`;
   const made = async (subject: string, body: object, remove: string): Promise<number | undefined> => {
@@ -61,7 +61,7 @@ async function readClock(asking: Asking, api: string, named: (name: string) => s
     const after = Date.now();
     if (answer?.created === undefined) return undefined;
     await asking.ask(remove, {});
-    // Half of the way there is taken off.
+    // Half of the round trip is subtracted.
     return Date.parse(answer.created) - (before + after) / 2;
   };
   for (const bucket of [catalogBucket.name, sessionsBucket.name, ...Object.values(authorizationBuckets).map((each) => each.name)]) {
@@ -73,12 +73,12 @@ async function readClock(asking: Asking, api: string, named: (name: string) => s
   return made(`${api}.STREAM.CREATE.${name}`, { name, subjects: [`${named(root)}.${name}`], storage: 'memory', max_msgs: 1, num_replicas: 1 }, `${api}.STREAM.DELETE.${name}`);
 }
 
-/** Asks with the first inbox that may be heard. */
+/** Asks with the first inbox that this user may subscribe to. */
 class Asking {
   readonly #connection: NatsConnection;
   readonly #subscriptions: Subscription[] = [];
   #inbox: string | undefined;
-  /** Subjects that NATS does not let this user speak to. */
+  /** Subjects that NATS does not let this user publish to. */
   readonly #refused = new Set<string>();
   readonly #answers = new Map<string, Answer>();
   #count = 0;
@@ -109,7 +109,7 @@ class Asking {
     return true;
   }
 
-  /** @returns undefined when NATS refuses it, or nobody answers. */
+  /** @returns undefined when NATS refuses the question, or nobody answers. */
   async ask(subject: string, body: object): Promise<Answer | undefined> {
     if (this.#inbox === undefined) return undefined;
     this.#count += 1;

@@ -1,4 +1,4 @@
-/** How a failed request is answered over NATS: a reply without a payload whose header says what went wrong. */
+/** How the failure of a request is reported over NATS: by a reply without a payload, with the kind of failure in a header. */
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
 import { formatProblem, printable, version, type Formats } from '@omnibus/protocol';
 import type { BusFault } from '../bus.ts';
@@ -15,14 +15,14 @@ const meanings: Readonly<Record<FailureKind, string>> = {
   'unknown-kind': 'whoever took the request does not know requests of its kind',
 };
 
-/** @param incident names the fault in the log of the process that failed. One that does not know what it is asked says its version. */
+/** @param incident id of the failure in the log of the process that failed. A receiver that does not know the request names its version. */
 export function failureReply(kind: FailureKind, incident: string): MsgHdrs {
   const reply = headers();
   reply.set(header, kind === 'unknown-kind' ? `${kind} ${incident} ${version}` : `${kind} ${incident}`);
   return reply;
 }
 
-/** The failure that a reply says; undefined for an ordinary one. */
+/** The failure that a reply reports; undefined for an ordinary reply. */
 export function failureOf(message: Msg): BusError | undefined {
   const said = message.headers?.get(header);
   if (said === undefined || said === '') return undefined;
@@ -33,7 +33,7 @@ export function failureOf(message: Msg): BusError | undefined {
   return new BusError(known, `${meanings[known]}${versions}${name === undefined ? '' : ` (incident ${name})`}`, undefined, name);
 }
 
-/** What to tell whoever asked, of anything that went wrong with a request or its answer. */
+/** The kind of failure that a requester is told, for any error with a request or its answer. */
 export function failureKind(error: unknown): FailureKind {
   if (!(error instanceof BusError)) return 'handler-failed';
   switch (error.kind) {
@@ -61,7 +61,7 @@ export function notFitting(verdict: 'junk' | 'unknown'): BusError {
   return new BusError('unknown-kind', `the payload is of a kind that this version (${version}) does not know`);
 }
 
-/** What is said of a process that speaks another format. Its sign is heard all the same: whoever watches signs sends it nothing. */
+/** The report of a process that speaks another format. Its sign of life is still received, so that those who watch signs send it nothing. */
 export function foreignSign(family: string, sign: unknown): BusFault {
   const { formats } = sign as { readonly formats: Formats };
   return { kind: 'format', what: formatProblem(`a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`), family };

@@ -1,6 +1,6 @@
 /**
- * What comes back to the requests of this process. All replies come in over one subscription and are told apart by a token, which costs half of
- * a subscription per request; a request to nobody comes back as NATS' own 503.
+ * The replies to the requests of this process. All replies come in over one subscription and are told apart by a token, which costs half as much as a
+ * subscription for each request. A request without a receiver comes back as NATS' own 503.
  */
 import { SlotTable } from '@omnibus/collections';
 import { createInbox, type Msg } from '@nats-io/transport-node';
@@ -16,15 +16,15 @@ import { Lane } from './lanes.ts';
 
 const noResponders = 503;
 
-/** A request that hears replies. */
+/** A request that receives replies. */
 interface Waiting {
   readonly observer: ReplyObserver<unknown>;
   readonly to: Subject<never, unknown>;
-  /** Replies that come while a large one is fetched: each request waits for its own. */
+  /** Set while a large reply is fetched; the request's later replies wait for it. */
   lane: Lane | undefined;
 }
 
-/** A request that is to be sent, with the subject its replies are sent to. */
+/** A request that is to be sent, with the subject for its replies. */
 export interface OpenedRequest extends PendingRequest {
   readonly replyTo: string;
 }
@@ -35,25 +35,25 @@ export class Inbox {
   readonly #onFault: OnFault;
   readonly #waiting = new SlotTable<Waiting>();
 
-  /** @param prefix of its subjects, as NATS knows it; undefined for that of every NATS client. */
+  /** @param prefix of its subjects, as NATS sees it; undefined for the default of NATS clients. */
   constructor(prefix: string | undefined, fetches: Fetches, onFault: OnFault) {
     this.#prefix = `${createInbox(prefix)}.`;
     this.#fetches = fetches;
     this.#onFault = onFault;
   }
 
-  /** All replies come on subjects that fit this. */
+  /** The subject pattern of all replies. */
   get subject(): string {
     return `${this.#prefix}*`;
   }
 
-  /** Makes room for the replies to a request. */
+  /** Prepares to receive the replies to a request. */
   open<Request, Reply>(to: Subject<Request, Reply>, observer: ReplyObserver<Reply>): OpenedRequest {
     const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
     return { replyTo: this.#prefix + handle.toString(36), close: () => void this.#waiting.take(handle) };
   }
 
-  /** Ends requests that nobody will answer. @param why by where they were sent; undefined for those that go on. */
+  /** Ends requests that nobody will answer. @param why the error for a subject; undefined for requests that go on. */
   fail(why: (to: Subject<never, unknown>) => BusError | undefined): void {
     for (const [handle, { to, observer }] of this.#waiting.toArray()) {
       const failure = why(to);
@@ -88,7 +88,7 @@ export class Inbox {
         return;
       }
       const payload = decode(bytes);
-      // A reply of a kind that only a newer version knows is for the observer to pass over: more may follow.
+      // A reply of a kind that only a newer version knows is passed over by the observer, since more replies may follow.
       if (waiting.to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
       this.#tell(handle, waiting, payload);
     };

@@ -1,6 +1,6 @@
 /**
- * What is stored in JetStream lives on as many nodes as the cluster can spare, so that losing one loses nothing; and it is
- * waited for while the cluster has no leader.
+ * Creates streams in JetStream with as many replicas as the cluster allows, so that the loss of a node loses nothing, and waits while the cluster has no
+ * leader.
  */
 import { jetstreamManager, JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -12,14 +12,14 @@ const clusterReplicas = 3;
 /** JetStream's "insufficient resources", "no suitable peers for placement" and "replicas > 1 not supported in non-clustered mode". */
 const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
 const retryMs = 500;
-/** A cluster that has lost a node has a leader again long before. */
+/** Longest wait: a cluster that has lost a node has a leader again long before. */
 const giveUpMs = 30_000;
-/** Between two attempts to give a stream the replicas it lacks; the wait doubles. */
+/** Pause between two attempts to give a stream its missing replicas; it doubles. */
 const growMs = { first: 250, longest: 10_000 };
 
 /**
- * Creates a stream with the replicas that are possible now; it gets those it lacks when they are.
- * @param place where JetStream is: whether that has several nodes can be seen only where it is that of the server we are connected to.
+ * Creates a stream with as many replicas as are possible now; missing ones are added when they become possible.
+ * @param place of JetStream: only at the server that we are connected to can be seen whether it has several nodes.
  * @param stream its name in JetStream.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there.
  */
@@ -45,7 +45,7 @@ function hasOneNode({ info }: NatsConnection, { domain }: NatsPlace): boolean {
   return domain === undefined && info?.cluster === undefined;
 }
 
-/** It may have been made while nodes were missing, as when all of a cluster starts at once, or before there was a cluster. */
+/** Adds missing replicas: the stream may have been created while nodes were missing, as at the start of a cluster, or before there was a cluster. */
 async function grow(connection: NatsConnection, place: NatsPlace, stream: string): Promise<void> {
   for (let waitMs = growMs.first; !connection.isClosed(); waitMs = Math.min(2 * waitMs, growMs.longest)) {
     try {
@@ -56,13 +56,13 @@ async function grow(connection: NatsConnection, place: NatsPlace, stream: string
         return;
       }
     } catch {
-      // Not possible now; JetStream serves it as it is.
+      // Not possible now; the stream works with the replicas it has.
     }
     await pause(waitMs);
   }
 }
 
-/** Keeps no process alive. */
+/** A pause that keeps no process alive. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms).unref();

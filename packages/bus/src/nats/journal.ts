@@ -1,6 +1,6 @@
 /**
- * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so
- * costs the server nothing for the thousands of streams that are asked for when a worker is gone.
+ * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so costs the server nothing when
+ * thousands of streams are read because a worker is gone.
  */
 import { DiscardPolicy, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
@@ -62,13 +62,13 @@ class NatsJournal<Entry> implements Journal<Entry> {
 
   append(to: Subject<Entry>, entry: Entry): void {
     const bytes = encode(entry);
-    // A claim to a large message dies with its sender, which is when a journal is asked.
+    // A claim to a large message ends with its sender, and a journal is read just when its sender is gone.
     if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
     else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(nameAt(this.#place, to.name), bytes);
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
-    // Subscribed first, so that nothing falls between what is kept and what comes.
+    // The subscription comes first, so that no entry is missed between the stored ones and new ones.
     const subscription = await this.#bus.subscribe(subject, observer);
     try {
       for (let next = 1; ;) {
@@ -84,7 +84,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
     }
   }
 
-  /** Undefined for what is none: it is passed over. */
+  /** Undefined for an invalid entry, which is passed over. */
   #readEntry(bytes: Uint8Array): Entry | undefined {
     try {
       const entry = decode(bytes);
@@ -97,7 +97,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
   }
 
   async #read(name: string, from: number): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
-    // Asked of the stream's leader, which knows the latest entry; the client's types know this form for replicas only.
+    // Asks the stream's leader, which knows the latest entry; the client's types have this form for replicas only.
     const next = { seq: from, next_by_subj: name };
     try {
       return (await this.#manager.streams.getMessage(this.#stream, next)) ?? undefined;

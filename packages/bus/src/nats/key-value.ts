@@ -1,7 +1,7 @@
 /**
- * Buckets on JetStream. A value larger than one NATS message is stored in parts in a second bucket, under a generation
- * that its manifest in the first one names, so that readers never see half of it. Each value carries the format it is written in; one of
- * a format that is not read here is there, and nobody's to write over.
+ * Buckets on JetStream. A value that is larger than one NATS message is stored in parts in a second bucket, under a generation that its manifest in the
+ * first bucket names, so that readers never see half of it. Each value names the format it is written in; a value in a format that cannot be read here
+ * counts as present, and is not overwritten.
  */
 import type { KV, KvEntry } from '@nats-io/kv';
 import { JetStreamApiError } from '@nats-io/jetstream';
@@ -21,15 +21,15 @@ import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } 
 const wrongLastSequence = 10_071;
 /** JetStream's failure of a store, such as "maximum bytes exceeded". */
 const storeFailed = 10_077;
-/** Leaves room for the manifest's JSON and headers under the default `max_payload` of 1 MiB. */
+/** Leaves room for the manifest and headers under the default `max_payload` of 1 MiB. */
 const largestPartBytes = 512 * 1024;
-/** Bytes of one value: as many as one message may have. */
+/** Bound on the parts of one value: as many bytes as one message may have. */
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 
-/** `format`: left out before 0.2.0. */
+/** `format` is missing in values from before 0.2.0. */
 type Stored = { readonly format?: number } & ({ readonly value: unknown } | { readonly generation: string; readonly parts: number });
 
-/** Replaced while it was read. */
+/** The value was replaced while it was read. */
 const missing = Symbol('missing');
 
 /** @throws {BusError} `newer-format`; `undecodable` for what is neither a value nor a manifest of one. */
@@ -55,12 +55,12 @@ export async function openKeyValue<Value>(connection: NatsConnection, place: Nat
   return new NatsKeyValue<Value>({ name, bucket, parts, shape, partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2), onFault });
 }
 
-/** The stream a bucket is (NATS, ADR-8). */
+/** The stream of a bucket (NATS, ADR-8). */
 function streamOf(bucket: string): string {
   return `KV_${bucket}`;
 }
 
-/** Of many values, one that cannot be read does not keep the others from being heard. */
+/** When many values are read, an unreadable one does not keep the others from being passed on. */
 function passOverNewer(error: unknown): undefined {
   if (!(error instanceof BusError && error.kind === 'newer-format')) throw error;
 }
@@ -77,7 +77,7 @@ interface Stores<Value> {
   /** Undefined for a bucket of small values. */
   readonly parts: KV | undefined;
   readonly shape: Shape<Value> | undefined;
-  /** A value is stored whole up to this size, and in parts of it. */
+  /** A value up to this size is stored whole, a larger one in parts of this size. */
   readonly partBytes: number;
   readonly onFault: OnFault;
 }
@@ -113,7 +113,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       return await this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
     } catch (error) {
       const present = error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
-      // What nobody can read is as good as nothing, and must not keep a key for ever; what a newer version can read does.
+      // A value that no version can read counts as missing, and must not occupy a key for ever; one that a newer version can read stays.
       if (present === null || present.operation !== 'PUT' || (await this.#load(present)) !== undefined) throw error;
       return this.update(key, value, present.revision);
     }
@@ -123,7 +123,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return this.#store(key, value, (bytes) => this.#bucket.update(key, bytes, revision));
   }
 
-  /** A deleted key leaves a mark, which has a sequence; only one that is forgotten has none. */
+  /** A deleted key leaves a mark with a sequence number; only an expired key has none. */
   restore(key: string, value: Value): Promise<number> {
     return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes, { previousSeq: 0 }));
   }
@@ -169,8 +169,9 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   /**
-   * Undefined for what cannot be read, which is said; and when the value was replaced while its parts were read: its successor is on the way.
-   * @throws {BusError} `newer-format`, which is said too.
+   * Undefined for a value that cannot be read, which is reported; and for one that was replaced while its parts were read, since its successor is on the
+   * way.
+   * @throws {BusError} `newer-format`, which is reported too.
    */
   async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {
     try {

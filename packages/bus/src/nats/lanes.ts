@@ -1,9 +1,9 @@
-/** Keeps a large message, which takes a while to fetch, from being overtaken by what its sender sends after it, on any subject. */
+/** Keeps a large message, which takes a while to fetch, from being overtaken by later messages of its sender on any subject. */
 import { BusError } from '../errors.ts';
 import type { Order } from './blobs.ts';
 import type { Fetches } from './claims.ts';
 
-/** Messages of one sender that wait behind a large one of its own. Each is small; more come only from who sends without reading. */
+/** Bound on messages of one sender that wait behind its own large one. Each is small; more come only from a sender that does not wait for answers. */
 const maxWaiting = 10_000;
 
 /** The messages of one sender that cannot be handled yet. */
@@ -11,7 +11,7 @@ export class Lane {
   tail: Promise<void> | undefined;
   waiting = 0;
 
-  /** Runs a step after those before it. @returns when it has run; it never rejects. */
+  /** Runs a step after the previous ones. @returns when it has run; never rejects. */
   after(step: () => void | Promise<void>, failed: (error: unknown) => void): Promise<void> {
     if (this.waiting >= maxWaiting) {
       failed(new BusError('overloaded', `${maxWaiting} messages wait behind a large one`));
@@ -36,7 +36,7 @@ export class Lanes {
   }
 
   /**
-   * Handles a message that is a claim, or comes after one.
+   * Handles a message that is a claim or comes after one.
    * @returns when it has been handled; undefined when that was at once.
    */
   receive(order: Order, bytes: Uint8Array, handle: (bytes: Uint8Array) => void, failed: (error: unknown) => void): Promise<void> | undefined {

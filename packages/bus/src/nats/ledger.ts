@@ -1,6 +1,6 @@
 /**
- * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is taken before its time. NATS checks that an entry
- * follows the last one of its writer, so nobody else can write in between under that name, and that one that comes twice is kept once.
+ * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is removed before its time. NATS checks that an entry follows the last
+ * one of its writer, so that nobody else can write under that name, and stores an entry that comes twice only once.
  */
 import { DiscardPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamClient, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
@@ -12,7 +12,7 @@ import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 
 /** JetStream's "stream name already in use with a different configuration", "no message found", "wrong last sequence" and "maximum bytes exceeded". */
 const codes = { nameInUse: 10_058, notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
-/** Within which an entry that comes again is known to be the same. */
+/** Time within which a repeated entry is recognized. */
 const duplicateMs = 120_000;
 const answerMs = 5_000;
 const idHeader = 'Nats-Msg-Id';
@@ -29,7 +29,7 @@ export async function openLedger(connection: NatsConnection, place: NatsPlace, d
         max_age: nanos(maxAgeMs), max_bytes: maxBytes, duplicate_window: nanos(Math.min(maxAgeMs, duplicateMs)), deny_delete: true, deny_purge: true,
       });
     } catch (error) {
-      // Whoever made it has decided how much it keeps.
+      // The process that created the stream has decided how much it keeps.
       if (!(error instanceof JetStreamApiError) || error.code !== codes.nameInUse) throw error;
     }
   });
@@ -41,7 +41,7 @@ class NatsLedger implements Ledger {
   readonly #subject: string;
   readonly #manager: JetStreamManager;
   readonly #client: JetStreamClient;
-  /** Of the last entry of each writer of this process. */
+  /** Sequence number of the last entry of each writer of this process. */
   readonly #last = new Map<string, number>();
 
   constructor(stream: string, subject: string, manager: JetStreamManager, client: JetStreamClient) {
@@ -64,11 +64,11 @@ class NatsLedger implements Ledger {
     }
   }
 
-  /** It may be there already, when only the answer was lost. */
+  /** The entry may be stored already, if only the answer was lost. */
   async #findOwn(writer: string, subject: string, id: string): Promise<void> {
     const last = await this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject });
     if (last === null) {
-      // All that it has written was old, and is gone.
+      // All that this writer has written has expired.
       this.#last.delete(writer);
       throw new BusError('timeout', `the stream ${this.#stream} has nothing of ${writer} any more`);
     }

@@ -54,7 +54,7 @@ export class Vault {
       const entry = await this.#store.get(key);
       if (await won(entry === undefined ? this.#store.create(key, sealed) : this.#store.update(key, sealed, entry.revision)) !== undefined) return;
     }
-    throw new Error('others change the same all the time');
+    throw new Error('the value was changed by others each time');
   }
 
   /** Takes something that is good once. @param revision of which it is to be. @returns undefined for whoever comes second. */
