@@ -1,17 +1,17 @@
 /**
- * The chain of one writer. Each record is a line of JSON that ends in its hash: the SHA-256 of the hash before it and of the line itself
- * without that last member. The bytes of a line are its canonical form: whoever writes it anew has another record.
+ * The chain of one writer. Each record is a line of JSON that ends with its hash: the SHA-256 of the previous hash and of the line without that last
+ * member. The hash is of the exact bytes of the line, so a changed line is a different record.
  */
 import { sha256 } from './sha256.ts';
 
-/** What stands before the first record of a chain. */
+/** The hash before the first record of a chain. */
 export const genesis = '';
 
 /** The last member of a line. */
 const hashEnd = /,"hash":"([A-Za-z0-9_-]{43})"\}$/;
 const hashLength = ',"hash":""}'.length + 43;
 
-/** Where a chain stands. */
+/** The present end of a chain. */
 export interface Head {
   readonly writer: string;
   readonly seq: number;
@@ -31,7 +31,7 @@ export class Chain {
     return { writer: this.writer, seq: this.#seq, hash: this.#hash };
   }
 
-  /** @param members of the record as JSON, without the braces. @returns its line, without the end of the line. */
+  /** Adds a record to the chain. @param members of the record as JSON, without the braces. @returns its line, without a line end. */
   seal(members: string): string {
     this.#seq += 1;
     const body = `{${members},"omnibus.chain":{"writer":"${this.writer}","seq":${this.#seq},"prev":"${this.#hash}"}`;
@@ -47,12 +47,12 @@ function hashOf(prev: string, body: string): string {
 /** A line of a chain, as it is read again. */
 export interface Link extends Head {
   readonly prev: string;
-  /** The hash is that of the line. */
+  /** Whether the hash matches the line. */
   readonly isGenuine: boolean;
   readonly record: Readonly<Record<string, unknown>>;
 }
 
-/** @returns undefined for what is no line of a chain. */
+/** @returns undefined for a line that is not of a chain. */
 export function readLink(line: string): Link | undefined {
   const hash = hashEnd.exec(line)?.[1];
   if (hash === undefined) return undefined;

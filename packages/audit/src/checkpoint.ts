@@ -1,6 +1,6 @@
 /**
- * Where chains stood, signed, for a second place: whoever can write a file of records anew can write its chain anew too, but not what was said
- * of it elsewhere. A key is an Ed25519 key as PEM, whose public part is enough to verify, or a secret for HMAC-SHA256.
+ * Checkpoints say how far chains have come, signed, for a second place: somebody who can rewrite a file of records can rewrite its chain too, but not the
+ * checkpoints stored elsewhere. The key is an Ed25519 key as PEM, whose public part is enough to verify, or a secret for HMAC-SHA256.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, sign, timingSafeEqual, verify, type KeyObject } from 'node:crypto';
 import type { Head } from './chain.ts';
@@ -8,15 +8,15 @@ import type { Head } from './chain.ts';
 export interface Checkpoint extends Head {
   readonly time: string;
   readonly alg: 'Ed25519' | 'HMAC-SHA256';
-  /** Which key it is: the beginning of a digest. */
+  /** Names the key: the beginning of its digest. */
   readonly key: string;
   readonly signature: string;
 }
 
-/** Signs, and verifies. */
+/** A key that signs and verifies checkpoints. */
 export interface CheckpointKey {
   readonly id: string;
-  /** Also of the digests of values in records. */
+  /** The secret, with which digests of recorded values are made too; undefined for an Ed25519 key. */
   readonly secret: Buffer | undefined;
   sign(head: Head, time: string): Checkpoint;
   verify(checkpoint: Checkpoint): boolean;
@@ -25,7 +25,8 @@ export interface CheckpointKey {
 const minSecretBytes = 32;
 
 /**
- * @param text a PEM with an Ed25519 key, private to sign, public to verify; or base64 of at least 32 random bytes.
+ * Reads a key.
+ * @param text a PEM with an Ed25519 key, private to sign or public to verify; or base64 of at least 32 random bytes.
  * @throws {Error} in words for the operator.
  */
 export function readCheckpointKey(text: string): CheckpointKey {
@@ -70,7 +71,7 @@ function signingKey(pem: string): CheckpointKey {
   };
 }
 
-/** @returns undefined for what is no checkpoint. */
+/** @returns undefined for a line that is not a checkpoint. */
 export function readCheckpoint(line: string): Checkpoint | undefined {
   let said: Partial<Checkpoint>;
   try {

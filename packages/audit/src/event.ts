@@ -1,16 +1,16 @@
-/** What the parts of the gateway say of what has happened. It costs them an object: digests, texts and the chain are made later (`trail.ts`). */
+/** Audit events, which the parts of the gateway report. Reporting one costs them an object: texts, digests and the chain are made later (`trail.ts`). */
 import type { EndpointName, JsonObject, JsonRpcId, Principal, ServerName, SessionKey } from '@omnibus/protocol';
 
 /**
- * `started`: it is about to be sent (strict only). `fault`: the gateway, or its server with an error, did not do it. `denied`: nobody was asked, since it is not
- * permitted or not there. `unknown`: nobody can know whether it was done.
+ * `started`: the request is about to be sent (strict only). `fault`: the gateway has failed, or the server has answered with an error. `denied`: no server
+ * was asked, because the request is not permitted or names something unknown. `unknown`: nobody can know whether it was executed.
  */
 export type Outcome = 'started' | 'ok' | 'tool_error' | 'fault' | 'denied' | 'cancelled' | 'unknown';
 
-/** What an event is counted among: whether it is recorded follows from it (`audit.calls`). */
+/** The class of an event, by which `audit.calls` decides whether it is recorded. */
 export type Weight = 'read' | 'write' | 'refusal' | 'always';
 
-/** A name with whoever vouches for it. */
+/** A subject with its issuer. */
 export interface Named {
   readonly issuer: string;
   readonly subject: string;
@@ -21,11 +21,11 @@ export interface Who {
   readonly issuer?: string | undefined;
   readonly subject?: string | undefined;
   readonly tenant?: string | undefined;
-  /** Who acts for the subject, the one that sent the request first. */
+  /** Agents that act for the subject; the one that sent the request comes first. */
   readonly actors?: readonly Named[] | undefined;
-  /** The program that the token was given to. */
+  /** The client that the token was issued to. */
   readonly client?: string | undefined;
-  /** The id of the API key that was shown; it opens nothing. */
+  /** The id of the API key, which gives no access. */
   readonly key?: string | undefined;
   readonly address?: string | undefined;
 }
@@ -44,36 +44,36 @@ export interface AuditEvent {
   readonly server?: ServerName | undefined;
   /** The server's own name of the tool or prompt. */
   readonly target?: string | undefined;
-  /** What the client calls it. */
+  /** The name that the client uses. */
   readonly publicName?: string | undefined;
   readonly uri?: string | undefined;
-  /** As they are sent to the server; recorded as a digest, and by rule. */
+  /** Arguments as sent to the server. They are recorded as a digest, and in parts where a rule says so. */
   readonly args?: unknown;
-  /** What the server answered; recorded by rule alone. */
+  /** The server's answer, of which parts are recorded where a rule says so. */
   readonly result?: JsonObject | undefined;
   readonly outcome?: Outcome | undefined;
   /** A reason of the table of errors, or another word of a closed set. */
   readonly reason?: string | undefined;
-  /** Of a server's own error. */
+  /** The code of a server's own error. */
   readonly code?: number | undefined;
   readonly rule?: string | undefined;
   readonly policy?: string | undefined;
-  /** Milliseconds since 1970; left out: now. */
+  /** Milliseconds since 1970. Default: now. */
   readonly at?: number;
   readonly durationMs?: number | undefined;
   readonly responseBytes?: number | undefined;
-  /** Members of its own kind, under `omnibus.`. */
+  /** Further members for this kind of event, recorded under `omnibus.`. */
   readonly more?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>> | undefined;
 }
 
-/** What the rest of the gateway knows of the audit; undefined where there is none. */
+/** The interface of the audit for the rest of the gateway; undefined where nothing is recorded. */
 export interface Audit {
-  /** What is not read-only is not sent before its record is safe. */
+  /** Whether requests that are not read-only are sent only after their record is stored. */
   readonly isStrict: boolean;
-  /** Whether events of a weight are recorded, so that others need not be made. */
+  /** Whether events of a class are recorded, so that others need not be made. */
   wants(weight: Weight): boolean;
-  /** Never throws, and never waits. */
+  /** Records an event. Never throws, and never waits. */
   record(event: AuditEvent): void;
-  /** Records it, and waits until it is safe in every sink that must have it. @returns false when it cannot be. */
+  /** Records an event, and waits until every required sink has stored it. @returns false when that is not possible. */
   confirm(event: AuditEvent): Promise<boolean>;
 }

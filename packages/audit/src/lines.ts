@@ -1,4 +1,4 @@
-/** Lines that wait for their sinks: a ring with a bound in lines and in bytes. Each line has a number that grows, whatever is let go of. */
+/** The lines that wait for their sinks: a ring bounded in lines and bytes. Each line has an ever growing number. */
 
 export class Lines {
   readonly #slots: (string | undefined)[];
@@ -12,12 +12,12 @@ export class Lines {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of the oldest that is held. */
+  /** The number of the oldest line in the ring. */
   get first(): number {
     return this.#first;
   }
 
-  /** The number that the next one will have. */
+  /** The number that the next line will get. */
   get next(): number {
     return this.#next;
   }
@@ -36,7 +36,7 @@ export class Lines {
     this.#bytes += line.length;
   }
 
-  /** Those from a number on, as many as make one message: at least one, where there is one. */
+  /** Lines from a number on, as many as fit into one message, and at least one if there is any. */
   from(number: number, maxLines: number, maxBytes: number): readonly string[] {
     const lines: string[] = [];
     let bytes = 0;
@@ -49,7 +49,7 @@ export class Lines {
     return lines;
   }
 
-  /** Forgets those before a number. */
+  /** Removes the lines before a number. */
   release(before: number): void {
     for (; this.#first < Math.min(before, this.#next); this.#first += 1) {
       const slot = this.#first % this.#slots.length;

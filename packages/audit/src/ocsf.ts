@@ -1,17 +1,17 @@
 /**
- * Records as events of the Open Cybersecurity Schema Framework 1.3: requests are API Activity (6003), sign-ins are Authentication (3002), what users
- * allow and administrators change is User Access Management (3005) and API Activity. What has no place there is under `unmapped`.
+ * Converts records into events of the Open Cybersecurity Schema Framework 1.3: requests are API Activity (6003), sign-ins are Authentication (3002),
+ * consents are User Access Management (3005), acts of administrators API Activity. Members without a counterpart are under `unmapped`.
  */
 import type { Sink } from './sink.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
 const classes = { api: { uid: 6_003, category: 6 }, authentication: { uid: 3_002, category: 3 }, access: { uid: 3_005, category: 3 } } as const;
-/** Of API Activity: Create, Read, Update, Delete, Other. */
+/** Activity ids of API Activity. */
 const activities = { read: 2, other: 99 } as const;
 const statuses = { success: 1, failure: 2, other: 99 } as const;
 
-/** The event of a line. */
+/** Converts one line. */
 function toOcsf(line: string): string {
   const record = JSON.parse(line) as Members;
   const word = (name: string): string | undefined => (typeof record[name] === 'string' ? record[name] : undefined);
@@ -34,7 +34,7 @@ function toOcsf(line: string): string {
   });
 }
 
-/** A sink that is given events instead of records. */
+/** Wraps a sink so that it gets events instead of records. */
 export function asOcsf(sink: Sink): Sink {
   return {
     name: sink.name, batch: sink.batch,

@@ -1,6 +1,6 @@
 /**
- * What stands in a record: the names of OpenTelemetry where it has one (semantic conventions, gen-ai/mcp), `omnibus.` in front of our own.
- * Every record is one line of JSON with the same order of members.
+ * The members of a record. Names are those of OpenTelemetry where it has one (semantic conventions, gen-ai/mcp), others begin with `omnibus.`. Every record
+ * is one line of JSON with a fixed order of members.
  */
 import { canonical, isRawNumber } from '@omnibus/protocol';
 import { sha256 } from './sha256.ts';
@@ -8,13 +8,13 @@ import type { AuditEvent } from './event.ts';
 import { cutUri, Recorder, ruleFor, type RecordingRule } from './redaction.ts';
 
 export interface RecordOptions {
-  /** `key`: callers stand there as their principal's key alone. `names`: with issuer, subject and actors. */
+  /** `key`: a record names its caller by the principal's key only. `names`: also by issuer, subject and actors. */
   readonly who: 'key' | 'names';
-  /** Which arguments and results stand there besides their digest. */
+  /** Which arguments and results are recorded in addition to their digest. */
   readonly rules: readonly RecordingRule[];
-  /** What digests of recorded values are made with. */
+  /** The key for digests of recorded values. */
   readonly key?: Buffer | undefined;
-  /** This process. */
+  /** The name of this process. */
   readonly instance: string;
 }
 
@@ -23,15 +23,15 @@ interface Recorders {
   readonly results: Recorder;
 }
 
-/** Characters of a name or a word that others chose. */
+/** Bound on the characters of a name or text that others chose. */
 const maxName = 256;
-/** Tools whose rule is remembered. */
+/** Bound on tools whose rule is remembered. */
 const maxKnown = 10_000;
 
 export class RecordForm {
   readonly #options: RecordOptions;
   readonly #recorders: ReadonlyMap<RecordingRule, Recorders>;
-  /** By server and tool. */
+  /** Rules by server and tool. */
   readonly #known = new Map<string, Recorders | undefined>();
 
   constructor(options: RecordOptions) {
@@ -40,7 +40,7 @@ export class RecordForm {
     this.#recorders = new Map(rules.map((rule) => [rule, { args: new Recorder(rule.arguments, key), results: new Recorder(rule.results, key) }]));
   }
 
-  /** Members of a record as JSON, without braces. @param at milliseconds since 1970. */
+  /** The members of a record as JSON, without braces. @param at milliseconds since 1970. */
   membersOf(event: AuditEvent, at: number): string {
     const { name, who = {}, endpoint, session, trace, method, revision, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
     const members = new Members();
@@ -112,14 +112,14 @@ export class RecordForm {
   }
 }
 
-/** What needs no escape in JSON. */
+/** Texts that need no escaping in JSON. */
 const plain = /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/;
 
 function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Members of an object as they are written, in the order they come. */
+/** Writes the members of an object, in the order in which they are added. */
 class Members {
   json = '';
 

@@ -1,15 +1,15 @@
 /**
- * What of arguments and results stands in a record. Nothing, unless a rule keeps it: rules name places by JSON pointers (RFC 6901), and what
- * one of them redacts is not there, whatever another keeps.
+ * Selects the parts of arguments and results that are recorded. Nothing is, unless a rule keeps it: rules name places by JSON pointers (RFC 6901), and a
+ * redacted place is left out even if another pointer keeps it.
  */
 import { createHmac } from 'node:crypto';
 import { canonical, isObject, isRawNumber } from '@omnibus/protocol';
 import { sha256 } from './sha256.ts';
 
 export interface Places {
-  /** Values that are recorded as they are; an empty pointer is everything. */
+  /** Values that are recorded as they are; an empty pointer means everything. */
   readonly keep: readonly string[];
-  /** Values that are recorded as a digest, so that equal ones can be told. */
+  /** Values that are recorded as a digest, so that equal values can be recognized. */
   readonly hash: readonly string[];
   /** Values that are never recorded. */
   readonly redact: readonly string[];
@@ -22,22 +22,22 @@ export interface RecordingRule {
   readonly results: Places;
 }
 
-/** Characters of what is recorded of one value. */
+/** Bound on the characters recorded of one value. */
 const maxLength = 8 * 1_024;
-/** Never recorded, wherever they stand. */
+/** Members that are never recorded, wherever they are. */
 const secretNames = /^(proxy-)?authorization$|^(set-)?cookie$/i;
 const redacted = '[redacted]';
 
 type Fate = 'keep' | 'hash' | 'redact';
 
-/** A tree of the pointers of a rule, so that a value is walked through once. */
+/** The pointers of a rule as a tree, so that a value is walked once. */
 class Branch {
   fate: Fate | undefined;
   readonly members = new Map<string, Branch>();
 
   static of({ keep, hash, redact }: Places): Branch {
     const root = new Branch();
-    // Of two rules for one place, the one that tells less counts.
+    // If two pointers name one place, the one that reveals less wins.
     for (const [fate, pointers] of [['keep', keep], ['hash', hash], ['redact', redact]] as const) for (const pointer of pointers) stepsOf(pointer).reduce((branch, step) => branch.#below(step), root).fate = fate;
     return root;
   }
@@ -62,13 +62,13 @@ export class Recorder {
   readonly #places: Branch;
   readonly #key: Buffer | undefined;
 
-  /** @param key digests of short values can be guessed, unless they are made with a key. */
+  /** @param key for digests of values, since digests of short values could be guessed without one. */
   constructor(places: Places, key: Buffer | undefined) {
     this.#places = Branch.of(places);
     this.#key = key;
   }
 
-  /** @returns what may be recorded, as JSON text; undefined where that is nothing. */
+  /** @returns the parts that may be recorded, as JSON text; undefined where there are none. */
   textOf(value: unknown): string | undefined {
     const kept = this.#walk(value, this.#places, undefined);
     if (kept === undefined) return undefined;
@@ -100,12 +100,12 @@ export class Recorder {
   }
 }
 
-/** An address without what may hold secrets: query, fragment, user and password. */
+/** An address without the parts that may contain secrets: query, fragment, user and password. */
 export function cutUri(uri: string): string {
   return uri.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1').slice(0, 1_000);
 }
 
-/** Whether a rule is about `server/tool`. */
+/** The first rule that matches `server/tool`. */
 export function ruleFor<Rule extends { readonly tool: string }>(rules: readonly Rule[], name: string): Rule | undefined {
   return rules.find(({ tool }) => new RegExp(`^${tool.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`, 's').test(name));
 }

@@ -1,34 +1,34 @@
-/** Where records go. Each sink has a position of its own among the lines that wait, and is asked again for what it could not take. */
+/** Writes lines to a sink. Each sink has a position of its own among the waiting lines, and gets lines again that it could not store. */
 import type { Lines } from './lines.ts';
 
 export interface Sink {
-  /** For people and metrics: its kind, and a number where there are several of one. */
+  /** Name in messages and metrics: the kind, with a number if there are several of one kind. */
   readonly name: string;
-  /** Lines and bytes of one write. */
+  /** Most lines and bytes of one write. */
   readonly batch: { readonly lines: number; readonly bytes: number };
-  /** Takes lines, in order. When it fails, the same lines come again, and may have been taken partly. @param from the number of the first. */
+  /** Stores lines, in order. After a failure the same lines come again, and a part of them may have been stored. @param from the number of the first line. */
   write(lines: readonly string[], from: number): Promise<void>;
-  /** Makes what was written survive the machine; left out where a write does. When it fails, what was written since the last time comes again. */
+  /** Makes written lines survive a crash of the machine; left out where a write does. After a failure, everything written since the last success comes again. */
   sync?(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface SinkObserver {
-  /** How many records it has taken. */
+  /** Called with the number of records that were stored. */
   wrote(sink: string, records: number): void;
-  /** Records that it was too far behind for, and that others have. */
+  /** Called with the number of records that a sink has missed because it was too far behind, and that others have. */
   skipped(sink: string, records: number): void;
   failed(sink: string, error: unknown): void;
-  /** It works again. */
+  /** Called when the sink works again. */
   recovered(sink: string): void;
 }
 
-/** Between two attempts; the wait doubles. */
+/** Pause between two attempts; it doubles. */
 const retryMs = { first: 250, longest: 30_000 };
 
 export class Pump {
   readonly sink: Sink;
-  /** Records may pass it by when it is behind by all that is kept: it holds up no other. */
+  /** Whether the sink misses records when it is behind by the whole ring, so that it holds up no other. */
   readonly isOptional: boolean;
   readonly #lines: Lines;
   readonly #observer: SinkObserver;
@@ -38,14 +38,14 @@ export class Pump {
   #isRunning = false;
   #isSyncing = false;
   #isClosed = false;
-  /** Lines of the write that failed: they come again as they were. */
+  /** End of the write that failed; the same lines are written again. */
   #attempted: number | undefined;
-  /** What was written and is not safe has to be written again. */
+  /** Whether written lines that were not synced have to be written again. */
   #isBack = false;
   #failures = 0;
   #retry: { readonly timer: NodeJS.Timeout; readonly go: () => void } | undefined;
 
-  /** @param moved is called when more of the lines is safe. */
+  /** @param moved called when more lines are stored safely. */
   constructor(sink: Sink, isOptional: boolean, lines: Lines, observer: SinkObserver, moved: () => void) {
     this.sink = sink;
     this.isOptional = isOptional;
@@ -56,7 +56,7 @@ export class Pump {
     this.#safe = lines.next;
   }
 
-  /** The number of the first line that is not safe there. */
+  /** The number of the first line that is not stored safely. */
   get safe(): number {
     return this.#safe;
   }
@@ -69,7 +69,7 @@ export class Pump {
     return this.#failures > 0;
   }
 
-  /** There is something to write. */
+  /** There are new lines. */
   wake(): void {
     if (this.#isRunning || this.#isClosed) return;
     this.#isRunning = true;
@@ -98,11 +98,11 @@ export class Pump {
         await this.#failed(error);
       }
     }
-    // At once, so that nobody who has added a line in between believes that it is still looked at.
+    // Set at once, so that a line added in between wakes the sink again.
     this.#isRunning = false;
   }
 
-  /** What was let go of before it could be written. */
+  /** Skips lines that were dropped before they could be written. */
   #skip(): void {
     const missed = this.#lines.first - this.#written;
     if (missed <= 0) return;
@@ -112,7 +112,7 @@ export class Pump {
     this.#safe = Math.max(this.#safe, this.#written);
   }
 
-  /** One at a time; what is written meanwhile is synced with the next. */
+  /** Runs one sync at a time; lines written meanwhile are synced by the next. */
   #sync(sync: () => Promise<void> | undefined): void {
     if (this.#isSyncing) return;
     this.#isSyncing = true;
@@ -162,7 +162,7 @@ export class Pump {
     });
   }
 
-  /** Tries at once what waits to be tried again. */
+  /** Retries at once instead of after the pause. */
   hurry(): void {
     this.#retry?.go();
   }

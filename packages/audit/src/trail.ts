@@ -1,10 +1,10 @@
 /**
- * The audit of one process: events are collected for a quarter of a second or until there are a hundred, become records of its chain, and wait
- * in a ring until every sink has them. Nothing of it is on the way of a call.
+ * The audit of one process. Events are collected for a quarter of a second or until there are a hundred, become records of the process's chain, and wait in
+ * a ring until every sink has stored them. None of this is on the path of a call.
  *
  * Invariants
- *  Y1  No audited act is without a record, or without being counted by a gap in the chain.
- *  Y2  What a sink must have is let go of only when it is safe there.
+ *  Y1  Every audited act has a record, or is counted by a gap in the chain.
+ *  Y2  A record that a sink must have is dropped only when the sink has stored it safely.
  */
 import { Chain, type Head } from './chain.ts';
 import type { CheckpointKey, Checkpoint } from './checkpoint.ts';
@@ -17,35 +17,35 @@ type CallsRecorded = 'all' | 'writes' | 'refused';
 
 export interface TrailObserver extends SinkObserver {
   recorded(): void;
-  /** Records that no sink will ever have. */
+  /** Called with the number of records that no sink will ever have. */
   dropped(records: number): void;
   checkpointFailed(error: unknown): void;
 }
 
 export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
-  /** The name of the chain: of this process, and of no other ever. */
+  /** The name of the chain, which no other process ever has. */
   readonly writer: string;
   readonly calls: CallsRecorded;
   readonly isStrict: boolean;
   /** Milliseconds that a strict call waits for its record. */
   readonly confirmMs: number;
-  /** Records that wait for sinks. */
+  /** Bound on the records that wait for sinks. */
   readonly ring: number;
   readonly sinks: readonly { readonly sink: Sink; readonly isOptional: boolean }[];
   /** Undefined where nothing is signed. */
   readonly checkpoints?: { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> } | undefined;
-  /** What the first record says of the software. */
+  /** What the first record says about the software. */
   readonly software: Readonly<Record<string, string | number>>;
   readonly observer: TrailObserver;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** What is collected before it is written. */
+/** Bounds of a batch of events. */
 const batch = { records: 100, ms: 250 };
-/** Of all lines that wait: a hundred times what calls usually need, since rules may record 8 kB of each. */
+/** Bound on the bytes of all waiting lines: a hundred times what calls usually need, since rules may record 8 kB of each. */
 const maxBytes = 64 * 1024 * 1024;
-/** What the end of a process waits for its sinks. */
+/** How long a process that ends waits for its sinks. */
 const closeMs = 5_000;
 
 const recordedBy: Readonly<Record<CallsRecorded, ReadonlySet<Weight>>> = {
@@ -70,7 +70,7 @@ export class AuditTrail implements Audit {
   #fresh: { readonly event: AuditEvent; readonly at: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #checkpointing: NodeJS.Timeout | undefined;
-  /** Events that the ring had no place for, since the last record. */
+  /** Events since the last record for which the ring had no room. */
   #missed = 0;
   #missedSince = 0;
   #waiting: Waiting[] = [];
@@ -95,7 +95,7 @@ export class AuditTrail implements Audit {
     return this.#chain.head;
   }
 
-  /** Records that a sink does not have, by sink. */
+  /** For each sink, the number of records that it has not stored. */
   get behind(): readonly { readonly sink: string; readonly records: number; readonly isFailing: boolean }[] {
     return this.#pumps.map((pump) => ({ sink: pump.sink.name, records: pump.behind, isFailing: pump.isFailing }));
   }
@@ -123,7 +123,7 @@ export class AuditTrail implements Audit {
     return this.#safe(this.#lines.next, this.#options.confirmMs);
   }
 
-  /** Writes what is there, says that the chain is at its end, and waits a while for the sinks. */
+  /** Writes all events, ends the chain with a last record, and waits for the sinks for a while. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#drain();
@@ -138,7 +138,7 @@ export class AuditTrail implements Audit {
     await Promise.all(this.#pumps.map((pump) => pump.close()));
   }
 
-  /** Makes records of what was collected. */
+  /** Makes records of the collected events. */
   #drain(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -151,7 +151,7 @@ export class AuditTrail implements Audit {
 
   #add(event: AuditEvent, at: number): void {
     if (this.#hasRoom()) this.#sayMissed(at);
-    // The place that was free may have been for the gap.
+    // Recording the gap may have used the place that was free.
     if (this.#hasRoom()) {
       this.#seal(event, at);
       return;
@@ -161,7 +161,7 @@ export class AuditTrail implements Audit {
     this.#options.observer.dropped(1);
   }
 
-  /** What only optional sinks wait for makes room. */
+  /** Records that only optional sinks lack are dropped to make room. */
   #hasRoom(): boolean {
     if (this.#lines.isFull) this.#lines.release(this.#safeUpTo);
     return !this.#lines.isFull;
@@ -183,7 +183,7 @@ export class AuditTrail implements Audit {
     for (const pump of this.#pumps) pump.wake();
   }
 
-  /** The number of the first line that some sink which must have it does not have. */
+  /** The number of the first line that some required sink has not stored. */
   get #safeUpTo(): number {
     const needed = this.#pumps.filter(({ isOptional }) => !isOptional);
     return needed.length === 0 ? this.#lines.next : Math.min(...needed.map(({ safe }) => safe));
@@ -220,7 +220,7 @@ export class AuditTrail implements Audit {
     });
   }
 
-  /** Says elsewhere where the chain stands, once that is safe here. */
+  /** Writes a checkpoint for the part of the chain that is stored safely. */
   async #checkpoint(): Promise<void> {
     const { checkpoints, observer } = this.#options;
     const { head } = this;

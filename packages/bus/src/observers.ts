@@ -1,8 +1,8 @@
-/** Observers are our own code too: one that throws is told of it once, and nobody else notices (B6). */
+/** Calls observers of replies, which are our own code too: if one throws, only its own request fails (B6). */
 import type { OnFault, ReplyObserver } from './bus.ts';
 import { BusError, newIncident } from './errors.ts';
 
-/** Says to whoever waits for replies that there are none to come. */
+/** Tells an observer that no more replies will come. */
 export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError, onFault: OnFault): void {
   try {
     observer.failed(failure);
@@ -11,7 +11,7 @@ export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError,
   }
 }
 
-/** The observer threw over a reply: what it waits for can be looked after by nobody but itself. */
+/** An observer has thrown over a reply: its request fails, since nobody else can look after it. */
 export function failObserver(observer: ReplyObserver<unknown>, error: unknown, onFault: OnFault): void {
   const incident = newIncident();
   onFault({ kind: 'observer', what: 'whoever waits for replies threw over one', error, incident });

@@ -1,12 +1,12 @@
 /**
- * Who is alive. Workers give a sign every `presenceMs`; one whose signs stay out is gone, and so is one that says that it
- * leaves. Who was cut off itself hears nobody, which says nothing about the others. One that speaks another format is not sent anything, and not
- * taken for gone either: what it holds is its own.
+ * Finds out which workers are alive. Each worker gives a sign of life every `presenceMs`. A worker whose signs stop is gone, and so is one that says that
+ * it leaves. A process that was cut off itself receives no signs, which says nothing about the others. A worker that speaks another format is sent nothing,
+ * but does not count as gone: it keeps what it holds.
  *
- *            missed signs             as many again
- *   alive -----------------> silent ----------------> lost
- *      ^         a sign         |
- *      +------------------------+
+ *             missed signs             as many again
+ *    alive -----------------> silent ----------------> lost
+ *       ^         a sign         |
+ *       +------------------------+
  */
 import { canTalk, ownFormats, presenceMs, type Formats, type WorkerId } from '@omnibus/protocol';
 import type { Bus, Subscription } from './bus.ts';
@@ -14,17 +14,17 @@ import type { Subject } from './subject.ts';
 
 export interface Sign {
   readonly worker: WorkerId;
-  /** What it speaks; left out before 0.2.0. `Heartbeat` puts it there. */
+  /** The formats that the worker speaks; missing before 0.2.0. Set by `Heartbeat`. */
   readonly formats?: Formats;
-  /** Where it runs; `Heartbeat` puts it there. */
+  /** The region of the worker. Set by `Heartbeat`. */
   readonly region?: string;
-  /** This is the worker's last sign. */
+  /** Whether this is the worker's last sign. */
   readonly isLeaving: boolean;
-  /** How often its bus was gone: what it sent or was sent meanwhile may be lost. */
+  /** How often the worker's bus was gone; messages from and to it in between may be lost. */
   readonly reconnects: number;
 }
 
-/** What runs things later; a `DeadlineWheel`. */
+/** A timer; a `DeadlineWheel`. */
 interface Clock {
   schedule(delayMs: number, run: () => void): { cancel(): void };
 }
@@ -35,47 +35,47 @@ interface PresenceOptions<S extends Sign> {
   readonly subject: Subject<S>;
 }
 
-/** `silent`: what is sent to it may be lost. `lost`: others may take over what it held. */
+/** `silent`: messages to the worker may be lost. `lost`: others may take over what it held. */
 type WorkerState = 'alive' | 'silent' | 'lost';
 
-/** A worker that was not heard of for so many signs is gone. */
+/** Missed signs after which a worker counts as silent. */
 const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
-/** What a worker held that was silent for so long may be taken over, whatever NATS says of it. */
+/** Silence after which others may take over what a worker held, whatever NATS says of it. */
 const lostMs = 2 * silenceMs;
-/** How long it is remembered that one was there. */
+/** How long a worker that is gone is remembered. */
 const missingMs = 60_000;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
   readonly joined: (sign: S) => void;
-  /** Each sign, with the one before it. */
+  /** Called for each sign, with the one before it. */
   readonly heard?: (sign: S, before: S | undefined) => void;
-  /** Workers left in order, or were not heard of any more. */
+  /** Called for workers that have left or count as lost. */
   readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
-  /** Again and again while they are remembered: what was sent to one that is silent has vanished. */
+  /** Called repeatedly while silent workers are remembered, since messages to them have vanished. */
   readonly missing?: (signs: readonly S[]) => void;
-  /** The bus of this process or of a worker was gone, and is back: what was on its way meanwhile may be lost with it. */
+  /** Called when the bus of this process or of a worker was gone and is back: messages on their way may be lost. */
   readonly disturbed: () => void;
 }
 
 export class PresenceWatch<S extends Sign> {
   readonly #options: PresenceWatchOptions<S>;
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
-  /** Workers that did not say that they leave. */
+  /** Workers that are silent and did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
-  /** Workers that are there and speak something else, and when they were heard of last. */
+  /** Workers that are there and speak another format, and when their last sign came. */
   readonly #foreign = new Map<WorkerId, number>();
   /** Workers that are there. */
   #alive: readonly WorkerId[] = [];
-  /** Those of `#alive` that are in this region; undefined when that has to be found out anew. */
+  /** Those of `#alive` in this region; undefined when that has to be computed again. */
   #near: readonly WorkerId[] | undefined;
   #startedAt: number | undefined;
-  /** When any sign of anybody was heard last. */
+  /** When the last sign of any worker came. */
   #lastHeardAt = -Infinity;
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
-  /** Who waits for one of this region. */
+  /** Callers that wait for a worker of this region. */
   readonly #waiting = new Set<() => void>();
 
   constructor(options: PresenceWatchOptions<S>) {
@@ -99,20 +99,20 @@ export class PresenceWatch<S extends Sign> {
     return [...this.#workers.values()].map(({ sign }) => sign);
   }
 
-  /** Who is there; nobody where no signs are watched. */
+  /** Workers that are there; empty where no signs are watched. */
   get alive(): readonly WorkerId[] {
     return this.#alive;
   }
 
-  /** Of the workers that are there, those of this region; all of them when there is none in it, or the configuration names no region. */
+  /** Workers of this region that are there; all that are there if none is in it or the configuration names no region. */
   get near(): readonly WorkerId[] {
     this.#near ??= this.nearest(this.#alive);
     return this.#near;
   }
 
   /**
-   * Resolves when one of this region is there, or after the time of two signs. Right after the start only workers of other regions may have been heard
-   * of, and what is begun at one of those stays there. Without a region there is nothing to wait for.
+   * Resolves when a worker of this region is there, or after the time of two signs. Right after the start only workers of other regions may be known, and
+   * what is begun at one of those stays there. Without a region there is nothing to wait for.
    */
   async heardNear(): Promise<void> {
     const { bus: { region }, clock } = this.#options;
@@ -129,7 +129,7 @@ export class PresenceWatch<S extends Sign> {
     return this.#workers.get(worker)?.sign.region === this.#options.bus.region;
   }
 
-  /** Of these workers, those of this region; all of them when there is none in it, or the configuration names no region. */
+  /** Those of the given workers that are in this region; all of them if none is in it or the configuration names no region. */
   nearest(workers: readonly WorkerId[]): readonly WorkerId[] {
     const { region } = this.#options.bus;
     if (region === undefined) return workers;
@@ -137,36 +137,36 @@ export class PresenceWatch<S extends Sign> {
     return near.length === 0 ? workers : near;
   }
 
-  /** Who is there or may be: silence of less than `lostMs` proves nothing. */
+  /** Workers that are there or may be: silence of less than `lostMs` proves nothing. */
   get expected(): readonly WorkerId[] {
     const now = performance.now();
     const unsure = [...[...this.#missing].map(([worker, { heardAt }]) => [worker, heardAt] as const), ...this.#foreign];
     return [...this.#alive, ...unsure.filter(([, heardAt]) => now - heardAt <= lostMs).map(([worker]) => worker)];
   }
 
-  /** Whoever is there was heard of: nobody is expected besides those that `expected` names. */
+  /** Whether every worker that exists is known: there are none besides those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
     return this.#startedAt !== undefined && now - this.#startedAt > lostMs && this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
   }
 
-  /** Where no signs are watched, everybody is there. */
+  /** Where no signs are watched, every worker counts as alive. */
   state(worker: WorkerId): WorkerState {
     if (this.#startedAt === undefined || this.#workers.has(worker)) return 'alive';
     const now = performance.now();
     if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
     const heardAt = this.#missing.get(worker)?.heardAt ?? this.#foreign.get(worker);
     if (heardAt !== undefined) return now - heardAt > lostMs ? 'lost' : 'silent';
-    // It left, or was never heard of: right after the start that says nothing.
+    // It has left or was never known. Right after the start that says nothing.
     return now - this.#startedAt > lostMs ? 'lost' : 'silent';
   }
 
-  /** Nobody is heard of. It may be us who is cut off. */
+  /** Whether no signs arrive at all, so that this process may be cut off itself. */
   #isDeaf(now: number): boolean {
     return now - this.#lastHeardAt > silenceMs;
   }
 
-  /** The bus was gone, and nobody was told of it yet. */
+  /** Whether the bus was gone and nobody has been told of it yet. */
   get isBehind(): boolean {
     return this.#options.bus.reconnects !== this.#reconnects;
   }
@@ -223,11 +223,11 @@ export class PresenceWatch<S extends Sign> {
 
 export interface HeartbeatOptions<S extends Sign> extends PresenceOptions<S> {
   readonly sign: (isLeaving: boolean) => S;
-  /** Others may have taken this worker for gone meanwhile: it was cut off, or did not run. */
+  /** Called when others may have taken this worker for gone, because it was cut off or did not run. */
   readonly returned?: () => void;
 }
 
-/** A worker's signs of life. It subscribes to its own: a gap in them means that this worker was cut off or did not run. */
+/** Gives a worker's signs of life. It also subscribes to its own signs: a gap means that this worker was cut off or did not run. */
 export class Heartbeat<S extends Sign> {
   readonly #options: HeartbeatOptions<S>;
   #subscription: Subscription | undefined;
@@ -239,7 +239,7 @@ export class Heartbeat<S extends Sign> {
     this.#options = options;
   }
 
-  /** In one process nobody dies alone, and no sign is given. */
+  /** Gives no signs in one process, where no part can be gone alone. */
   async start(): Promise<void> {
     const { bus, subject, sign, returned } = this.#options;
     if (!bus.isShared) return;
@@ -256,7 +256,7 @@ export class Heartbeat<S extends Sign> {
     this.#beat();
   }
 
-  /** The last sign. */
+  /** Gives the last sign. */
   stop(): void {
     const { bus, subject, sign } = this.#options;
     this.#next?.cancel();

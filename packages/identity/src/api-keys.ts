@@ -1,4 +1,4 @@
-/** API keys as a way to be known. The file is followed: a key that leaves it, is revoked or expires is none from then on. */
+/** API keys as a way for callers to prove who they are. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { watch } from 'chokidar';
@@ -6,13 +6,13 @@ import { fault, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 import { keyIdOf, parseKeys, type KeyRecord } from './key-file.ts';
 
-/** The issuer of keys: the gateway itself vouches for the subject of a key. */
+/** The issuer of all keys: the gateway itself vouches for the subject of a key. */
 const keyIssuer = 'omnibus:keys';
 
 export interface ApiKeysObserver {
-  /** Hears that the file has changed, and other keys are good from now on. */
+  /** Called when the file has changed, and other keys are valid. */
   changed(): void;
-  /** Hears that the file cannot be used as it is now; the keys from before stay good. */
+  /** Called when the file cannot be used as it is now; the previous keys stay valid. */
   rejected(problem: string): void;
 }
 
@@ -23,7 +23,7 @@ interface Entry {
 }
 
 const refusal: Verdict = { fault: fault('auth.invalid', 'this API key is not known, is revoked or has expired') };
-/** The digest that is compared with when there is no such key, so that both cases take equally long. */
+/** The digest that is compared where there is no such key, so that both cases take the same time. */
 const noDigest = Buffer.alloc(32);
 
 export class ApiKeys {
@@ -33,7 +33,8 @@ export class ApiKeys {
   #watcher: ReturnType<typeof watch> | undefined;
 
   /**
-   * @param file of `key-file.ts`.
+   * Reads the keys.
+   * @param file in the form of `key-file.ts`.
    * @throws {Error} in words for the operator when it cannot be read.
    */
   static async open(file: string, observer: ApiKeysObserver): Promise<ApiKeys> {
@@ -48,7 +49,7 @@ export class ApiKeys {
     this.#entries = this.#read();
   }
 
-  /** @param credential that looks like a key. */
+  /** Checks a key. @param credential a text that looks like a key. */
   verify(credential: string, endpoint: EndpointName): Verdict {
     const entry = this.#entries.get(keyIdOf(credential) ?? '');
     const isRight = timingSafeEqual(Buffer.from(hash('sha256', credential, 'hex'), 'hex'), entry?.digest ?? noDigest);
@@ -57,7 +58,7 @@ export class ApiKeys {
     return entry.facts;
   }
 
-  /** Whether what a key once proved is proven still. */
+  /** Whether a key that was valid is still valid. */
   holds({ key, principal }: Facts): boolean {
     const entry = this.#entries.get(key ?? '');
     return entry !== undefined && entry.facts.principal === principal && isGood(entry.facts);

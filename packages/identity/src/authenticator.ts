@@ -1,4 +1,4 @@
-/** Who a request comes from, by any of the configured ways. */
+/** Finds out who has sent a request, in any of the configured ways. */
 import { decodeJwt } from 'jose';
 import { fault, printable, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
@@ -14,13 +14,13 @@ import { Tally } from './tally.ts';
 import { OwnTokens, type OwnServer } from './own-tokens.ts';
 import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
 
-/** Where clients find the gateway, and what a token must be for there. */
+/** The address of the gateway, and what tokens need there. */
 interface ResourceOptions {
-  /** Without a path: `https://mcp.example.com`. Undefined where tokens are for `audience` alone. */
+  /** Without a path: `https://mcp.example.com`. Undefined where only tokens for `audience` are accepted. */
   readonly publicUrl: string | undefined;
-  /** Audiences taken on every endpoint; empty: the address of `/mcp`. */
+  /** Audiences that every endpoint accepts; if empty, the address of `/mcp`. */
   readonly audience: readonly string[];
-  /** What each token must permit. */
+  /** Scopes that each token must have. */
   readonly scopes: readonly string[];
 }
 
@@ -32,31 +32,31 @@ export interface AuthenticatorOptions {
   readonly resource?: ResourceOptions | undefined;
   readonly proxy?: TrustedProxyOptions | undefined;
   readonly certificates?: ClientCertificatesOptions | undefined;
-  /** The cluster whose service accounts are known. */
+  /** The cluster whose service accounts are accepted. */
   readonly kubernetes?: TokenReviewOptions | undefined;
-  /** Our own authorization server; undefined where there is none. */
+  /** The gateway's own authorization server; undefined where there is none. */
   readonly own?: OwnServer | undefined;
-  /** What the operator is to know. */
+  /** Reports a problem to the operator. */
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
-/** Where a request came in. */
+/** The place at which a request came in. */
 export interface Place {
   /** Address of the request, with its query. */
   readonly url: string;
   readonly endpoint: EndpointName;
-  /** The other end of the connection. */
+  /** Address of the other end of the connection. */
   readonly peer: string | undefined;
-  /** The connection where it speaks TLS: it may have shown a certificate. */
+  /** The connection if it speaks TLS, which may have shown a certificate. */
   readonly secure?: Peer | undefined;
-  /** What its client is counted under. */
+  /** The address under which the client is counted. */
   readonly address: () => string;
 }
 
-/** Addresses of one endpoint begin with these: clients say that a token is for the address they were given. */
+/** First parts of the addresses of an endpoint; a client names the one that it was given as the audience. */
 const fronts = ['/mcp', '/sse', '/ws'] as const;
 
-/** Endpoints whose audiences are remembered; they are made anew from a few texts. */
+/** Bound on endpoints whose audiences are remembered. */
 const maxEndpoints = 10_000;
 
 const nothing: Verdict = { fault: fault('auth.required') };
@@ -71,10 +71,10 @@ export class Authenticator {
   readonly #certificates: ClientCertificates | undefined;
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
-  /** What has become of requests so far. */
+  /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
-  /** By endpoint, of those that are asked for: where tenants are, strangers are not told which there are. */
+  /** Accepted audiences of endpoints that were asked for: with tenants, unknown callers are not told which endpoints exist. */
   readonly #audiences = new Map<EndpointName, ReadonlySet<string>>();
 
   /** @throws {Error} in words for the operator when a way cannot be used. */
@@ -107,14 +107,14 @@ export class Authenticator {
     this.#certificates = certificates === undefined ? undefined : new ClientCertificates(certificates);
   }
 
-  /** A promise only for a token that was not looked at yet; it never rejects. */
+  /** Authenticates a request. The result is a promise only for a token that was not checked before; it never rejects. */
   authenticate(request: Request, { url, endpoint, peer, secure, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return this.tally.count('none', { fault: problem });
     const vouched = this.#proxy?.verify(request, peer);
     if (vouched !== undefined) return this.tally.count('proxy', vouched);
     const credential = credentialOf(request);
-    // A certificate may be that of a whole workload: who sends it something of its own means that.
+    // A certificate may belong to a whole workload, so a credential in the request wins over it.
     if (credential === undefined) {
       const shown = secure === undefined ? undefined : this.#certificates?.verify(secure);
       return shown === undefined ? this.tally.count('none', nothing) : this.tally.count('certificate', shown);
@@ -125,7 +125,7 @@ export class Authenticator {
     return verdict instanceof Promise ? verdict.then((found) => this.tally.count('token', found)) : this.tally.count('token', verdict);
   }
 
-  /** Whether what was proven is proven still: asked for streams that are open, when something was revoked. */
+  /** Whether what was proven still holds; asked for open streams when something was revoked. */
   holds(facts: Facts): boolean {
     return facts.key === undefined ? this.#own?.holds(facts) !== false : this.#keys?.holds(facts) === true;
   }
@@ -135,7 +135,7 @@ export class Authenticator {
     this.#listeners.add(listener);
   }
 
-  /** The metadata of the first issuer, as it says them. @throws {Error} in words when it does not. */
+  /** The metadata of the first issuer, as the issuer gives them. @throws {Error} in words when it does not. */
   async serverMetadata(): Promise<JsonObject | undefined> {
     const [first] = this.#issuers.values();
     return first?.metadata();
@@ -163,7 +163,7 @@ export class Authenticator {
     return 'fault' in looked ? looked : this.#judge(looked, endpoint);
   }
 
-  /** What a good token is good for, here and now. */
+  /** Decides what a valid token permits here and now. */
   #judge({ facts, audiences, isUnscoped = false }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
@@ -174,7 +174,7 @@ export class Authenticator {
     return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };
   }
 
-  /** What is expected first comes first. */
+  /** Accepted audiences; the preferred one comes first. */
   #audiencesOf(endpoint: EndpointName): ReadonlySet<string> {
     let audiences = this.#audiences.get(endpoint);
     if (audiences === undefined) {
@@ -189,7 +189,7 @@ export class Authenticator {
   }
 }
 
-/** Whose a token says it is: only to know which keys to try. */
+/** The issuer that a token names, which only decides the keys to try. */
 function issuerOf(token: string): string | undefined {
   try {
     const { iss } = decodeJwt(token);

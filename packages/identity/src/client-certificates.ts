@@ -1,45 +1,45 @@
-/** Certificates that clients show when they connect (RFC 8446, 4.4.2), as a way to be known: workloads of a mesh, by SPIFFE or by name. */
+/** Certificates that clients show when they connect (RFC 8446, 4.4.2), as a way to prove who they are: workloads of a mesh, by SPIFFE id or by name. */
 import type { X509Certificate } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 
 export interface ClientCertificatesOptions {
-  /** `uri`: the only URI among its other names, such as a SPIFFE ID. `commonName`: the common name of its subject. */
+  /** `uri`: the only URI among the subject alternative names, such as a SPIFFE ID. `commonName`: the common name of the subject. */
   readonly subject: 'uri' | 'commonName';
-  /** Of a URI, what it must begin with; a trust domain of SPIFFE is `spiffe://example.org/`. */
+  /** The required beginning of the URI; a trust domain of SPIFFE is `spiffe://example.org/`. */
   readonly uriPrefix?: string | undefined;
-  /** The parts of its subject that are groups. */
+  /** The parts of the subject that name groups. */
   readonly groups?: 'organization' | 'organizationalUnit' | undefined;
 }
 
 /** The end of a TLS connection that may have shown a certificate; a `TLSSocket`. */
 export interface Peer {
-  /** Whether it was signed by an authority that is known here, for clients, and is valid now. */
+  /** Whether it was signed by a configured authority, for clients, and is valid now. */
   readonly authorized: boolean;
   readonly authorizationError: Error | string | undefined;
   getPeerX509Certificate(): X509Certificate | undefined;
 }
 
-/** Who vouches for what a certificate says: the authorities that the operator named. */
+/** The issuer of all certificates: the authorities that the operator named. */
 const certificateIssuer = 'omnibus:certificates';
 const maxSubjectBytes = 255;
 const maxGroups = 64;
 const groupFields = { organization: 'O', organizationalUnit: 'OU' } as const;
-/** One of the other names, as Node writes them: what has a comma or a quote in it is a JSON string (RFC 5280, 4.2.1.6). */
+/** One subject alternative name as Node writes it: one with a comma or a quote is a JSON string (RFC 5280, 4.2.1.6). */
 const otherName = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/g;
 // oxlint-disable-next-line no-control-regex -- these characters are what it is about.
 const strange = /[\u0000-\u001F\u007F]/;
 
 export class ClientCertificates {
   readonly #options: ClientCertificatesOptions;
-  /** What was found out of a connection, with its first request. */
+  /** The verdict for each connection, found with its first request. */
   readonly #known = new WeakMap<Peer, Verdict>();
 
   constructor(options: ClientCertificatesOptions) {
     this.#options = options;
   }
 
-  /** Who the other end has proven to be; undefined where it shows no certificate. */
+  /** Who the other end is; undefined where it shows no certificate. */
   verify(peer: Peer): Verdict | undefined {
     let verdict = this.#known.get(peer);
     if (verdict === undefined) {

@@ -1,19 +1,19 @@
 import { fault, type GatewayFault } from '@omnibus/protocol';
 
-/** What is known of a request before anything of it is believed. */
+/** The parts of a request that are used before anything in it is trusted. */
 export interface Request {
   readonly headers: { readonly authorization?: string | undefined; readonly [name: string]: string | string[] | undefined };
-  /** Headers as they came (`rawHeaders` of Node): names and values by turns. */
+  /** Headers as they came (`rawHeaders` of Node): names and values in turn. */
   readonly rawHeaders: readonly string[];
 }
 
 const scheme = 'bearer ';
-/** A character that stands in no token (RFC 6750, 2.1). Whether the rest is a good token is checked elsewhere. */
+/** Characters that no token contains (RFC 6750, 2.1). Whether the rest is valid is checked elsewhere. */
 const strange = /[\s,"]/;
 
 /**
- * The credential of a request (RFC 6750, 2.1); undefined when it brings none. Of two, whoever stands in front may have looked at the other
- * one, so neither counts.
+ * The credential of a request (RFC 6750, 2.1); undefined when it has none. If there are two, a proxy in front may have checked the other one, so neither is
+ * accepted.
  */
 export function credentialOf({ headers: { authorization }, rawHeaders }: Request): string | undefined | { readonly fault: GatewayFault } {
   if (authorization === undefined) return undefined;
@@ -30,7 +30,7 @@ export function credentialOf({ headers: { authorization }, rawHeaders }: Request
 
 const secretParameter = /[?&](?:access_token|token|api_key|apikey)=/i;
 
-/** A credential in an address ends in logs and histories, so it opens nothing (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
+/** A credential in an address ends up in logs and histories, so it is refused (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
 export function queryProblem(url: string): GatewayFault | undefined {
   return url.includes('?') && secretParameter.test(url) ? fault('auth.query') : undefined;
 }

@@ -1,18 +1,18 @@
 /**
- * The file of API keys: who each one speaks for, and a digest to know it by. A key is 256 random bits, so a quick digest is enough: there is
- * nothing to guess, and a slow one would let strangers keep the gateway busy.
+ * The file of API keys: the subject and other properties of each key, and a digest to recognize it by. A key is 256 random bits, so a fast digest is
+ * enough: a key cannot be guessed, and a slow digest would let strangers keep the gateway busy.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { isToken } from '@omnibus/protocol';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 
-/** The prefix of every key, by which a scanner for secrets finds one in a text that should not hold it. */
+/** The prefix of every key, by which secret scanners recognize it. */
 const prefix = 'omk';
 const keyPattern = /^omk_([A-Za-z0-9]{1,32})_[A-Za-z0-9_-]{43}$/;
 const idBytes = 6;
 const secretBytes = 32;
-/** Keys of one file at most: each of them is kept in memory. */
+/** Bound on the keys of one file, which are all in memory. */
 const maxKeys = 10_000;
 const maxNameBytes = 255;
 
@@ -43,7 +43,7 @@ const file = z.strictObject({ keys: z.array(record).max(maxKeys).default([]) }).
 
 export type KeyRecord = z.output<typeof record>;
 
-/** @throws {Error} that says what is wrong and where, and never a digest. */
+/** @throws {Error} that says what is wrong and where, without any digest. */
 export function parseKeys(text: string): readonly KeyRecord[] {
   const parsed = file.safeParse(parse(text) ?? {});
   if (parsed.success) return parsed.data.keys;
@@ -54,17 +54,17 @@ export function formatKeys(keys: readonly KeyRecord[]): string {
   return `# API keys of Omnibus: digests, not the keys. \`omnibus keys\` writes this file; the gateway follows it.\n${stringify({ keys })}`;
 }
 
-/** The id that a text which looks like a key begins with; undefined for everything else. */
+/** The id in a text that looks like a key; undefined for any other text. */
 export function keyIdOf(credential: string): string | undefined {
   return keyPattern.exec(credential)?.[1];
 }
 
-/** Whether a text is meant to be a key, be it a good one or not. */
+/** Whether a text looks like a key, valid or not. */
 export function isKey(credential: string): boolean {
   return credential.startsWith(`${prefix}_`);
 }
 
-/** A new key, and what is kept of it. */
+/** Makes a key and its record. */
 export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'> & Partial<Pick<KeyRecord, 'tenant'>>): { readonly key: string; readonly record: KeyRecord } {
   const id = randomBytes(idBytes).toString('hex');
   const key = `${prefix}_${id}_${randomBytes(secretBytes).toString('base64url')}`;

@@ -1,6 +1,6 @@
 /**
- * Tokens that were looked at already, under a digest: never the token itself. What is not known is looked at once however often it comes,
- * and refusals have a small table of their own, so that junk pushes nobody out.
+ * Tokens that were checked before, under a digest and never themselves. An unknown token is checked once, however often it comes at that moment. Refused
+ * tokens have a small table of their own, so that garbage pushes no valid token out.
  */
 import { hash } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
@@ -15,19 +15,19 @@ interface Entry<Value> {
   readonly until: number;
 }
 
-/** Entries of about a kilobyte. */
+/** Bound on known tokens; an entry has about a kilobyte. */
 const maxKnown = 10_000;
 const knownMs = 300_000;
-/** What an issuer was asked about: it may say otherwise a minute later. */
+/** How long the answer of an issuer about a token is kept: it may change within a minute. */
 const askedMs = 60_000;
 const maxRefused = 2_000;
 const refusedMs = 5_000;
-/** Looked at in one moment, of all clients and of one address: each costs an issuer's answer or a tenth of a millisecond. */
+/** Bounds on simultaneous checks, for all clients and for one address: each costs a request to an issuer or a tenth of a millisecond. */
 const maxLooking = 1_000;
 const maxLookingPerAddress = 100;
 
 export class KnownTokens {
-  /** The one that came first is first. */
+  /** The oldest comes first. */
   readonly #known = new Map<string, Entry<Proof>>();
   readonly #refused = new Map<string, Entry<GatewayFault>>();
   readonly #looking = new Map<string, Promise<Looked>>();
@@ -37,7 +37,7 @@ export class KnownTokens {
     return hash('sha256', token, 'base64url');
   }
 
-  /** What is known of a token; undefined when it has to be looked at. */
+  /** The known result for a token; undefined when it has to be checked. */
   find(digest: string): Looked | undefined {
     const known = this.#known.get(digest);
     if (known !== undefined && performance.now() < known.until) return known.value;
@@ -45,7 +45,7 @@ export class KnownTokens {
     return refused !== undefined && performance.now() < refused.until ? { fault: refused.value } : undefined;
   }
 
-  /** @param address of whoever sent it. */
+  /** Checks a token. @param address of its sender. */
   look(digest: string, address: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const looking = this.#looking.get(digest);
     if (looking !== undefined) return looking;

@@ -1,28 +1,28 @@
-/** Tokens of our own authorization server: verified with its keys as they are here, without asking anybody, and good until they are taken back. */
+/** Tokens of the gateway's own authorization server: verified with its keys in this process, without asking anybody, and valid until they expire or are revoked. */
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Facts } from './facts.ts';
 import { Issuer } from './issuers/issuer.ts';
 
-/** What is known of the authorization server in this process. */
+/** What this process knows of the authorization server. */
 export interface OwnServer {
   readonly issuer: string;
-  /** Left out in a process that has no part of it: there its keys are asked for like those of any other issuer. */
+  /** Left out in a process that does not run the server: there its keys are fetched like those of any other issuer. */
   publicKeys?(): { readonly keys: readonly JsonObject[] };
   /** @param grant the claim `grant_id` of a token. */
   isRevoked(grant: string): boolean;
-  /** Calls back when keys have changed, or something was revoked. */
+  /** Calls back when keys have changed or a consent was revoked. */
   onChanged(listener: () => void): void;
 }
 
-/** How tokens of ours say what they say: a user of a provider may have a tenant, and one of our own file has none. */
+/** The form of these tokens: users of a provider may have a tenant, and users of the file have none. */
 const names = { algorithms: ['ES256'], tokenType: 'at+jwt', subject: 'sub', groups: 'groups', tenant: 'tenant', mayLackTenant: true } as const;
 
 export class OwnTokens {
   readonly issuer: Issuer;
   readonly #server: OwnServer;
 
-  /** @param failed hears in words why keys cannot be had, where they are asked for. */
+  /** @param failed is told, in words, why keys cannot be fetched, where they have to be. */
   constructor(server: OwnServer, changed: () => void, failed: (problem: string) => void) {
     this.#server = server;
     const { issuer } = server;
@@ -34,7 +34,7 @@ export class OwnTokens {
     });
   }
 
-  /** Whether what a token of ours stands for is good still. */
+  /** Whether the consent behind a token is still valid. */
   holds({ issuer, grant }: Facts): boolean {
     return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant));
   }

@@ -1,16 +1,15 @@
 /**
- * What an edge says of a caller on the bus, signed, so that nobody else who is there can say it. A caller's facts are signed once, travel with
- * each command, and are checked once by each process that hears them. A proof says who somebody is; whether his token lives is for the edge
- * to judge, with each request.
+ * Signed statements of an edge about a caller, so that nobody else on the bus can make them. The facts of a caller are signed once, sent with each command,
+ * and checked once by each process. A proof says who somebody is; whether the caller's token is still valid is decided by the edge, with each request.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { anonymous, fault, isObject, type Caller, type GatewayFault } from '@omnibus/protocol';
 import type { Facts } from './facts.ts';
 
-/** How long a proof holds: streams last a day, and a command for one may be sent again to another worker. */
+/** How long a proof is valid: streams last a day, and a command for one may be sent again to another worker. */
 const lifeMs = 2 * 86_400_000;
 const renewMs = lifeMs / 2;
-/** Proofs that are remembered as good; each is about half a kilobyte. */
+/** Bound on proofs that are remembered as valid; each is about half a kilobyte. */
 const maxKnown = 10_000;
 /** Characters of a proof that is remembered; a longer one is checked each time. */
 const maxKnownCharacters = 4_096;
@@ -20,23 +19,23 @@ interface Signed {
   readonly until: number;
 }
 
-/** What a proof says. */
+/** The content of a proof. */
 interface Opened {
   readonly principal: string;
   readonly until: number;
-  /** One object for a proof, as long as it is remembered: what is computed of it can be kept by it. */
+  /** One object for each remembered proof, so that results computed from it can be stored by it. */
   readonly facts: Facts;
 }
 
 export class Proofs {
   readonly #signing: Buffer;
   readonly #checking: readonly Buffer[];
-  /** Proofs of facts that somebody still holds. */
+  /** Proofs of facts that are still in use. */
   readonly #signed = new WeakMap<Facts, Signed>();
-  /** Contents of proofs that were good: for whom, and until when; the one that came first is first. */
+  /** Contents of valid proofs; the oldest comes first. */
   readonly #known = new Map<string, Opened>();
 
-  /** @param secrets the same in every process of one gateway; the first signs. */
+  /** @param secrets the same in every process of one gateway; the first one signs. */
   constructor(secrets: readonly [Buffer, ...Buffer[]]) {
     const derived = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'omnibus caller', 32)));
     this.#signing = derived[0] as Buffer;
@@ -55,8 +54,8 @@ export class Proofs {
   }
 
   /**
-   * Why a caller is not believed to be who a command says.
-   * @param mustBeKnown where `auth` asks for it, nobody is anonymous.
+   * The reason why a caller is not accepted as the one that a command names.
+   * @param mustBeKnown whether `auth` forbids anonymous callers.
    */
   problemOf({ principal, proof, tenant }: Caller, mustBeKnown: boolean): GatewayFault | undefined {
     const isProven = proof === undefined ? !mustBeKnown && principal === anonymous && tenant === undefined : this.#isProven(principal, proof);
@@ -64,14 +63,14 @@ export class Proofs {
   }
 
   /**
-   * What an edge has found out of a caller whom `problemOf` believes: as it says itself in one process, as its proof shows between processes.
-   * @returns undefined for somebody who need not be known.
+   * The facts of a caller that `problemOf` accepts: from the command itself in one process, from its proof between processes.
+   * @returns undefined for an anonymous caller.
    */
   static factsOf({ facts, proof }: Caller, proofs: Proofs | undefined): Facts | undefined {
     return facts ?? (proof === undefined ? undefined : proofs?.told(proof)?.facts);
   }
 
-  /** What a proof of ours says; undefined for any other text. */
+  /** The content of a valid proof; undefined for any other text. */
   told(proof: string): Opened | undefined {
     return this.#known.get(proof) ?? this.#open(proof);
   }

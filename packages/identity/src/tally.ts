@@ -1,10 +1,10 @@
 /**
- * How many requests each way of being known has let in and refused, and why: numbers that are counted here and read with a scrape, since this is
- * on the path of every request. Who it was is counted nowhere.
+ * Counts authenticated and refused requests by way and outcome. The numbers are counted here and read with a scrape, since this is on the path of every
+ * request. Callers themselves are not counted.
  */
 import type { Verdict } from './facts.ts';
 
-/** `none`: the request brings nothing by which anybody could be known, or not in a way that may be looked at. */
+/** `none`: the request has no credential, or one that may not be used. */
 const ways = ['key', 'token', 'certificate', 'proxy', 'none'] as const;
 type Way = (typeof ways)[number];
 const authOutcomes = ['verified', 'auth.required', 'auth.invalid', 'auth.endpoint', 'auth.scope', 'auth.unavailable', 'auth.query'] as const;
@@ -17,7 +17,7 @@ const none = (): Counts => ({ 'verified': 0, 'auth.required': 0, 'auth.invalid':
 export class Tally {
   readonly #counts: Readonly<Record<Way, Counts>> = { key: none(), token: none(), certificate: none(), proxy: none(), none: none() };
 
-  /** Counts a verdict, and passes it on. */
+  /** Counts a verdict, and returns it. */
   count(way: Way, verdict: Verdict): Verdict {
     const counts = this.#counts[way];
     if (!('fault' in verdict)) counts.verified += 1;
@@ -25,7 +25,7 @@ export class Tally {
     return verdict;
   }
 
-  /** Tells what was counted since it was asked last. */
+  /** Reports the counts since the last call. */
   flush(tell: (way: Way, outcome: AuthOutcome, count: number) => void): void {
     for (const way of ways) {
       for (const outcome of authOutcomes) {

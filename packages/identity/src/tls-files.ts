@@ -1,4 +1,4 @@
-/** TLS for whoever connects: the certificate that is shown, and whose certificates clients may show. Its files are followed. */
+/** TLS of the gateway's ports: the certificate that it shows, and the authorities of client certificates. Its files are followed. */
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type TlsOptions } from 'node:tls';
@@ -6,30 +6,30 @@ import { watch } from 'chokidar';
 
 /** Absolute paths of PEM files. */
 export interface TlsFiles {
-  /** The certificate, and those between it and its authority. */
+  /** The certificate and its intermediate certificates. */
   readonly certFile: string;
   readonly keyFile: string;
   /** Undefined where clients are not asked for a certificate. */
   readonly clients: {
-    /** Authorities that sign certificates of clients. */
+    /** Authorities that sign client certificates. */
     readonly caFile: string;
-    /** Whoever shows none is refused before it can say anything. */
+    /** Whether a client without a certificate is refused in the handshake. */
     readonly isRequired: boolean;
   } | undefined;
 }
 
 export interface TlsObserver {
-  /** New connections are given these from now on. */
+  /** New connections use these options from now on. */
   changed(options: TlsOptions): void;
-  /** The files cannot be used as they are now; those from before stay. */
+  /** The files cannot be used as they are now; the previous ones stay in use. */
   rejected(problem: string): void;
 }
 
-/** Files that belong together are written one after the other: they are read when nothing more has come for so long. */
+/** Files that belong together are written one after the other, so they are read when nothing more was written for this time. */
 const settleMs = 200;
 
 /**
- * Reads what a TLS server needs.
+ * Reads the files of a TLS server.
  * @throws {Error} in words for the operator that name the file.
  */
 export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
@@ -45,7 +45,7 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
     minVersion: 'TLSv1.2',
     ...(clients === undefined ? {} : {
       ca, requestCert: true, rejectUnauthorized: clients.isRequired,
-      // Each connection proves anew who it is: a session that is resumed would be believed what was true when it began.
+      // Each connection proves its identity anew: a resumed session would keep what was true when it began.
       secureOptions: constants.SSL_OP_NO_TICKET,
     }),
   };
@@ -53,7 +53,7 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
   return options;
 }
 
-/** Why TLS cannot be used with these files, in words for the operator; undefined where it can. */
+/** The reason, in words for the operator, why TLS cannot be used with these files; undefined where it can. */
 export function tlsProblem(files: TlsFiles): string | undefined {
   try {
     readTls(files);
@@ -63,7 +63,7 @@ export function tlsProblem(files: TlsFiles): string | undefined {
   }
 }
 
-/** Follows the files, also through the symbolic links of a Kubernetes Secret. Resolves when they are followed. @returns what ends it. */
+/** Follows the files, also through the symbolic links of a Kubernetes Secret. Resolves when they are followed. @returns a function that ends this. */
 export async function followTls(files: TlsFiles, observer: TlsObserver): Promise<() => Promise<void>> {
   let later: NodeJS.Timeout | undefined;
   const reload = (): void => {

@@ -1,25 +1,25 @@
-/** A proxy that has signed its users in and says who they are, believed only from addresses that were named. */
+/** A proxy that signs users in and names them in a header, which is believed only on connections from configured addresses. */
 import { BlockList, isIP } from 'node:net';
 import { fault } from '@omnibus/protocol';
 import type { Request } from './credential.ts';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 
 export interface TrustedProxyOptions {
-  /** Addresses and networks (`10.0.0.0/8`) of the proxy: of the other end of the connection, whatever any header says. */
+  /** Addresses and networks (`10.0.0.0/8`) of the proxy, compared with the other end of the connection, whatever any header says. */
   readonly addresses: readonly string[];
-  /** The header that names the user, in small letters. */
+  /** The header that names the user, in lower case. */
   readonly userHeader: string;
   /** The header that names groups, separated by commas. */
   readonly groupsHeader?: string | undefined;
-  /** The header that names the tenant; whoever it does not come with is refused. */
+  /** The header that names the tenant; a request without it is refused. */
   readonly tenantHeader?: string | undefined;
 }
 
-/** Who vouches for what a proxy says. */
+/** The issuer of all users that a proxy names. */
 const proxyIssuer = 'omnibus:proxy';
 const maxUserBytes = 255;
 const maxGroups = 200;
-/** Users that are remembered with their groups, so that what is made of them is made once; each is less than a kilobyte, of a few groups. */
+/** Bound on users whose facts are remembered, so that they are computed once; each is less than a kilobyte. */
 const maxKnown = 10_000;
 // oxlint-disable-next-line no-control-regex -- these characters are what it is about.
 const strange = /[\u0000-\u001F\u007F]/;
@@ -27,7 +27,7 @@ const strange = /[\u0000-\u001F\u007F]/;
 export class TrustedProxy {
   readonly #trusted = new BlockList();
   readonly #options: TrustedProxyOptions;
-  /** By what the headers say. The one that came first is first. */
+  /** Facts by the contents of the headers; the oldest comes first. */
   readonly #known = new Map<string, Facts>();
 
   constructor(options: TrustedProxyOptions) {
@@ -41,20 +41,20 @@ export class TrustedProxy {
   }
 
   /**
-   * Who a proxy says is asking; undefined where it says nothing, or is not one of ours.
+   * The user that a proxy names; undefined where there is none, or the connection is not from a proxy.
    * @param address of the other end of the connection.
    */
   verify({ headers, rawHeaders }: Request, address: string | undefined): Verdict | undefined {
     const { userHeader, groupsHeader, tenantHeader } = this.#options;
     const user = headers[userHeader];
     if (user === undefined || !this.#isTrusted(address)) return undefined;
-    // A header of the client's own beside the proxy's: nobody can tell which is whose.
+    // If the client has sent such a header too, nobody can tell which one is the proxy's.
     const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
     if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
     const said = groupsHeader === undefined ? undefined : headers[groupsHeader];
     const tenant = tenantHeader === undefined ? undefined : headers[tenantHeader];
     if (tenantHeader !== undefined && (typeof tenant !== 'string' || tenant === '' || strange.test(tenant) || Buffer.byteLength(tenant) > maxUserBytes)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
-    // No header has a line break in it.
+    // No header contains a line break.
     const key = `${user}\n${String(said)}\n${String(tenant)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;

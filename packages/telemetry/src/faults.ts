@@ -1,26 +1,26 @@
-/** Reports what goes wrong without anybody to answer: one log line and one count each, and for storms one line with a number. */
+/** Reports failures for which there is nobody to answer: one log line and one count each, and for many of the same kind one line with their number. */
 import type { Logger } from './logger.ts';
 import type { FaultPart, Metrics } from './metrics.ts';
 
-/** Between two lines about the same thing. */
+/** Time between two lines about the same failure. */
 const quietMs = 10_000;
-/** Different things said apart at once; beyond them they are said together. They come from a few places of our code. */
+/** Bound on different failures that are logged separately; further ones are logged together. They come from a few places in our code. */
 const maxTopics = 200;
-/** Lines about what stays as it is, of one kind within `freshMs`: an installation has a few versions, and whoever makes them up has as many as he likes. */
+/** Bound on lines about lasting conditions of one kind within `freshMs`: an installation has a few versions, but an attacker can invent any number. */
 const maxStanding = 20;
 const freshMs = 10 * 60_000;
 const otherTopic = 'other problems';
 
 interface Topic {
   readonly saidAt: number;
-  /** How often it came since the last line about it. */
+  /** How often it occurred since the last line about it. */
   count: number;
   last: unknown;
 }
 
-/** What was said of one kind of things that stay as they are. */
+/** The logged conditions of one kind. */
 interface Standing {
-  /** The oldest first. */
+  /** The oldest comes first. */
   readonly said: Set<string>;
   /** Lines since then. */
   lines: number;
@@ -48,13 +48,13 @@ export class Faults {
     this.#now = now;
   }
 
-  /** A bug of ours: each is logged. @param incident what the caller was told to name it by. */
+  /** A bug in the gateway; each one is logged. @param incident the id that the caller was told. */
   bug(part: FaultPart, what: string, error: unknown, incident?: string): void {
     this.#metrics.faulted(part);
     this.#log.error({ err: error, ...(incident === undefined ? {} : { incident }) }, what);
   }
 
-  /** What comes from outside may come in thousands: said at once, then as a number. @param details of the first, for its line. */
+  /** A failure caused from outside, which may occur thousands of times: logged at once, and then as a number. @param details of the first one, for its line. */
   fromOutside(what: string, error: unknown, details: object = {}): void {
     const now = this.#now();
     const name = this.#topics.has(what) || this.#topics.size < maxTopics ? what : otherTopic;
@@ -69,8 +69,8 @@ export class Faults {
   }
 
   /**
-   * What stays as it is until somebody changes the installation is said once.
-   * @param kind of a closed set: what is made up of one kind uses up the lines of no other.
+   * A condition that lasts until somebody changes the installation; logged once.
+   * @param kind of a closed set: conditions of one kind do not use up the lines of another.
    */
   once(kind: string, what: string): void {
     const now = this.#now();
@@ -79,14 +79,14 @@ export class Faults {
     const { said } = standing;
     if (said.has(what)) return;
     if (now - standing.since >= freshMs) Object.assign(standing, { lines: 0, since: now });
-    if (standing.lines >= maxStanding) return; // Who says it goes on saying it, and has a line when there is room.
+    if (standing.lines >= maxStanding) return; // The condition is reported again by its source, and is logged when there is room.
     standing.lines += 1;
     if (said.size >= maxTopics) said.delete(said.values().next().value as string);
     said.add(what);
     this.#log.error(what);
   }
 
-  /** Says the numbers that are due, and forgets what did not come again. */
+  /** Logs the numbers that are due, and forgets failures that did not occur again. */
   flush(): void {
     const now = this.#now();
     for (const [what, { saidAt, count, last }] of this.#topics) {

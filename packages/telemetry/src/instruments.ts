@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** Seconds; from a cache answer to a call that runs for minutes. */
+/** Seconds: from an answer out of the catalogue to a call that runs for minutes. */
 export const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Metrics of one subject, all in one registry. */
+/** A group of metrics in one registry. */
 export abstract class Instruments {
   readonly registry: Registry;
 
@@ -19,7 +19,7 @@ export abstract class Instruments {
     return new Gauge({ name, help, labelNames, registers: [this.registry] });
   }
 
-  /** Of durations, in seconds. */
+  /** A histogram of durations, in seconds. */
   protected histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
     return new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [this.registry] });
   }

@@ -1,16 +1,16 @@
 /**
- * Where log lines go: stderr, written once a turn of the loop. Neither a reader that is gone nor one that does not read holds up
- * the process, also not when it ends: what cannot be written then is let go.
+ * Writes log lines to stderr, once in each turn of the event loop. A reader that is gone or does not read never holds up the process, not even at its end:
+ * lines that cannot be written then are dropped.
  */
 import { writeSync } from 'node:fs';
 
-/** Characters that wait for a reader; what is logged beyond it is dropped and counted, for no process is to end by its log. */
+/** Bound on characters that wait for the reader; further lines are dropped and counted, since a process must not fail because of its log. */
 const maxWaiting = 8_000_000;
-/** Characters written at once. */
+/** Characters of one write. */
 const maxChunk = 64_000;
-/** A full pipe has no event to wait for. */
+/** Pause before writing to a full pipe again, for which there is no event. */
 const retryMs = 50;
-/** What the end of the process waits for a reader that is slow, in all. */
+/** How long the end of the process waits for a slow reader, in all. */
 const lastMs = 1_000;
 
 export class LogSink {
@@ -18,13 +18,13 @@ export class LogSink {
   readonly #waiting: string[] = [];
   #length = 0;
   #dropped = 0;
-  /** What is being written. */
+  /** The text that is being written. */
   #chunk = Buffer.alloc(0);
   #isScheduled = false;
   #isBroken = false;
   #endsWithProcess = false;
 
-  /** @param stream stderr. That it is open as a stream makes writing to its descriptor return at once where it is a pipe or a socket. */
+  /** @param stream stderr. If it is a pipe or a socket, opening it as a stream makes writes to its descriptor return at once. */
   constructor({ fd }: NodeJS.WriteStream & { readonly fd: number }) {
     this.#fd = fd;
   }
@@ -57,13 +57,13 @@ export class LogSink {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EAGAIN') return false;
-      this.#isBroken = true; // Nobody reads it any more, and nobody can be told.
+      this.#isBroken = true; // The reader is gone, and nobody can be told.
       this.#waiting.length = 0;
       return true;
     }
   }
 
-  /** Makes the next chunk of what waits. @returns whether there is something to write. */
+  /** Takes the next chunk of the waiting text. @returns whether there is something to write. */
   #fill(): boolean {
     if (this.#chunk.length > 0) return true;
     let count = 0;
@@ -83,7 +83,7 @@ export class LogSink {
     return this.#chunk.length > 0;
   }
 
-  /** The process ends: nothing runs beside this any more. */
+  /** The process ends, and nothing else runs any more. */
   #finish(): void {
     const until = performance.now() + lastMs;
     while (!this.#writeAll() && performance.now() < until) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);

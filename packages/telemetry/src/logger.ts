@@ -7,14 +7,14 @@ export type LogFormat = 'auto' | 'json' | 'pretty';
 
 export interface LoggerOptions {
   readonly level: string;
-  /** `auto`: pretty on a terminal, JSON elsewhere. */
+  /** `auto`: text on a terminal, JSON elsewhere. */
   readonly format: LogFormat;
 }
 
-/** Headers and settings that hold secrets never reach a log, wherever in a record they stand. */
+/** Headers and settings that contain secrets are removed wherever they are in a log record. */
 const secretPaths = ['authorization', 'headers.authorization', 'headers.cookie', '*.headers.authorization', '*.headers.cookie', 'env', '*.env'];
 
-/** Logs go to stderr: stdout belongs to the banner, and to the protocol where stdio carries it. */
+/** Logs go to stderr: stdout is for the banner, and for the protocol over stdio. */
 export function createLogger({ level, format }: LoggerOptions): Logger {
   const options = { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } };
   const { stderr } = process;

@@ -13,7 +13,7 @@ import type { Span, SpanSide, SpanSubject, Tracing, TracingOptions } from './tra
 const kinds: Record<SpanSide, SpanKind> = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT };
 const propagator = new W3CTraceContextPropagator();
 const maxNameLength = 100;
-/** Spans that wait to be sent; the newest are dropped beyond it. */
+/** Bound on spans that wait to be sent; beyond it the newest are dropped. */
 const maxQueueSize = 8_192;
 const sendEveryMs = 1_000;
 
@@ -22,7 +22,7 @@ export class OtlpTracing implements Tracing {
   readonly #tracer: Tracer;
 
   constructor({ role, sampleRatio, endpoint, headers }: TracingOptions) {
-    // Left out, the exporter reads the standard environment variables itself.
+    // If it is left out, the exporter reads the standard environment variables itself.
     const url = endpoint === undefined ? {} : { url: `${endpoint.replace(/\/$/, '')}/v1/traces` };
     const exporter = new OTLPTraceExporter({ ...url, headers: { ...headers } });
     this.#provider = new TracerProvider({

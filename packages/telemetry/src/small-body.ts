@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes of a form, or of what is said to the admin port. */
+/** Bound on a form, or on a request to the admin port. */
 export const maxSmallBodyBytes = 16 * 1024;
-/** Whoever sends more is cut off. */
+/** A sender of more than this is cut off. */
 const cutBytes = 1024 * 1024;
 
 /**
- * The text of a request that has to be small. What is too long is read on for a while, so that its sender reads the answer.
+ * Reads the text of a request that has to be small. A body that is too long is read on for a while, so that its sender reads the answer.
  * @returns undefined when it has more than `maxSmallBodyBytes`.
  */
 export async function readSmallBody(request: IncomingMessage): Promise<string | undefined> {

@@ -1,18 +1,18 @@
-/** What the rest of the gateway knows of traces. OpenTelemetry itself is loaded where somebody asks for them. */
+/** The interface of tracing for the rest of the gateway. OpenTelemetry itself is loaded only where tracing is configured. */
 import type { Attributes } from '@opentelemetry/api';
 
 export interface TracingOptions {
-  /** Address of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318`; undefined: what OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  /** Address of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318`. Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly endpoint: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Share of the traces that begin here that is recorded; a trace of a client keeps the client's choice. */
+  /** Share of the traces begun here that is recorded; for a trace of a client, the client's decision holds. */
   readonly sampleRatio: number;
   readonly role: string;
 }
 
 export type SpanSide = 'server' | 'internal' | 'client';
 
-/** What a request is about, in the words of the conventions. */
+/** The subject of a request, in the terms of the conventions. */
 export interface SpanSubject {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>> | undefined;
@@ -20,21 +20,21 @@ export interface SpanSubject {
 }
 
 export interface Span {
-  /** W3C `traceparent` for whoever goes on with the request. */
+  /** The W3C `traceparent` for the next process. */
   readonly traceparent: string;
-  /** @param error a word of a closed set, such as a reason of our table or a code; undefined when it went well. */
+  /** @param error a word of a closed set, such as a reason of our table or a code; undefined when the request succeeded. */
   end(error?: string): void;
 }
 
-/** Made only where traces are asked for; elsewhere nothing is spent on them. */
+/** Made only where tracing is configured; elsewhere it costs nothing. */
 export interface Tracing {
-  /** @param parent a `traceparent`; anything else begins a trace. */
+  /** @param parent a `traceparent`; anything else begins a new trace. */
   start(side: SpanSide, subject: SpanSubject, parent: unknown): Span;
-  /** Sends the spans that wait, and ends. */
+  /** Sends the waiting spans, and ends. */
   stop(): Promise<void>;
 }
 
-/** @returns undefined when nobody asked for traces. */
+/** @returns undefined where tracing is not configured. */
 export async function openTracing(options: TracingOptions, env: Readonly<Record<string, string | undefined>>): Promise<Tracing | undefined> {
   const fromEnvironment = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? env['OTEL_EXPORTER_OTLP_ENDPOINT'];
   if (options.endpoint === undefined && fromEnvironment === undefined) return undefined;

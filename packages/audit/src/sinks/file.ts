@@ -1,6 +1,6 @@
 /**
- * Files of JSON lines: those of one process are its own, `<writer>-000001.jsonl` and on, so that no two write to one. What is written is in
- * the hands of the system at once, and on the disk after the sync that follows.
+ * Files of JSON lines. Each process has files of its own, `<writer>-000001.jsonl` and so on, so that no two processes write to one. A write hands the lines
+ * to the operating system; the sync that follows brings them to the disk.
  */
 import { mkdir, open, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,20 +11,20 @@ export interface FileSinkOptions {
   readonly name: string;
   readonly folder: string;
   readonly writer: string;
-  /** Bytes and milliseconds after which a file is followed by the next. */
+  /** Bytes and milliseconds after which a new file is begun. */
   readonly maxBytes: number;
   readonly maxAgeMs: number;
-  /** Milliseconds since its last record, and bytes of all, after which a file is removed. */
+  /** Milliseconds since its last record, and bytes of all files, after which a file is removed. */
   readonly keepMs: number;
   readonly keepBytes: number;
-  /** A file was removed whose last record was this. */
+  /** Called when a file was removed, with its last record. */
   readonly retired: (head: Head, file: string) => void;
 }
 
-/** Between two looks at which files are old. */
+/** Time between two checks for old files. */
 const lookMs = 10 * 60_000;
 const fileName = /^(.+)-(\d{6,})\.jsonl$/;
-/** A record is smaller. */
+/** Bytes at the end of a file that contain its last record. */
 const tailBytes = 64 * 1_024;
 
 export class FileSink implements Sink {
@@ -49,7 +49,7 @@ export class FileSink implements Sink {
     try {
       for (let written = 0; written < bytes.length;) written += (await handle.write(bytes, written, bytes.length - written, this.#size + written)).bytesWritten;
     } catch (error) {
-      // Of a write that went wrong, as on a full disk, nothing is to stay.
+      // Nothing may remain of a failed write, as on a full disk.
       await handle.truncate(this.#size);
       throw error;
     }
@@ -63,7 +63,7 @@ export class FileSink implements Sink {
     try {
       await Promise.all(handles.map((handle) => handle.datasync()));
     } catch (error) {
-      // What is on the disk is not known: it is written once more, to the next file.
+      // It is unknown what is on the disk, so the lines are written again, to the next file.
       const current = this.#handle;
       this.#handle = undefined;
       await current?.close();
@@ -86,7 +86,7 @@ export class FileSink implements Sink {
       if (now - this.#lookedAt > lookMs) await this.#removeOld(now);
       return this.#handle;
     }
-    // What was written to the last one is synced with the next sync, which closes it.
+    // Lines of the previous file are synced with the next sync, which closes it.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     this.#number += 1;
     this.#handle = await open(join(folder, `${writer}-${String(this.#number).padStart(6, '0')}.jsonl`), 'wx', 0o600);
@@ -130,7 +130,7 @@ async function readLast(path: string): Promise<Head | undefined> {
   }
 }
 
-/** The files of a folder in the order they were written, one writer after the other. */
+/** The files of a folder in the order in which they were written, one writer after the other. */
 export async function filesOf(folder: string): Promise<readonly string[]> {
   const files = (await readdir(folder)).filter((file) => fileName.test(file));
   return files.toSorted().map((file) => join(folder, file));

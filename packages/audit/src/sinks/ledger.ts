@@ -1,16 +1,16 @@
-/** A ledger of the bus: batches of lines, each after the last one of this writer and of nobody else. */
+/** A ledger on the bus: each batch of lines follows the last one of this writer. */
 import { readLink } from '../chain.ts';
 import type { Sink } from '../sink.ts';
 
 export interface LedgerSinkOptions {
   readonly name: string;
-  /** Where batches are appended. @param id is the same for one that comes again. */
+  /** Appends a batch. @param id is the same when a batch comes again. */
   readonly append: (id: string, text: string) => Promise<void>;
 }
 
 export class LedgerSink implements Sink {
   readonly name: string;
-  /** What the smallest NATS takes that is taken (64 KiB), less its headers. */
+  /** The size fits the smallest NATS that is allowed (64 KiB), less its headers. */
   readonly batch = { lines: 100, bytes: 60 * 1024 } as const;
   readonly #append: LedgerSinkOptions['append'];
 

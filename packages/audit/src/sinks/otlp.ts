@@ -1,10 +1,10 @@
-/** Logs of OpenTelemetry: OTLP over HTTP, as JSON (OTLP 1.x, "JSON Protobuf Encoding"). The record is the body; its members are attributes as well. */
+/** OpenTelemetry logs over HTTP, as JSON (OTLP 1.x, "JSON Protobuf Encoding"). The record is the body; its members are attributes as well. */
 import type { Sink } from '../sink.ts';
 import { post } from './webhook.ts';
 
 export interface OtlpSinkOptions {
   readonly name: string;
-  /** Of the receiver, without a path. */
+  /** Address of the receiver, without a path. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly resource: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface OtlpSinkOptions {
 
 type Value = { readonly stringValue: string } | { readonly doubleValue: number } | { readonly intValue: string } | { readonly boolValue: boolean };
 
-/** Of OpenTelemetry's logs data model. */
+/** Severity number of OpenTelemetry's logs data model. */
 const info = 9;
 
 export class OtlpSink implements Sink {

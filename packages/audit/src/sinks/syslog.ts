@@ -1,6 +1,6 @@
 /**
- * Syslog (RFC 5424) over TCP or TLS, each message with its length in front (RFC 6587, 3.4.1; RFC 5425). Nobody answers there: what was given to
- * the connection counts as taken, and what was on its way when it broke may be lost there.
+ * Syslog (RFC 5424) over TCP or TLS, each message with its length in front (RFC 6587, 3.4.1; RFC 5425). Syslog gives no answer: a message counts as stored
+ * when the connection has taken it, and messages on their way when it breaks may be lost.
  */
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ export interface SyslogSinkOptions {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined for plain TCP; empty for the authorities that Node knows. */
+  /** Undefined for plain TCP; without `ca`, the authorities that Node knows are used. */
   readonly tls: { readonly ca?: string } | undefined;
   readonly hostname: string;
 }
@@ -61,7 +61,7 @@ export class SyslogSink implements Sink {
     if (this.#socket?.writable === true) return this.#socket;
     const { host, port, tls } = this.#options;
     const socket = tls === undefined ? connectTcp({ host, port }) : connectTls({ host, port, servername: host, ...tls });
-    // What fails while nobody writes shows with the next write.
+    // An error while nothing is being written shows with the next write.
     socket.on('error', () => socket.destroy());
     socket.resume();
     await Promise.race([once(socket, tls === undefined ? 'connect' : 'secureConnect'), once(socket, 'close').then(() => Promise.reject(new Error(`nobody answers at ${host}:${port}`))), timeLimit()]).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Posts batches of lines to an address, which answers with 2xx when it has them. */
+/** Posts batches of lines to an address, which answers 2xx when it has stored them. */
 import { sha256 } from '../sha256.ts';
 import type { Sink } from '../sink.ts';
 
@@ -31,7 +31,7 @@ export class WebhookSink implements Sink {
   }
 }
 
-/** @throws {Error} when it is not taken; nothing of the address but its origin is said. */
+/** @throws {Error} when the batch is not accepted; the message names only the origin of the address. */
 export async function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<void> {
   const answer = await fetch(url, { method: 'POST', body, headers, redirect: 'error', signal: AbortSignal.timeout(answerMs) });
   await answer.body?.cancel();

@@ -1,11 +1,11 @@
 /**
- * Reads chains again and says what is not as it was written: what was edited, is missing, stands elsewhere, or was cut off; what a killed
- * process left open; and where a chain is another than was said elsewhere.
+ * Reads chains and reports every deviation: records that were edited, removed, moved or cut off; chains that a killed process left open; and chains that
+ * differ from their checkpoints.
  */
 import { genesis, readLink, type Head, type Link } from '../chain.ts';
 import type { Checkpoint, CheckpointKey } from '../checkpoint.ts';
 
-/** `harm`: somebody or something changed it. `gap`: records are not there, and the chain says so itself. `open`: a writer never said that it ends. */
+/** `harm`: a record was changed or removed. `gap`: records are missing, and the chain itself says so. `open`: the chain of a writer has no end. */
 export interface Finding {
   readonly weight: 'harm' | 'gap' | 'open';
   readonly kind: 'edited' | 'unreadable' | 'missing' | 'reordered' | 'fork' | 'cut' | 'rewritten' | 'forged' | 'lost' | 'gap' | 'torn' | 'unclosed' | 'retired';
@@ -22,14 +22,14 @@ export interface VerifyResult {
 
 /** What is known of one writer's chain. */
 interface Known {
-  /** Hashes of records by number; the first is number 1. */
+  /** Hashes of records by number; the first record has number 1. */
   readonly hashes: (string | undefined)[];
   readonly prevs: Map<number, string>;
   last: number;
   isClosed: boolean;
   lastPlace: string;
   lastTime: string;
-  /** Up to which record it may have been removed, because it was old. */
+  /** The last record that was removed because it was old. */
   retired: Head | undefined;
 }
 
@@ -40,8 +40,9 @@ export class Verifier {
   #records = 0;
 
   /**
-   * @param place of the line, for people: "audit/x.jsonl:12".
-   * @param isWhole false for the last line of a file that has no end.
+   * Checks one line.
+   * @param place of the line, as text: "audit/x.jsonl:12".
+   * @param isWhole false for a last line without a line end.
    */
   add(line: string, place: string, isWhole = true): void {
     if (line === '') return;
@@ -55,7 +56,7 @@ export class Verifier {
     this.#take(link, place);
   }
 
-  /** @param key undefined: signatures are not looked at. */
+  /** Compares the chains with checkpoints. @param key undefined: signatures are not checked. */
   finish(checkpoints: readonly Checkpoint[], key: CheckpointKey | undefined): VerifyResult {
     for (const head of this.#retired) {
       const known = this.#known.get(head.writer);
@@ -80,7 +81,7 @@ export class Verifier {
     if (!isGenuine) this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} is not as it was written`);
     const before = known.hashes[seq];
     if (before !== undefined) {
-      // What a sink was given twice is there twice.
+      // A sink that was given a record twice has it twice.
       if (before !== hash) this.#find('harm', 'fork', writer, `${place}: there is another record ${seq} of ${writer}`);
       return;
     }

@@ -1,4 +1,4 @@
-/** How a process shows NATS who it is, and makes sure that it talks to the right one. */
+/** How a process logs in at NATS, and checks that it talks to the right one. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
@@ -10,37 +10,37 @@ export interface NatsLogin {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
   readonly token?: string | undefined;
-  /** Path of a file with the seed of an NKey (`SU...`). Read anew for each connection, so that it can be replaced. */
+  /** Path of a file with the seed of an NKey (`SU...`). It is read for each connection, so it can be replaced. */
   readonly nkeyFile?: string | undefined;
-  /** Path of a credentials file: a JWT and the seed of its NKey, as `nsc` writes it. Read anew for each connection. */
+  /** Path of a credentials file with a JWT and the seed of its NKey, as `nsc` writes it. It is read for each connection. */
   readonly credentialsFile?: string | undefined;
   readonly tls?: NatsTls | undefined;
 }
 
-/** Paths of files in PEM; they are read anew for each connection. */
+/** Paths of PEM files, which are read for each connection. */
 interface NatsTls {
-  /** Certificate of the authority that signed the servers' certificates; Node's own list of authorities when left out. */
+  /** Certificate of the authority that signed the servers' certificates. Default: Node's own list of authorities. */
   readonly caFile?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
-  /** TLS begins before NATS has said anything (NATS 2.10, `handshake_first`). */
+  /** Whether TLS begins before NATS has sent anything (NATS 2.10, `handshake_first`). */
   readonly handshakeFirst?: boolean | undefined;
 }
 
-/** Addresses without what they say of a user: for logs and errors. */
+/** The parts of the addresses of NATS. */
 export interface NatsAddresses {
   readonly servers: readonly string[];
   /** The addresses with their schemes and without users, for logs and errors. */
   readonly shown: string;
   /** The login that the addresses contain; all of them contain the same one, or none. */
   readonly login: Pick<NatsLogin, 'user' | 'password' | 'token'>;
-  /** One of them begins with `tls://`. */
+  /** Whether one of them begins with `tls://`. */
   readonly isTls: boolean;
 }
 
 /**
  * Reads `nats://user:password@host:port`, `nats://token@host:port`, `tls://host`, `host:port`, several separated by commas.
- * @throws {BusError} `refused` for what is no address. Nothing of a password stands in the message.
+ * @throws {BusError} `refused` for a text that is not an address. The message never contains a password.
  */
 export function parseNatsAddresses(text: string): NatsAddresses {
   const addresses = text.split(',').map((each) => each.trim()).filter((each) => each !== '').map((address) => {
@@ -63,7 +63,7 @@ export function parseNatsAddresses(text: string): NatsAddresses {
   };
 }
 
-/** What the client library is told. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
+/** The login options for the client library. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
 export function loginOptions(addresses: NatsAddresses, given: NatsLogin): NodeConnectionOptions {
   const { user, password, token, nkeyFile, credentialsFile } = { ...given, ...addresses.login };
   const isTwice = Object.keys(addresses.login).length > 0 && (given.user ?? given.password ?? given.token) !== undefined;
@@ -73,14 +73,14 @@ export function loginOptions(addresses: NatsAddresses, given: NatsLogin): NodeCo
   const authenticator = authenticatorOf({ user, password, token, nkeyFile, credentialsFile });
   return {
     ...(authenticator === undefined ? {} : { authenticator }),
-    // Without this the library goes on in the clear where the server offers no TLS.
+    // Without this option the library would continue without TLS if the server offers none.
     ...(addresses.isTls || given.tls !== undefined ? { tls: tlsOptions(addresses, given.tls ?? {}) } : {}),
-    // What was refused may be taken tomorrow: files are replaced, users are made.
+    // A refused login may be accepted later, when files are replaced or users are added.
     ignoreAuthErrorAbort: true,
   };
 }
 
-/** What cannot be meant, for a check that connects to nothing. */
+/** Finds a login that cannot be right, without connecting. */
 export function findLoginProblem(servers: string, login: NatsLogin): string | undefined {
   try {
     loginOptions(parseNatsAddresses(servers), login);
@@ -97,7 +97,7 @@ function tlsOptions({ servers }: NatsAddresses, { caFile, certFile, keyFile, han
     ...(handshakeFirst ? { handshakeFirst } : {}),
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined || keyFile === undefined ? {} : { certFile, keyFile }),
-    // The library tells Node no name where an address is a number, and Node takes "localhost" then: such a certificate has to be
+    // The library gives Node no name where an address is a number, and Node then checks for "localhost"; such a certificate has to be
     // for one of the numbers that the operator named.
     checkServerIdentity: (name, certificate) => {
       const numbers = name === 'localhost' && !hosts.includes(name) ? hosts.filter((host) => isIP(host) !== 0) : [];
@@ -107,7 +107,7 @@ function tlsOptions({ servers }: NatsAddresses, { caFile, certFile, keyFile, han
   };
 }
 
-/** The library passes on what Node's `tls.connect` takes, and does not say so in its types. */
+/** The library passes on the options of Node's `tls.connect`, which its types do not say. */
 interface TlsOptions extends NonNullable<NodeConnectionOptions['tls']> {
   readonly checkServerIdentity: (name: string, certificate: PeerCertificate) => Error | undefined;
 }
@@ -120,7 +120,7 @@ function authenticatorOf({ user, password, token, nkeyFile, credentialsFile }: O
   return undefined;
 }
 
-/** Files of tools have comments and line breaks around the seed. */
+/** Tools write comments and line breaks around the seed. */
 function seedIn(file: string): string {
   const seed = /^\s*(SU[A-Z2-7]{50,})\s*$/m.exec(readFileSync(file, 'utf8'))?.[1];
   if (seed === undefined) throw new Error(`${file} holds no seed of a user's NKey (a line that begins with SU)`);

@@ -1,4 +1,4 @@
-/** The library that speaks NATS is loaded where there is one to speak to: a gateway of one process starts without it. */
+/** Loads the NATS client only when it is needed: a gateway of one process starts without it. */
 import type { Bus, OnFault } from '../bus.ts';
 import type { NatsOptions } from './connect.ts';
 import type { NatsExamination } from './examine.ts';
@@ -10,13 +10,13 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
   return open(options, onFault);
 }
 
-/** Looks at a NATS without changing anything there. @throws {BusError} as `openNatsBus` does. */
+/** Examines a NATS without changing anything there. @throws {BusError} as `openNatsBus` does. */
 export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Promise<NatsExamination> {
   const { examineNats: examine } = await import('./examine.ts');
   return examine(options);
 }
 
-/** What cannot be meant, for a check that connects to nothing. */
+/** Finds a login that cannot be right, without connecting. */
 export async function findLoginProblem(servers: string, login: NatsLogin): Promise<string | undefined> {
   const { findLoginProblem: find } = await import('./login.ts');
   return find(servers, login);

@@ -1,8 +1,8 @@
 /**
- * What each role has to be allowed at NATS, and nothing else: made from the table of families, so that it cannot fall behind.
+ * The NATS permissions of each role, and no others: derived from the table of families, so that they are always complete.
  *
- * Answers come in under a subject of the asker's role (`inboxOf`). Large messages are fetched from whoever sent them, by their
- * sender's own subject (`blobs.ts`), which any role may be.
+ * Replies come in under a subject of the requester's role (`inboxOf`). Large messages are fetched from their sender, on the sender's own subject
+ * (`blobs.ts`); any role may be the sender.
  */
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
@@ -17,7 +17,7 @@ export interface Permissions {
 
 export const busRoles = ['edge', 'session', 'backend'] as const satisfies readonly BusRole[];
 
-/** Which roles use what is stored. */
+/** The roles that use each bucket and stream. */
 const stored: Readonly<Record<string, readonly BusRole[]>> = {
   [catalogBucket.name]: ['session', 'backend'],
   [`${catalogBucket.name}-parts`]: ['session', 'backend'],
@@ -32,7 +32,7 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
   ...Object.fromEntries(Object.values(vaultBuckets).map(({ name }) => [name, ['backend'] as const])),
 };
-/** What a role follows and never writes: whoever administers a process is known there by tokens of our own, and those may be taken back; and he may ask who used what. */
+/** Buckets that a role follows and never writes: each process has to know revoked tokens, since administrators use tokens of our own, and has to read usage for them. */
 const followed: Readonly<Record<string, readonly BusRole[]>> = {
   [authorizationBuckets.revoked.name]: ['session', 'backend'],
   [usageBucket.name]: ['edge', 'backend'],
@@ -40,12 +40,12 @@ const followed: Readonly<Record<string, readonly BusRole[]>> = {
 };
 const journalRoles: readonly BusRole[] = ['session', 'edge'];
 
-/** Under which subject answers to a role come in; its processes add a token of their own. */
+/** The subject under which replies to a role come in; each process adds a token of its own. */
 export function inboxOf(role: BusRole | 'all'): string {
   return `${root}.inbox.${role}`;
 }
 
-/** What the processes of a role say and hear there. A process of several roles needs what all of them need. */
+/** What the processes of a role publish and subscribe to. A process of several roles needs the permissions of all of them. */
 export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Permissions {
   const all = Object.entries<Family>(families);
   const said = all.filter(([, { from }]) => from.includes(role));
@@ -60,7 +60,7 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
       ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
       ...Object.entries(followed).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => followingOf(at(bucket), place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
-      // Every process adds to the audit under a name of its own; of what is there, NATS lets nobody take anything away.
+      // Every process adds to the audit under a name of its own; NATS lets nobody remove anything from it.
       at(allOf(auditLedger.family, 1)), ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
@@ -68,19 +68,19 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
 }
 
 /**
- * Under which JetStream is asked. A server of the domain itself replaces the name of a domain before it looks whether that is allowed
- * (nats-server, `selectMappedSubject`), one behind a leaf node does not.
+ * Subjects under which JetStream is asked. A server of the domain itself replaces the name of a domain before it checks permissions (nats-server,
+ * `selectMappedSubject`); one behind a leaf node does not.
  */
 function apisAt(place: NatsPlace): string[] {
   return [...new Set([apiAt(place), apiAt(usualPlace)])];
 }
 
-/** Making it, or finding that it is there; reading single messages. */
+/** Creating a stream or finding it, and reading single messages. */
 function ofStream(stream: string, place: NatsPlace): string[] {
   return apisAt(place).flatMap((api) => ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
 }
 
-/** The same of a bucket (NATS, ADR-8), reading keys, and watching all of them by a consumer. */
+/** The same for a bucket (NATS, ADR-8), reading keys, and watching all of them by a consumer. */
 function followingOf(bucket: string, place: NatsPlace): string[] {
   const stream = `KV_${bucket}`;
   return [...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`];
@@ -89,14 +89,13 @@ function followingOf(bucket: string, place: NatsPlace): string[] {
 /** The same, and writing keys. */
 function ofBucket(bucket: string, place: NatsPlace): string[] {
   const values = `$KV.${bucket}.>`;
-  // Into a domain, values are written through the same door.
+  // Values are written into a domain on the same subject.
   return [...followingOf(bucket, place), values, ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`])];
 }
 
 /**
- * The users of a NATS configuration that may do what each role needs (NATS, "Authorization": a user with `publish` lists may
- * publish nothing else).
- * @param passwordOf of the user that is named like the role.
+ * The users of a NATS configuration with the permissions of each role (NATS, "Authorization": a user with `publish` lists may publish nothing else).
+ * @param passwordOf the user that is named like the role.
  */
 export function natsUsers(passwordOf: (role: BusRole) => string, place: NatsPlace = usualPlace): string {
   const list = (subjects: readonly string[]): string => `[${subjects.map((each) => JSON.stringify(each)).join(', ')}]`;

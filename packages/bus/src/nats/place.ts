@@ -1,6 +1,6 @@
 /**
- * Where an installation is on a NATS that others use too. Everything it says and stores begins with its prefix, so that several installations
- * are on one account without seeing each other; and its JetStream may be that of another domain, as behind a leaf node.
+ * The place of an installation on a NATS that others use too. Its subjects, buckets and streams begin with its prefix, so that several installations can
+ * share an account without seeing each other; and its JetStream may be that of another domain, as behind a leaf node.
  */
 import { jetstream, type JetStreamManagerOptions } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -9,23 +9,23 @@ import type { NatsConnection } from '@nats-io/transport-node';
 export interface NatsPlace {
   /** First token of every subject, and beginning of the name of every bucket and stream. */
   readonly prefix: string;
-  /** Of JetStream; undefined for that of the server that a process is connected to. */
+  /** Domain of JetStream; undefined for that of the server that a process is connected to. */
   readonly domain?: string | undefined;
-  /** Where this process runs; those of the same region are asked first. */
+  /** The region of this process; processes of the same region are preferred. */
   readonly region?: string | undefined;
 }
 
-/** What names begin with in our own tables. */
+/** The prefix of names in our own tables. */
 const ownPrefix = 'omnibus';
 
 export const usualPlace: NatsPlace = { prefix: ownPrefix };
 
-/** A subject, bucket or stream of ours, as it is called there. */
+/** The name at NATS of a subject, bucket or stream of ours. */
 export function nameAt({ prefix }: NatsPlace, name: string): string {
   return prefix === ownPrefix ? name : prefix + name.slice(ownPrefix.length);
 }
 
-/** Under which JetStream is asked (NATS, JetStream domains). */
+/** The beginning of the subjects under which JetStream is asked (NATS, JetStream domains). */
 export function apiAt({ domain }: NatsPlace): string {
   return domain === undefined ? '$JS.API' : `$JS.${domain}.API`;
 }

@@ -1,7 +1,4 @@
-/**
- * When a watcher has heard every key that is there. A count of what comes first would be wrong: keys that were deleted come as well,
- * and others vanish meanwhile.
- */
+/** Tells when a watcher has received every key that is present. Counting would be wrong: deleted keys come as well, and others expire meanwhile. */
 const lookMs = 1_000;
 
 export class PresentKeys {
@@ -11,7 +8,7 @@ export class PresentKeys {
   #isDone = false;
   #done: () => void = () => undefined;
 
-  /** @param list the keys that are there now; called once the watch has begun. */
+  /** @param list gives the keys that are present now; called once the watch has begun. */
   constructor(list: () => Promise<readonly string[]>) {
     this.#list = list;
   }
@@ -22,13 +19,13 @@ export class PresentKeys {
     if (this.#missing?.delete(key) === true && this.#missing.size === 0) this.#finish();
   }
 
-  /** @throws {Error} when the keys cannot be listed. */
+  /** Resolves when all present keys were received. @throws {Error} when the keys cannot be listed. */
   async allHeard(): Promise<void> {
     const all = new Promise<void>((resolve) => {
       this.#done = resolve;
     });
     while (!this.#isDone) {
-      // Listed again now and then: a key that vanishes without a word would be waited for.
+      // The keys are listed again from time to time, since a key that expires without a message would be waited for.
       this.#missing = new Set((await this.#list()).filter((key) => !this.#heard.has(key)));
       if (this.#missing.size === 0) this.#finish();
       else await Promise.race([all, pause(lookMs)]);

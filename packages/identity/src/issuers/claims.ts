@@ -1,26 +1,26 @@
-/** What a token says of its caller, within bounds; what is more or other than that is refused, never cut. */
+/** Reads what a token says of its caller, within bounds; a token beyond them is refused, never cut. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
 
 export interface ClaimNames {
-  /** The claim that holds the subject. */
+  /** The claim with the subject. */
   readonly subject: string;
   readonly groups: string;
   readonly tenant?: string | undefined;
-  /** The tenant of all its callers, where no claim names it. */
+  /** The tenant of all callers of the issuer, where no claim names it. */
   readonly ofTenant?: string | undefined;
-  /** Whether there are subjects without a tenant: else a token that does not name one is refused. */
+  /** Whether a token without a tenant is accepted although a claim names tenants. */
   readonly mayLackTenant?: boolean;
-  /** What claims have to say: one of these, or a list with one of these in it. */
+  /** Claims that a token must have, with their accepted values. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What an issuer has said, and nobody can have changed. */
+/** Verified statements of an issuer. */
 export interface Proof {
   readonly facts: Facts;
-  /** Whom the token is for, each as `canonical` writes it. */
+  /** Audiences of the token, each in canonical form. */
   readonly audiences: readonly string[];
-  /** Its tokens say nothing of what they permit. */
+  /** Whether the issuer's tokens have no scopes. */
   readonly isUnscoped?: boolean;
 }
 
@@ -29,14 +29,14 @@ const maxIssuerBytes = 512;
 const maxGroups = 200;
 const maxScopes = 200;
 const maxActors = 4;
-/** Clocks differ. */
+/** Tolerance for differing clocks. */
 export const toleranceSeconds = 30;
 
-/** @returns what is wrong with it in words, when something is. */
+/** Reads verified claims. @returns the problem, in words, if there is one. */
 export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): Proof | string {
   // RFC 9068 and OpenID Connect; Okta; version 1 of Entra.
   const client = textOf(claims['client_id']) ?? textOf(claims['azp']) ?? textOf(claims['cid']) ?? textOf(claims['appid']);
-  // One that a program was given for itself (client credentials) may name no subject.
+  // A token that a program got for itself (client credentials) may have no subject.
   const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined ? `client:${client}` : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
   if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
@@ -48,7 +48,7 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   if (scopes.length > maxScopes) return `the token has more than ${maxScopes} scopes`;
   const actors = actorsOf(claims['act'], issuer);
   if (typeof actors === 'string') return actors;
-  // Whoever sends it would have to prove that a key is his, and that is not asked here.
+  // The sender would have to prove that it has the key, which is not checked here.
   if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
   const saidTenant = names.tenant === undefined ? undefined : claims[names.tenant];
   const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
@@ -66,21 +66,21 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   };
 }
 
-/** An address as it is compared: scheme and host in small letters, no slash at the end (MCP authorization, Canonical Server URI). */
+/** An address in canonical form: scheme and host in lower case, without a trailing slash (MCP authorization, Canonical Server URI). */
 export function canonical(audience: string): string {
   return URL.canParse(audience) && /^https?:/i.test(audience) ? new URL(audience).href.replace(/\/$/, '') : audience;
 }
 
-/** What helps where groups are too many to stand in a token. */
+/** Advice for tokens that leave out groups because there are too many. */
 export const fewerGroups = 'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/sign-in.md)';
 
-/** Whether an issuer has left a claim out and says where else it could be had (OpenID Connect Core, 5.6.2; `hasgroups` of Entra). */
+/** Whether an issuer has left a claim out and names another place for it (OpenID Connect Core, 5.6.2; `hasgroups` of Entra). */
 export function areElsewhere(claims: JsonObject, name: string): boolean {
   const elsewhere = claims['_claim_names'];
   return (name === 'groups' && claims['hasgroups'] === true) || (isObject(elsewhere) && Object.hasOwn(elsewhere, name));
 }
 
-/** A claim by its name, or by the names on the way to it: `realm_access.roles`. A name may have dots in it, as those that are addresses. */
+/** A claim by its name, or by the names on the way to it: `realm_access.roles`. A name may contain dots, as addresses do. */
 export function claimAt(claims: JsonObject, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let at: unknown = claims;
@@ -88,7 +88,7 @@ export function claimAt(claims: JsonObject, name: string): unknown {
   return at;
 }
 
-/** Which claim does not say what it has to, in words. */
+/** The claim that does not have a required value, in words. */
 export function requireProblem(claims: JsonObject, require: ClaimNames['require']): string | undefined {
   for (const [name, expected] of Object.entries(require ?? {})) {
     const said = claimAt(claims, name);
@@ -100,7 +100,7 @@ export function requireProblem(claims: JsonObject, require: ClaimNames['require'
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Where there are too many to stand in a token, an issuer leaves them all out and says so: that is not "no groups". */
+/** Where there are too many groups for a token, an issuer leaves them all out and says so: that is not "no groups". */
 function groupsOf(claims: JsonObject, name: string): readonly string[] | string {
   const said = claimAt(claims, name);
   if (said === undefined) return areElsewhere(claims, name) ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}` : [];
@@ -115,7 +115,7 @@ function scopesOf({ scope, scp }: JsonObject): string[] {
   return typeof said === 'string' ? said.split(' ').filter((one) => one !== '') : [];
 }
 
-/** The one that sent the request first (RFC 8693, 4.1). */
+/** Agents that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
 function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
   const actors: Subject[] = [];
   for (let act = said; act !== undefined; act = (act as JsonObject)['act']) {

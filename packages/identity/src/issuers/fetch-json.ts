@@ -1,12 +1,12 @@
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
-/** Bytes of an answer: metadata and keys of an issuer, and what it says of a token, are small. */
+/** Bound on an answer: metadata, keys and introspection answers are small. */
 const maxBytes = 256 * 1024;
 const answerMs = 5_000;
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether what comes from an address can be trusted to come from there: over TLS, or from this machine. */
+/** Whether answers from an address can be trusted: it uses TLS, or is on this machine. */
 export function isTrustworthy(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname, username, password } = new URL(address);
@@ -14,7 +14,7 @@ export function isTrustworthy(address: string): boolean {
 }
 
 /**
- * Fetches a JSON object within bounds of time and size, from exactly there: nobody is followed elsewhere.
+ * Fetches a JSON object within bounds of time and size, without following redirects.
  * @throws {Error} in words that name the address, and nothing of what was sent.
  */
 export async function fetchJson(address: string, request: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {}): Promise<JsonObject> {

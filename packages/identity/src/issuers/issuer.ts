@@ -1,6 +1,6 @@
 /**
- * One authorization server whose tokens are believed: signed ones (RFC 9068, and what came before it) are verified here, opaque ones it is
- * asked about (RFC 7662).
+ * An authorization server whose tokens are accepted. Signed tokens (RFC 9068 and older forms) are verified here; for opaque tokens the server is asked (RFC
+ * 7662).
  */
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
@@ -9,22 +9,22 @@ import { fetchJson } from './fetch-json.ts';
 import { KeySet, KeysUnavailable } from './key-set.ts';
 
 export interface IssuerOptions extends ClaimNames {
-  /** Exactly as its tokens say it. */
+  /** The issuer exactly as its tokens name it. */
   readonly issuer: string;
   readonly jwksUri?: string | undefined;
-  /** Of signatures, none of them symmetric: whoever knows a public key could make those. */
+  /** Accepted signature algorithms, none of them symmetric. */
   readonly algorithms: readonly string[];
-  /** `at+jwt`: only what says that it is an access token. `auto`: also what does not say what it is, and looks like no other kind. */
+  /** `at+jwt`: only tokens whose header says that they are access tokens. `auto`: also tokens that do not say what they are, and look like no other kind. */
   readonly tokenType: 'auto' | 'at+jwt';
-  /** Whom opaque tokens are asked of. */
+  /** Where opaque tokens are checked. */
   readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined;
 }
 
 export type Outcome = Proof | { readonly fault: GatewayFault };
 
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
-/** What only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
-/** As Keycloak says in a claim what a token is. */
+/** Claims that only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
+/** Values of the claim by which Keycloak names the kind of a token. */
 const idTokenTypes = new Set<unknown>(['ID', 'Refresh', 'Offline', 'Logout']);
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
 
@@ -32,10 +32,10 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #keys: KeySet;
 
-  /** Where its keys are found. */
+  /** Finds the key of a token. */
   readonly #find: JWTVerifyGetKey;
 
-  /** @param find where the keys are had without asking anybody. */
+  /** @param find gives keys that are known without asking anybody. */
   constructor(options: IssuerOptions, failed: (problem: string) => void, find?: JWTVerifyGetKey) {
     this.options = options;
     this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed });
@@ -47,7 +47,7 @@ export class Issuer {
     return this.#keys.metadata();
   }
 
-  /** @param token that says it is of this issuer. */
+  /** @param token that names this issuer. */
   async verify(token: string): Promise<Outcome> {
     const { issuer, algorithms, tokenType } = this.options;
     try {
@@ -57,12 +57,12 @@ export class Issuer {
     } catch (error) {
       if (error instanceof KeysUnavailable) return { fault: fault('auth.unavailable', `the keys of ${issuer} cannot be had now`) };
       if (error instanceof errors.JOSEError) return invalid(inWords(error, issuer));
-      // A key that does not fit its algorithm makes the platform throw what it likes.
+      // A key that does not match its algorithm makes the platform throw errors of any kind.
       return invalid('its signature cannot be verified');
     }
   }
 
-  /** Asks the issuer what a token is. */
+  /** Asks the issuer about an opaque token. */
   async introspect(token: string): Promise<Outcome> {
     const { issuer, introspection } = this.options;
     if (introspection === undefined) return invalid('it is no signed token');
@@ -93,13 +93,13 @@ export class Issuer {
 
 const invalid = (why: string): Outcome => ({ fault: fault('auth.invalid', `the token is not accepted: ${why}`) });
 
-/** An ID token says who signed in to a client; it is no permission to ask anything. */
+/** The reason why a token is not an access token; an ID token says who signed in to a client, and permits nothing. */
 function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'auto' | 'at+jwt'): string | undefined {
   if (typ !== undefined && accessTokenTypes.has(typ)) return undefined;
   if (tokenType === 'at+jwt') return 'its header does not say that it is an access token (typ: at+jwt)';
   if (typ !== undefined && typ !== 'jwt') return 'its header says that it is of another kind than an access token';
   const client = payload['azp'] ?? payload['client_id'];
-  // Of one that is for the client itself, only that it permits something tells it from an ID token.
+  // For a token whose audience is the client itself, only a scope distinguishes an access token from an ID token.
   const permits = payload['scope'] !== undefined || payload['scp'] !== undefined;
   return idTokenClaims.some((claim) => payload[claim] !== undefined) || idTokenTypes.has(payload['typ']) || (!permits && client !== undefined && payload.aud === client) ? 'it is an ID token, not an access token' : undefined;
 }

@@ -1,30 +1,30 @@
 /**
- * The public keys of one issuer: found by its metadata, fetched when first needed, and again when a token names a key that is not among
- * them. An issuer that does not answer signs nobody out: the last good keys serve on for a day.
+ * The public keys of one issuer: found through its metadata, fetched when they are first needed, and again when a token names an unknown key. While an
+ * issuer does not answer, its last keys are used for up to a day.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
 import { fetchJson, isTrustworthy } from './fetch-json.ts';
 
-/** Milliseconds after which keys are fetched again, while the old ones still serve. */
+/** Milliseconds after which keys are fetched again, while the old ones are still used. */
 const freshMs = 600_000;
-/** Milliseconds after which keys are good no more, whether or not the issuer answers. */
+/** Milliseconds after which keys are no longer used, whether or not the issuer answers. */
 const goodMs = 86_400_000;
-/** Tokens that name unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
+/** Tokens with unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
 const cooldownMs = 30_000;
 /** Milliseconds after which an issuer that did not answer is asked again. */
 const failureMs = 5_000;
 
 export interface KeySetOptions {
   readonly issuer: string;
-  /** Default: what the issuer's metadata say. */
+  /** Default: the address in the issuer's metadata. */
   readonly jwksUri: string | undefined;
   readonly failed: (problem: string) => void;
   /** Monotonic milliseconds. */
   readonly now?: () => number;
 }
 
-/** The keys cannot be had now; nothing is wrong with the token. */
+/** The keys cannot be fetched now; the token may be valid. */
 export class KeysUnavailable extends Error {}
 
 export class KeySet {
@@ -43,7 +43,7 @@ export class KeySet {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** @throws {KeysUnavailable} and what `jose` throws. */
+  /** @throws {KeysUnavailable} and the errors of `jose`. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const ageMs = this.#now() - this.#fetchedAt;
     if (ageMs > goodMs) await this.#refresh();
@@ -58,7 +58,7 @@ export class KeySet {
   };
 
   /**
-   * The issuer's metadata (RFC 8414; OpenID Connect Discovery 1.0), which must say that they are of that issuer.
+   * The issuer's metadata (RFC 8414; OpenID Connect Discovery 1.0), which must name that issuer.
    * @throws {Error} in words.
    */
   async metadata(): Promise<JsonObject> {
@@ -99,7 +99,7 @@ export class KeySet {
 
   async #fetch(): Promise<void> {
     try {
-      // What they said may be what has changed.
+      // The metadata themselves may have changed.
       this.#metadata = undefined;
       const { jwksUri = (await this.metadata())['jwks_uri'] } = this.#options;
       if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri)) throw new Error('its metadata name no jwks_uri over https://');

@@ -1,6 +1,6 @@
 /**
- * Tokens of Kubernetes service accounts, about which the cluster's API server is asked (`TokenReview` of authentication.k8s.io/v1): it also
- * knows when the account, or the pod that a token is bound to, is gone.
+ * Tokens of Kubernetes service accounts, which the cluster's API server checks (`TokenReview` of authentication.k8s.io/v1); it also knows when the account,
+ * or the pod that a token is bound to, is gone.
  */
 import { readFileSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
@@ -12,13 +12,13 @@ import { canonical, toleranceSeconds } from './claims.ts';
 import type { Outcome } from './issuer.ts';
 
 export interface TokenReviewOptions {
-  /** The issuer of the cluster's tokens; undefined: that of the token in `tokenFile`. Only what says that it is of this issuer is shown to the API server. */
+  /** The issuer of the cluster's tokens. Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server. */
   readonly issuer?: string | undefined;
-  /** Where the API server is: `https://kubernetes.default.svc`. */
+  /** Address of the API server: `https://kubernetes.default.svc`. */
   readonly apiServer: string;
-  /** The authority that signed its certificate, PEM. */
+  /** File with the certificate of the authority that signed the server's certificate, PEM. */
   readonly caFile: string;
-  /** Who asks: a token of an account that may create `tokenreviews`. Read for each question, since it is replaced. */
+  /** File with the token of an account that may create `tokenreviews`. It is read for each request, since it is replaced from time to time. */
   readonly tokenFile: string;
 }
 
@@ -33,7 +33,7 @@ export class TokenReview {
   readonly issuer: string;
   readonly #options: TokenReviewOptions;
 
-  /** @throws {Error} in words for the operator when a file cannot be read, or says nothing of an issuer. */
+  /** @throws {Error} in words for the operator when a file cannot be read, or no issuer is found. */
   constructor(options: TokenReviewOptions) {
     this.#options = options;
     read('the authority of the API server', options.caFile);
@@ -41,7 +41,7 @@ export class TokenReview {
     this.issuer = options.issuer ?? issuerOf(own, options.tokenFile);
   }
 
-  /** @param token a JWT that says it is of this cluster. */
+  /** @param token a JWT that names the cluster's issuer. */
   async verify(token: string): Promise<Outcome> {
     const { aud, exp } = decodeJwt(token);
     const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === 'string');
@@ -52,11 +52,11 @@ export class TokenReview {
     } catch (error) {
       return { fault: fault('auth.unavailable', `the API server of the cluster cannot be asked about tokens now: ${(error as Error).message}`) };
     }
-    // The words of the API server about a token may repeat parts of it.
+    // The words of the API server may repeat parts of the token, so they are not shown.
     if (!isObject(status) || status['authenticated'] !== true || !isObject(status['user'])) return invalid('the cluster does not know it, or it has expired');
     const { username, groups = [] } = status['user'];
     if (typeof username !== 'string' || username === '' || Buffer.byteLength(username) > maxNameBytes || !isTexts(groups) || groups.length > maxGroups) return invalid('the cluster names nobody by it');
-    // An API server that says nothing of audiences has not looked at them.
+    // An API server that returns no audiences has not checked them.
     const proven = status['audiences'];
     if (!isTexts(proven)) return invalid('the cluster does not say whom it is for');
     const name = { issuer: this.issuer, subject: username };
@@ -64,7 +64,7 @@ export class TokenReview {
     return { facts, audiences: proven.map(canonical), isUnscoped: true };
   }
 
-  /** @throws {Error} in words, which hold nothing of the question. */
+  /** @throws {Error} in words that contain nothing of the request. */
   #ask(review: JsonObject): Promise<JsonObject> {
     const { apiServer, caFile, tokenFile } = this.#options;
     const url = new URL(path, apiServer);
