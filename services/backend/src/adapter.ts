@@ -27,11 +27,11 @@ export interface AdapterOptions extends ConnectionFactoryOptions {
   readonly tap?: Tap | undefined;
   /** Hears when the server is left alone, and when it is called again. */
   readonly slept: (isAsleep: boolean) => void;
-  /** Undefined where nothing is held against what was approved. */
+  /** Undefined where definitions are not compared with approved ones. */
   readonly definitions?: Definitions | undefined;
-  /** Where users sign in, of a server that is called on behalf of each of them. */
+  /** Where users sign in, for a server that is called in the name of each user. */
   readonly signIns: SignInDesk | undefined;
-  /** The adapter of the same server before its configuration was changed: what it knows of the server is served on until this one knows better. */
+  /** The adapter of the same server before its configuration was changed: its lists are served until this one has read its own. */
   readonly before?: Adapter;
 }
 
@@ -48,7 +48,7 @@ export class Adapter {
   readonly #schemas: SchemaChecks;
   readonly #words: ServerWords;
   readonly #slumber: Slumber;
-  /** What is said of calls that are there. */
+  /** Subscriptions for cancellations and the like. */
   #controls: Subscription[] = [];
   #settled: () => void = () => undefined;
   /** Resolves once the server is up with its lists published, or its first attempt has failed. */
@@ -116,7 +116,7 @@ export class Adapter {
     });
   }
 
-  /** A connection for callers of their own. */
+  /** Makes a connection for single callers. */
   #connectAnother(factory: ConnectionFactory, made: NewConnection): UpstreamConnection {
     const { session, isOlder, changed } = made;
     const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
@@ -143,7 +143,7 @@ export class Adapter {
     return connection;
   }
 
-  /** Something else is kept for a user. */
+  /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
     const { credentials } = this.#options;
     const isNew = await credentials?.users?.changed(principal);
@@ -172,47 +172,47 @@ export class Adapter {
     const { bus, server, before } = this.#options;
     await this.#catalog.open(bus, before?.record);
     await this.#schemas.start();
-    // Before calls can come: they wait for it (C4).
+    // Starts before calls can come, since they wait for the connection (C4).
     this.#connection.start();
     this.#controls = [await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command))];
   }
 
-  /** Tells which of the exchanges are open here, and asks again what was asked for them. */
+  /** Says which of the exchanges are open here, and sends the questions of these again. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     this.#questions.askAgain(exchanges);
     return this.#calls.held(exchanges);
   }
 
-  /** A call for the server. */
+  /** Takes a call. */
   hear(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { bus, worker } = this.#options;
     this.#slumber.used();
-    // Whoever comes back finds here what the server keeps for it.
+    // From now on the session's calls come here, where the server keeps state for it.
     if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
     this.#calls.begin(command, reply);
   }
 
-  /** What is known of the server is another adapter's to say from now on. */
+  /** From now on another adapter writes what is known of the server. */
   retire(): void {
     this.#catalog.retire();
   }
 
-  /** The server has left the configuration. */
+  /** The server was removed from the configuration. */
   async forget(): Promise<void> {
     await this.#catalog.remove();
   }
 
-  /** The worker leaves. */
+  /** The worker is leaving. */
   async leave(): Promise<void> {
     await this.#catalog.leave();
   }
 
-  /** Others may have taken this worker for gone. */
+  /** Publishes the record again, since others may have taken this worker for gone. */
   async sayAgain(): Promise<void> {
     await this.#catalog.sayAgain();
   }
 
-  /** Lets running calls finish within the limit, and closes the connections. Nothing new comes in any more. */
+  /** Lets running calls end within the limit, and closes the connections. No new calls come any more. */
   async stop(drainMs: number): Promise<void> {
     await this.#calls.drained(drainMs);
     this.#slumber.stop();
@@ -225,7 +225,7 @@ export class Adapter {
     return { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size };
   }
 
-  /** A program of its own behind each adapter, or a connection of the caller's own. */
+  /** Whether the server keeps state for a caller: in a program behind this adapter, or in a connection of the caller's own. */
   #keepsState(context: ExchangeContext): boolean {
     return this.#options.config.command !== undefined || !this.#pool.isShared(context);
   }
@@ -233,7 +233,7 @@ export class Adapter {
   #control(command: ControlCommand): void {
     switch (command.kind) {
       case 'cancel':
-        // With a worker's name it was given up there, and may run here.
+        // A command with a worker's name says that the exchange was given up at that worker only, and may run here.
         if (command.worker === undefined || command.worker === this.#options.worker) this.#calls.cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
       case 'answer':
@@ -272,7 +272,7 @@ export class Adapter {
     this.#pool.endSession(session);
   }
 
-  /** A request whose answer changes nothing for us. */
+  /** Sends a request whose answer does not matter. */
   #tell(method: string, params: JsonObject, connection = this.#connection): void {
     if (!connection.isReady) return;
     this.#guard(connection.ask(method, params).then((outcome) => {
@@ -290,7 +290,7 @@ export class Adapter {
     this.#settled();
   }
 
-  /** Nobody waits for it: a fault of ours in it is said, and the server is served on. */
+  /** Runs work that nobody waits for: a bug in it is reported, and the server is served on. */
   #guard(work: Promise<void>): void {
     work.catch((error: unknown) => {
       this.#options.log.error({ err: error }, 'what was to follow something the server did failed');

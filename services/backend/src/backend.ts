@@ -28,7 +28,7 @@ export interface BackendOptions {
   readonly tap?: Tap | undefined;
 }
 
-/** What is to be seen of one server besides what it offers. */
+/** The state of one server, other than its lists. */
 export interface ServerLoad {
   readonly record: CatalogRecord;
   readonly running: number;
@@ -46,7 +46,7 @@ interface Served {
 export class Backend {
   readonly #options: BackendOptions;
   readonly #served = new Map<string, Served>();
-  /** Adapters that finish what they have begun. */
+  /** Adapters that finish the calls they have begun. */
   readonly #leavers = new Set<Promise<void>>();
   readonly #means: SharedMeans;
   readonly #limits: Limits;
@@ -55,13 +55,13 @@ export class Backend {
   readonly #leases: SessionLeases;
   readonly #accounts: Accounts;
   readonly #sleeping = new Set<string>();
-  /** When servers are tried again for which something could not be opened here. */
+  /** When servers are tried again whose vault or approved definitions could not be opened. */
   readonly #retries = new Map<string, Deadline>();
   #isStopping = false;
-  /** Hears which server is left alone, or called again. */
+  /** Called when a server falls asleep or wakes. */
   #slept: (server: string, isAsleep: boolean) => void = () => undefined;
   readonly #definitions: AllDefinitions;
-  /** Servers it had adapters of before it stopped. */
+  /** Servers that had adapters before the backend stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
   /** Configurations are applied one after the other. */
@@ -100,16 +100,16 @@ export class Backend {
   async start(): Promise<void> {
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
     await this.#heart.start();
-    // In one process nobody dies alone.
+    // In one process no session worker can be gone alone.
     if (this.#options.bus.isShared) await this.#leases.start();
   }
 
-  /** Servers that nobody has called for so long that nothing is connected to them. */
+  /** Servers that are asleep. */
   get sleeping(): ReadonlySet<string> {
     return this.#sleeping;
   }
 
-  /** @param slept hears which server is left alone from now on, and which one is called again. */
+  /** @param slept called when a server falls asleep or wakes. */
   onSleep(slept: (server: string, isAsleep: boolean) => void): void {
     this.#slept = slept;
   }
@@ -123,7 +123,7 @@ export class Backend {
     return [...this.#served.values()].map(({ adapter }) => adapter.record);
   }
 
-  /** What its signs of life name it. */
+  /** The name of this worker in its signs of life. */
   get worker(): WorkerId {
     return this.#worker;
   }
@@ -133,7 +133,7 @@ export class Backend {
     return this.#leases.workers;
   }
 
-  /** What runs at each server, for whoever runs the gateway. */
+  /** The load of each server, for administrators. */
   get loads(): readonly ServerLoad[] {
     return [...this.#served.values()].map(({ adapter }) => ({ record: adapter.record, ...adapter.load, lastWords: this.#means.diaryOf(adapter.record.server).lastWords }));
   }
@@ -148,12 +148,12 @@ export class Backend {
     return this.#served.get(server)?.adapter.waiting ?? 0;
   }
 
-  /** What of servers is not as it was approved. */
+  /** Definitions of servers that differ from the approved ones. */
   get definitions(): readonly ServerDefinitions[] {
     return this.#definitions.shown;
   }
 
-  /** @throws {Error} in words for the operator. */
+  /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
   async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
     await this.#definitions.approve(server, digests);
   }
@@ -169,7 +169,7 @@ export class Backend {
     return this.#applying;
   }
 
-  /** Connects to one server anew; what is at work there is finished beside it. @returns false when it is not served here. */
+  /** Reconnects to one server; its running calls end on the previous connection. @returns false when the server is not served here. */
   async restart(name: string): Promise<boolean> {
     const restarting = this.#applying.then(async () => {
       if (this.#isStopping || !this.#served.has(name)) return false;
@@ -187,7 +187,7 @@ export class Backend {
     await Promise.all([...added, ...changed].map((name) => this.#add(name)));
   }
 
-  /** Whatever of it goes wrong, the rest is stopped. */
+  /** Stops all parts, even if one of them fails. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#applying;
@@ -217,7 +217,7 @@ export class Backend {
     }
   }
 
-  /** Connects to a server, or goes on with it under another configuration. */
+  /** Connects to a server, or continues with it under a changed configuration. */
   async #add(name: string): Promise<void> {
     const configured = enabledServers(this.#config).get(name);
     if (configured === undefined) return;
@@ -246,7 +246,7 @@ export class Backend {
     }
     before.adapter.retire();
     this.#letLeave(before.adapter.stop(this.#config.timeouts.drain).then(() => inlet.leave(before.adapter)));
-    // What sessions want of a server they say again: the adapter before took it with it.
+    // Sessions send their subscriptions and levels again, since the previous adapter took them with it.
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
@@ -259,7 +259,7 @@ export class Backend {
       const problem = `what it takes to call the server could not be opened: ${error instanceof Error ? error.message : String(error)}`;
       log.error({ err: error, server }, 'a server is not connected to, because what it takes could not be opened');
       this.#retries.set(server, wheel.schedule(config.restart.maxDelay, () => {
-        if (!this.#isStopping) void this.restart(server).catch(() => undefined); // Which has logged it.
+        if (!this.#isStopping) void this.restart(server).catch(() => undefined); // The failure was logged.
       }));
       return { config: { ...config, problem }, credentials: undefined, signIns: undefined, definitions: undefined };
     }

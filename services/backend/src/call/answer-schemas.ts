@@ -1,17 +1,17 @@
-/** What a client's answer to a server's question has to be, as a schema: as far as every revision has it, and by what was asked. */
+/** The schemas that a client's answer to a server's question must match: what every revision demands, and what this question asks for. */
 import { hash } from 'node:crypto';
 import { isInputMethod, isObject, type CallCommand, type InputMethod, type JsonObject, type QuestionMethod } from '@omnibus/protocol';
 
 const text = { type: 'string' };
 const samplingResult: JsonObject = { type: 'object', required: ['role', 'content', 'model'], properties: { role: { enum: ['user', 'assistant'] }, model: text, content: { type: ['object', 'array'] } } };
-/** What one block of a kind needs. A kind that is not known here is left alone. */
+/** The required members of a content block; blocks of unknown kinds are not checked. */
 const block = (required: readonly string[], properties: JsonObject): JsonObject => ({ properties: { content: { type: 'object', required: ['type', ...required], properties: { type: text, ...properties } } } });
 const anyBlock = block([], {});
 const media = block(['data', 'mimeType'], { data: text, mimeType: text });
 const blocks = new Map([['text', block(['text'], { text })], ['image', media], ['audio', media]]);
 const noTool = block(['id', 'name', 'input'], { name: false });
 
-/** @param tools those that were given with the question. */
+/** @param tools given with the question. */
 function blockSchema(kind: unknown, tools: unknown): JsonObject {
   if (kind !== 'tool_use') return blocks.get(kind as string) ?? anyBlock;
   const names = Array.isArray(tools) ? tools.filter(isObject).map(({ name }) => name) : [];
@@ -21,7 +21,7 @@ function blockSchema(kind: unknown, tools: unknown): JsonObject {
 const rootsResult: JsonObject = { type: 'object', required: ['roots'], properties: { roots: { type: 'array', items: { type: 'object', required: ['uri'], properties: { uri: text } } } } };
 const elicitResult: JsonObject = { type: 'object', required: ['action'], properties: { action: { enum: ['accept', 'decline', 'cancel'] } } };
 
-/** @returns the schemas, and the part of the answer each is for; the first that something does not fit counts. */
+/** @returns the schemas, each with the part of the answer that it is for; the first mismatch counts. */
 export function answerSchemas(method: QuestionMethod, params: JsonObject, result: JsonObject): readonly { readonly schema: JsonObject; readonly value: unknown }[] {
   switch (method) {
     case 'sampling/createMessage': {
@@ -33,7 +33,7 @@ export function answerSchemas(method: QuestionMethod, params: JsonObject, result
       return [{ schema: rootsResult, value: result }];
     case 'elicitation/create': {
       const { requestedSchema } = params;
-      // Only what the user has accepted has content.
+      // Only an accepted form has content.
       const form = isObject(requestedSchema) && result['action'] === 'accept' ? [{ schema: requestedSchema, value: result['content'] ?? {} }] : [];
       return [{ schema: elicitResult, value: result }, ...form];
     }
@@ -42,7 +42,7 @@ export function answerSchemas(method: QuestionMethod, params: JsonObject, result
   }
 }
 
-/** What a prompt lists as its arguments, which are texts (server/prompts, PromptArgument). A prompt that lists none is not held to that. */
+/** A schema of the arguments that a prompt lists, which are texts (server/prompts, PromptArgument). A prompt that lists none is not checked. */
 export function promptSchema(listed: unknown): JsonObject | undefined {
   if (!Array.isArray(listed)) return undefined;
   const named = listed.filter(isObject).filter(({ name }) => typeof name === 'string') as (JsonObject & { readonly name: string })[];
@@ -58,19 +58,19 @@ interface Wanted {
   readonly params: JsonObject;
 }
 
-/** Questions that are remembered, as JSON: about a thousand forms. The oldest are forgotten. */
+/** Bound on remembered questions, as JSON: about a thousand forms. The oldest are forgotten. */
 const maxCharacters = 4_000_000;
 
 /**
- * What servers of 2026-07-28 want of clients of that revision, so that the answers, which come with a later request, can be held against it
- * (basic/patterns, Multi Round-Trip Requests, and the extension of tasks). Nothing else is kept of such a call: where the next request
- * comes to another adapter, the answers go to the server as they are.
+ * Remembers the questions of servers of 2026-07-28 to clients of that revision, so that the answers, which come with a later request, can be checked
+ * (basic/patterns, Multi Round-Trip Requests, and the extension of tasks). Nothing else is kept of such a call: if the next request comes to another
+ * adapter, its answers are passed on unchecked.
  */
 export class WantedAnswers {
   readonly #kept = new Map<string, { readonly wanted: ReadonlyMap<string, Wanted>; readonly size: number }>();
   #size = 0;
 
-  /** A server has answered with what it wants. */
+  /** A server has answered with questions. */
   remember(command: CallCommand, { inputRequests, requestState }: JsonObject): void {
     if (!isObject(inputRequests)) return;
     const wanted = new Map<string, Wanted>();
@@ -88,7 +88,7 @@ export class WantedAnswers {
     }
   }
 
-  /** The answers that a request brings, each with what was asked. */
+  /** The answers in a request, each with its question. */
   *broughtBy(command: CallCommand): Generator<Wanted & { readonly key: string; readonly answer: JsonObject }> {
     const { inputResponses, requestState } = command.params;
     if (!isObject(inputResponses)) return;
@@ -105,12 +105,12 @@ export class WantedAnswers {
   }
 }
 
-/** What an answer is held against. */
+/** The parts of a question that its answer is checked against. */
 function whatCounts({ requestedSchema, tools }: JsonObject): JsonObject {
   return { ...(requestedSchema === undefined ? {} : { requestedSchema }), ...(tools === undefined ? {} : { tools }) };
 }
 
-/** The server's state tells which questions they were; without one, the caller and the request do, or the task. */
+/** The key of a set of questions: the server's state identifies them; without one, the caller and the request, or the task. */
 function keyOf({ method, params, context: { principal, client } }: CallCommand, requestState: unknown): string {
   const { taskId, _meta, inputResponses: _responses, requestState: _state, ...asked } = params;
   const from = typeof requestState === 'string' ? [requestState] : typeof taskId === 'string' ? ['task', taskId] : [principal, client?.id, method, asked];

@@ -1,6 +1,6 @@
 /**
- * One sending of a call's request: what the server says of it, asks for it and answers. A server that wants something before it answers is
- * sent the request again, which is another attempt of the same call (`dialect/modern/going-on.ts`).
+ * One attempt of a call: passes on what the server says and asks, and its answer. When a server demands something before it answers, the request is sent
+ * again, as another attempt of the same call (`dialect/modern/going-on.ts`).
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, JsonRpcId, SessionKey } from '@omnibus/protocol';
@@ -25,7 +25,7 @@ export interface AttemptPort {
   readonly dropped: () => void;
   /** Whether the call has not ended yet. */
   isOpen(call: Call): boolean;
-  /** The server has answered for good. */
+  /** The server has given its final answer. */
   answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void;
   /** The call has ended without another answer. */
   finish(call: Call, outcome: ExchangeOutcome): void;
@@ -35,17 +35,17 @@ export class Attempt implements PendingReply {
   readonly call: Call;
   readonly connection: UpstreamConnection;
   readonly params: JsonObject;
-  /** How often the server has wanted something of the client before. */
+  /** How often the server has demanded something of the client before. */
   round = 0;
   readonly session: SessionKey;
   readonly task: string | undefined;
-  /** Gives the connection back. */
+  /** Releases the connection. */
   readonly end: () => void;
   readonly #port: AttemptPort;
   /** Id of the request; undefined until it was sent. */
   #id: number | undefined;
 
-  /** @param end gives the connection back. */
+  /** @param end releases the connection. */
   constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject, end: () => void) {
     const { client, session } = call.command.context;
     const { taskId } = params;

@@ -1,7 +1,4 @@
-/**
- * What a server says of one call before it answers, as far as its session is to hear of it. Made with the first word, so a call whose
- * server only answers pays nothing.
- */
+/** Passes on what a server says about one call before it answers. Made with the first such message, so a call whose server only answers costs nothing here. */
 import { TokenBucket } from '@omnibus/lifecycle';
 import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
 import type { Progress } from '../connection/progress.ts';
@@ -9,20 +6,20 @@ import type { Progress } from '../connection/progress.ts';
 export interface CallWordsOptions {
   readonly context: ExchangeContext;
   readonly reply: (event: ExchangeEvent) => void;
-  /** The least severe log messages that pass; undefined for all. */
+  /** The least severe log messages that are passed on; undefined for all. */
   readonly least: () => LogLevel | undefined;
-  /** A message is passed to nobody, because there are too many. */
+  /** Called for a message that is passed to nobody, because there are too many. */
   readonly dropped: () => void;
 }
 
-/** Log messages and notifications of one call that pass each second: many for a person, few for the bus. */
+/** Log messages and notifications of one call that are passed on each second: many for a person, few for the bus. */
 const messagesPerSecond = 1_000;
-/** Signs of life pass no more often: far shorter than any time limit, and few for the bus however much a server reports. */
+/** Shortest time between two signs of life: far shorter than any time limit, and few for the bus however much a server reports. */
 const signsMs = 50;
 
 export class CallWords {
   readonly #options: CallWordsOptions;
-  /** Greatest progress passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
+  /** Greatest progress that was passed on, over all rounds of the call: the value must increase (basic/utilities/progress). */
   #reached = -Infinity;
   #signAt = -Infinity;
   #passed: TokenBucket | undefined;
@@ -41,7 +38,7 @@ export class CallWords {
     }
   }
 
-  /** The server works on the call; the client is not told. */
+  /** The server works on the call; only the session is told, and not the client. */
   signOfLife(): void {
     const now = performance.now();
     if (now - this.#signAt < signsMs) return;
@@ -56,7 +53,7 @@ export class CallWords {
     if (this.#mayPass()) this.#options.reply({ kind: 'log', params });
   }
 
-  /** Something that no revision knows. */
+  /** A notification that is in no revision. */
   notification(method: string, params: JsonObject | undefined): void {
     if (this.#mayPass()) this.#options.reply({ kind: 'notification', method, ...(params === undefined ? {} : { params }) });
   }

@@ -13,13 +13,13 @@ export class Call extends Link implements AskedCall {
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
   readonly limit: Deadline;
-  /** Undefined where nobody traces. */
+  /** Undefined where tracing is off. */
   readonly span: Span | undefined;
-  /** Undefined when it was refused one. */
+  /** Undefined if the call was refused a place. */
   place: Place | undefined;
-  /** The last sending of its request; undefined until it was sent. */
+  /** The latest attempt; undefined until the first. */
   running: Attempt | undefined;
-  /** What its client says of its roots, where that had to be asked. */
+  /** The roots of its client, where they had to be asked for. */
   roots: InputAnswer | undefined;
   /** Undefined while its server has said nothing. */
   words: CallWords | undefined;
@@ -40,7 +40,7 @@ export class Call extends Link implements AskedCall {
     return this.command.context.session;
   }
 
-  /** Its client's roots, as `rootsKey` has them; nobody's for a client that does not say. */
+  /** The roots of its client, as `rootsKey` gives them. */
   get rootsKey(): string | undefined {
     const { roots } = this;
     return roots === undefined ? undefined : 'result' in roots ? rootsKey(roots.result) : 'not said';
@@ -51,7 +51,7 @@ export function resultOf(outcome: ExchangeOutcome): CallResult {
   return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
 }
 
-/** The server goes on with the trace (semantic conventions, MCP: context travels in `params._meta`). */
+/** Parameters with the trace context for the server (semantic conventions, MCP: context travels in `params._meta`). */
 export function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
   return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }

@@ -40,16 +40,16 @@ export interface CallsOptions {
   readonly subscriptions: ResourceSubscriptions;
   readonly levels: Pick<LogLevels, 'raise' | 'least' | 'judged'>;
   readonly schemas: SchemaChecks;
-  /** Which connection a call goes over. */
+  /** Chooses the connection of a call. */
   readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo' | 'isFor'>;
-  /** A log message of a call is passed to nobody, because there are too many. */
+  /** Called for a log message that is passed to nobody, because there are too many. */
   readonly dropped: () => void;
-  /** Tells the session whose task it is. */
+  /** Tells a session of its task. */
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;
   readonly signIn: AsksForSignIn;
 }
 
-/** The session ends a call at its limit; the adapter waits this much longer, for sessions that are gone. */
+/** The session ends a call at its time limit; the adapter waits this much longer, in case the session is gone. */
 const orphanGraceMs = 5_000;
 
 export class Calls {
@@ -81,13 +81,13 @@ export class Calls {
     return this.#bulkhead.waiting;
   }
 
-  /** Tells which of the exchanges are open here. */
+  /** Says which of the exchanges are open here. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     const held = new Set(this.#calls.toArray().map(({ command }) => command.exchange));
     return exchanges.filter((exchange) => held.has(exchange));
   }
 
-  /** Resolves when no call is open, or the limit is over. */
+  /** Resolves when no call is open, or when the limit has passed. */
   drained(limitMs: number): Promise<void> {
     return this.#drain.until(() => this.#calls.size === 0, limitMs);
   }
@@ -115,7 +115,7 @@ export class Calls {
     this.#refuse(call, fault('upstream.busy', `server "${server}" is busy: of ${concurrency} requests that may run and ${maxWaiting} that may wait, this session has its share`, { server }));
   }
 
-  /** A client has answered what was asked for a call. While it was asked the call did not age at the session, and must not be forgotten here before that. */
+  /** A client has answered a question of a call. The time limit stood still at the session meanwhile, and so it must here. */
   answered(exchange: ExchangeId, input: InputKey): void {
     const call = this.#find(exchange);
     call?.limit.extend(call.command.context.maxTimeMs + orphanGraceMs);
@@ -129,7 +129,7 @@ export class Calls {
   cancel(exchange: ExchangeId, reason: string, isTimeout: boolean): void {
     const call = this.#find(exchange);
     if (call === undefined) return;
-    // The connection first: a question that is another call's has to move there before this call is forgotten.
+    // The connection comes first: a question that another call takes over has to move there before this call is forgotten.
     call.running?.cancel(reason, isTimeout);
     if (call.running !== undefined && call.command.method === 'resources/subscribe') this.#options.subscriptions.told(call.command, call.running.connection, undefined);
     call.running?.end(); // A2
@@ -137,7 +137,7 @@ export class Calls {
     call.span?.end('cancelled');
   }
 
-  /** A fault of the gateway ends the call, and nothing else. */
+  /** Runs a call; a bug in the gateway ends the call and nothing else. */
   #run(call: Call): void {
     if (!this.#calls.has(call)) return;
     const settling = this.#options.connections().settling(call.command.context);
@@ -157,7 +157,7 @@ export class Calls {
     else void turn.then(() => (this.#calls.has(call) ? this.#startGuarded(call) : undefined));
   }
 
-  /** Its client is one of several of the same user, of which one's roots were read: the same roots lead to the same connection. */
+  /** The client is one of several of the same user, and the server has read roots: a request goes to a connection with the same roots. */
   #askRoots(call: Call): void {
     this.#options.questions.askForRound(call, 'roots/list', {}, (answer) => {
       call.roots = answer;
@@ -233,7 +233,7 @@ export class Calls {
     } else attempt.send();
   }
 
-  /** The server was told by another call what this one wants to tell it. */
+  /** Another call has already told the server what this one wanted to tell it. */
   #joined(call: Call, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
     const isOpen = this.#calls.has(call);
     if (!isOpen || (outcome !== undefined && outcome.kind !== 'result')) this.#options.subscriptions.refused(call.command, connection);
@@ -242,7 +242,7 @@ export class Calls {
     else this.#finish(call, outcome);
   }
 
-  /** The server has answered for good. */
+  /** The server has given its final answer. */
   #answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void {
     const { call, connection } = attempt;
     const { command } = call;
@@ -282,7 +282,7 @@ export class Calls {
     call.reply(outcome); // A1
   }
 
-  /** @returns false when it was over before. */
+  /** @returns false when the call had ended before. */
   #forget(call: Call, result: CallResult): boolean {
     if (!this.#calls.remove(call)) return false;
     this.#options.questions.forget(call.command.exchange);
@@ -293,7 +293,7 @@ export class Calls {
     return true;
   }
 
-  /** Only what the server itself lists has a name in the metrics. */
+  /** The tool's name in metrics, if the server lists the tool. */
   #toolOf({ method, params: { name } }: CallCommand): string | undefined {
     return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name) !== undefined ? name : undefined;
   }

@@ -1,11 +1,11 @@
 /**
- * Where the calls of one server come in at this worker. It stays while adapters follow each other, so that a call that comes in the
- * moment of a change finds exactly one of them, and whoever asks what is held here hears of all of them in one answer.
+ * Takes the calls of one server at this worker. It stays while one adapter replaces another, so that a call that comes at that moment finds exactly one,
+ * and a question about open exchanges is answered once for all adapters.
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { CallCommand, ExchangeEvent, ExchangeId, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 
-/** An adapter, as far as calls go. */
+/** An adapter, as far as calls are concerned. */
 interface CallTaker {
   hear(command: CallCommand, reply: (event: ExchangeEvent) => void): void;
   /** Those of the exchanges that are open there. */
@@ -13,7 +13,7 @@ interface CallTaker {
 }
 
 export class Inlet {
-  /** The one that takes new calls is the last. */
+  /** The last one takes new calls. */
   #adapters: readonly CallTaker[] = [];
   #calls: readonly Subscription[] = [];
   #questions: readonly Subscription[] = [];
@@ -27,18 +27,18 @@ export class Inlet {
     this.#calls = [await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }), await bus.subscribe(subjects.backendAt(server, worker), hear)];
   }
 
-  /** What comes from now on is this adapter's. */
+  /** From now on this adapter takes new calls. */
   turnTo(adapter: CallTaker): void {
     this.#adapters = [...this.#adapters, adapter];
   }
 
-  /** An adapter has finished what it had begun. */
+  /** An adapter has finished its calls. */
   leave(adapter: CallTaker): void {
     this.#adapters = this.#adapters.filter((each) => each !== adapter);
     if (this.#adapters.length === 0) for (const subscription of this.#questions) subscription.close();
   }
 
-  /** Takes no new call. Resolves when those on their way have come. */
+  /** Takes no new calls. Resolves when calls on their way have arrived. */
   async drain(): Promise<void> {
     await Promise.all(this.#calls.map((subscription) => subscription.drain()));
   }

@@ -1,6 +1,6 @@
 /**
- * Carries what a server asks to the call or session that is asked, and the answer back. A question is known by a number of
- * ours, since each connection counts its own.
+ * Passes a server's questions to the call or session that is asked, and the answers back. A question is known by a number of the gateway, since each
+ * connection counts its own.
  */
 import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
@@ -14,7 +14,7 @@ import type { QuestionTarget, Question } from '../connection/questions.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
 
-/** A call whose server may ask. */
+/** A call whose server may ask questions. */
 export interface AskedCall {
   readonly exchange: ExchangeId;
   readonly session: SessionKey;
@@ -22,18 +22,18 @@ export interface AskedCall {
 }
 
 interface OpenQuestion {
-  /** Undefined for what a server of 2026-07-28 wants: nothing waits on its connection. */
+  /** Undefined for a question of a server of 2026-07-28, for which nothing waits on its connection. */
   readonly question?: Question;
   readonly connection?: UpstreamConnection;
   readonly respond: (answer: InputAnswer) => void;
   readonly asker: Asker;
-  /** Who was asked before and has ended; an answer may be on its way from there. */
+  /** Calls that were asked before and have ended; an answer may be on its way from one of them. */
   readonly before?: ReadonlySet<Asker>;
-  /** Whoever took it over need not ask: it was answered where it was asked before. */
+  /** The call that took the question over need not ask: the question was answered where it was asked before. */
   readonly answeredBefore?: () => void;
   /** Asks once more. */
   readonly again: () => void;
-  /** Of a question outside any call, which nothing else ends. */
+  /** The deadline of a question outside any call, which nothing else ends. */
   readonly limit?: Deadline;
 }
 
@@ -45,9 +45,9 @@ export interface QuestionRelayOptions {
   readonly tasks: Pick<Tasks, 'toolOf'>;
 }
 
-/** A client has this long to answer what a server asks outside any call. */
+/** Time that a client has to answer a question outside any call. */
 const ownerAnswerMs = 10 * 60_000;
-/** Elicitations by URL whose completion may still be announced. */
+/** Bound on elicitations by URL whose completion may still be announced. */
 const maxElicitations = 1_000;
 const invalidParams = -32_602;
 const wasAnswered = 'it was answered in the call that was asked first';
@@ -56,7 +56,7 @@ export class QuestionRelay {
   readonly #options: QuestionRelayOptions;
   readonly #open = new Map<InputKey, OpenQuestion>();
   readonly #elicitations = new Map<string, SessionKey>();
-  /** Begins anywhere, so that two replicas of an adapter do not give the same. */
+  /** Starts at a random number, so that two replicas of an adapter do not use the same ones. */
   #nextInput = randomInt(2 ** 40);
 
   constructor(options: QuestionRelayOptions) {
@@ -72,7 +72,7 @@ export class QuestionRelay {
     again();
   }
 
-  /** Gives a call what another one was asked, which has ended. */
+  /** A call takes over the question of another call that has ended. */
   adopt(call: AskedCall, connection: UpstreamConnection, question: Question): void {
     this.#move(connection, question, (input, open) => {
       const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
@@ -89,12 +89,12 @@ export class QuestionRelay {
     }
   }
 
-  /** The server does not wait for the answer of a call any more. */
+  /** The server no longer waits for the answer of a call. */
   withdraw(call: AskedCall, id: JsonRpcId, reason: string): void {
     this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason }));
   }
 
-  /** Asks a call what a server of 2026-07-28 wants before it can go on. */
+  /** Asks the client of a call what a server of 2026-07-28 demands before it can go on. */
   askForRound(call: AskedCall, method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void {
     const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
     if (problem !== undefined) {
@@ -106,7 +106,7 @@ export class QuestionRelay {
     again();
   }
 
-  /** Whoever has a connection alone is asked what a server asks outside any call, as right after the handshake. */
+  /** The receiver of questions outside any call, as right after the handshake, on a connection that one session has alone. */
   ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
     const { bus, server, wheel, tasks } = this.#options;
     const sessions = [session];
@@ -151,19 +151,19 @@ export class QuestionRelay {
     if (progressToken !== undefined) open.connection?.notify('notifications/progress', { ...params, progressToken });
   }
 
-  /** A question or its answer may have been lost on the way: who has it already, or has answered it, says so. */
+  /** Sends open questions again, since a question or its answer may have been lost: a session that has the question, or has answered it, says so. */
   askAgain(exchanges: readonly ExchangeId[]): void {
     if (this.#open.size === 0) return;
     for (const { asker, again } of this.#open.values()) if ((exchanges as readonly Asker[]).includes(asker)) again();
   }
 
-  /** A call is over, and what was asked for it is nobody's. */
+  /** A call has ended, and its questions concern nobody any more. */
   forget(exchange: ExchangeId): void {
     if (this.#open.size === 0) return;
     for (const [input, { asker }] of this.#open) if (asker === exchange) this.#open.delete(input);
   }
 
-  /** An error may ask for elicitations by URL too; their completion is announced like any other's. */
+  /** An error may demand elicitations by URL too; their completion is announced like that of others. */
   rememberElicitations(outcome: ExchangeOutcome, session: SessionKey): void {
     if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
     const { elicitations } = outcome.error.data;
@@ -173,7 +173,7 @@ export class QuestionRelay {
     }
   }
 
-  /** The server says that the user has done what a URL asked for. */
+  /** The server announces that the user has completed an elicitation by URL. */
   announceCompletion(params: JsonObject | undefined): void {
     const { elicitationId, ...more } = withoutHopMeta(params ?? {});
     const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;

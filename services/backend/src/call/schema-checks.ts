@@ -14,7 +14,7 @@ import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
 import { answerSchemas, promptSchema, WantedAnswers } from './answer-schemas.ts';
 
-/** `warn`: what does not fit is logged and counted, and passed on as it is. */
+/** `warn`: a mismatch is logged and counted, and the value is passed on. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';
 
 export interface SchemaChecksOptions {
@@ -32,17 +32,17 @@ interface Known {
   isTold: boolean;
 }
 
-/** Compiled schemas of one server; one takes some milliseconds to make and some ten kilobytes. */
+/** Bound on compiled schemas of one server; one takes some milliseconds to compile and some ten kilobytes. */
 const maxSchemas = 1_000;
 const invalidParams = -32_602;
 
 export class SchemaChecks {
   readonly #options: SchemaChecksOptions;
-  /** Compiled when first needed; forgotten with the catalogue record that holds the schema. */
+  /** Compiled when first needed; forgotten with the catalogue record of the schema. */
   readonly #known = new WeakMap<object, Known>();
-  /** The same by what they say, the latest last. */
+  /** The same by their texts, the latest last. */
   readonly #byText = new Map<string, Known>();
-  /** Made of what prompts list as their arguments. */
+  /** Schemas made from the arguments that prompts list. */
   readonly #prompts = new WeakMap<object, JsonObject>();
   readonly #wanted = new WantedAnswers();
   #compile: typeof compileSchema | undefined;
@@ -51,12 +51,12 @@ export class SchemaChecks {
     this.#options = options;
   }
 
-  /** Loads the validator, which nobody pays for who does not want it. */
+  /** Loads the validator, which is loaded only where it is used. */
   async start(): Promise<void> {
     if (this.#options.mode !== 'off') this.#compile = (await import('@omnibus/validation')).compileSchema;
   }
 
-  /** @returns how a call ends that is not made because of its arguments. Of a tool with an error of the tool, which a model can act on. */
+  /** @returns the outcome of a call that is not made because of its arguments; for a tool a result with `isError`, which a model can act on. */
   refusal(command: CallCommand): ExchangeOutcome | undefined {
     if (this.#compile === undefined) return undefined;
     const { method, params } = command;
@@ -83,7 +83,7 @@ export class SchemaChecks {
     return problem === undefined ? undefined : { kind: 'fault', fault: fault('params.invalid', `The arguments do not fit those the prompt lists: ${problem}. The server was not asked.`) };
   }
 
-  /** What a server answered, or what is said instead of a result that is not what it promised. */
+  /** The server's outcome, or the one that replaces a result that does not match its schema. */
   checked(command: CallCommand, outcome: ExchangeOutcome): ExchangeOutcome {
     if (this.#compile === undefined || outcome.kind !== 'result') return outcome;
     const { method, params } = command;
@@ -99,7 +99,7 @@ export class SchemaChecks {
     return { kind: 'fault', fault: fault('upstream.invalid', `the result of server "${server}" does not fit the tool's output schema: ${problem}`, { server }) };
   }
 
-  /** What a client answered to a question, or what the server is told instead of an answer that does not fit it. */
+  /** The client's answer, or what the server is told instead of an answer that does not match. */
   answer(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
     if (this.#compile === undefined || 'error' in answer) return answer;
     let problem: string | undefined;
@@ -107,7 +107,7 @@ export class SchemaChecks {
     return problem === undefined ? answer : { error: { code: invalidParams, message: `the client's answer to ${method} does not fit what was asked: ${problem}` } };
   }
 
-  /** @returns what is wrong where that is to be enforced. */
+  /** @returns the problem, if mismatches are refused. */
   #problem(what: SchemaProblem, name: string, schema: JsonObject, value: unknown): string | undefined {
     const known = this.#of(schema);
     const { mode, server, log, metrics } = this.#options;
@@ -119,7 +119,7 @@ export class SchemaChecks {
     const verdict = known.compiled.validate(value);
     if (verdict === 'ok' || verdict === 'unchecked') return undefined;
     metrics.schemaProblem(server, what);
-    // Values may be secret; the words name members and say what was expected.
+    // Values may be secret, so the message names members and what was expected.
     if (!known.isTold) log.warn({ name, what, problem: verdict.problem }, mode === 'enforce' ? 'something does not fit its schema and is refused' : 'something does not fit its schema and is passed on all the same');
     known.isTold = true;
     return mode === 'enforce' ? verdict.problem : undefined;
@@ -128,7 +128,7 @@ export class SchemaChecks {
   #of(schema: JsonObject): Known {
     const before = this.#known.get(schema);
     if (before !== undefined) return before;
-    // A form is asked for again and again, and a list read anew says mostly the same.
+    // Forms are asked repeatedly, and lists that are read again are mostly the same, so schemas are shared by their text.
     const text = JSON.stringify(schema);
     const known = this.#byText.get(text) ?? { compiled: (this.#compile as typeof compileSchema)(schema), isTold: false };
     this.#byText.delete(text);

@@ -1,7 +1,6 @@
 /**
- * What one server says of its own accord, and who hears of it. A log message that names no request goes to the session whose connection
- * it is, or that alone has used it; else to no client, but to the operator's log: two sessions may have caused it, and what a server writes
- * into it may be one caller's.
+ * Passes on what one server says outside requests. A log message outside requests goes to the session that has the connection alone, or that alone has used
+ * it; otherwise to no client but to the operator's log, because two sessions may have caused it, and it may contain data of one of them.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { TokenBucket } from '@omnibus/lifecycle';
@@ -26,9 +25,9 @@ export interface ServerWordsOptions {
   readonly base: () => UpstreamConnection;
 }
 
-/** Lines of the operator's log about one server each second: enough to see what it is about, too few to fill a disk. */
+/** Lines of the operator's log about one server each second: enough to see what they are about, and too few to fill a disk. */
 const linesPerSecond = 5;
-/** Log messages and notifications outside calls that one session is told of each second: many for a person, few for a client. */
+/** Log messages and notifications outside calls for one session each second: many for a person, few for a client. */
 const messagesPerSecond = 100;
 /** Characters of one such line. */
 const maxLineLength = 2_000;
@@ -42,7 +41,7 @@ export class ServerWords {
     this.#options = options;
   }
 
-  /** @param session the one it can concern, where that is certain. */
+  /** @param session the only session that it can concern, if that is certain. */
   hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
     const { catalog, subscriptions, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
@@ -71,7 +70,7 @@ export class ServerWords {
     if (owner !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, tool: owner.tool, sessions: [owner.session] });
   }
 
-  /** @returns false when it means nothing to anybody. */
+  /** @returns false when nobody can use it. */
   hearTaskProgress(connection: UpstreamConnection, { token, ...progress }: Progress): boolean {
     const { bus, server, tasks } = this.#options;
     const task = tasks.byToken(connection, token);

@@ -1,6 +1,6 @@
 /**
- * The tasks a server works on: over which connection each was created and for whom. A server may speak of a task before it
- * has said that it created it (seen with the reference server), so what nobody knows yet is kept for a moment.
+ * The tasks that a server works on: the connection over which each was created, and its caller. A server may mention a task before it has answered that it
+ * created it (as the reference server does), so messages about unknown tasks are kept for a moment.
  */
 import { anonymous, createdTask, isEnded, isObject, numberOf, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -31,7 +31,7 @@ interface Early {
 
 const maxKnown = 10_000;
 const maxEarly = 100;
-/** A task without a time to live keeps its connection no longer than this. */
+/** Longest time for which a task without a time to live keeps its connection. */
 const longestLifeMs = 24 * 60 * 60_000;
 
 export class Tasks {
@@ -83,14 +83,14 @@ export class Tasks {
     return said;
   }
 
-  /** The connection a request about a task goes over: where it was created. */
+  /** The connection of a request about a task: the one over which the task was created. */
   connectionOf(taskId: string, context: ExchangeContext): UpstreamConnection | undefined {
     const candidates = this.#known.filter((owner) => owner.taskId === taskId && owner.context.principal === context.principal);
     const meant = candidates.find((owner) => owner.context.session === ownerOf(context));
     return (meant ?? (context.principal === anonymous ? undefined : candidates[0]))?.connection;
   }
 
-  /** Whether a task of that id over that connection is known to be another's: two programs of one server may give the same ids. */
+  /** Whether a task with that id over that connection is known to belong to another caller: two programs of one server may give the same ids. */
   isAnothers(connection: UpstreamConnection, taskId: unknown, context: ExchangeContext): boolean {
     const isMeant = ({ context: { principal, session } }: Owner): boolean => principal === context.principal && (principal !== anonymous || session === ownerOf(context));
     const owners = this.#known.filter((owner) => owner.connection === connection && owner.taskId === taskId);
@@ -117,7 +117,7 @@ export class Tasks {
     return this.#known.find((each) => each.connection === connection && each.taskId === taskId);
   }
 
-  /** A task's result was fetched, or its state seen to be final. */
+  /** A task's result was fetched, or its status was seen to be final. */
   #ended(connection: UpstreamConnection, taskId: unknown): void {
     for (const owner of this.#known) if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
   }
@@ -133,14 +133,14 @@ export class Tasks {
     return this.#known.some((owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > performance.now());
   }
 
-  /** A caller that nothing but its session identifies sees its session's tasks only (2025-11-25 basic/utilities/tasks, Security). */
+  /** A caller that is identified only by its session sees the tasks of that session only (2025-11-25 basic/utilities/tasks, Security). */
   #visible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): Owner | undefined {
     return this.#known.find((owner) => owner.connection === connection && owner.taskId === taskId
       && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
   }
 }
 
-/** Who created the task that a request is about. */
+/** The session that created the task which a request is about. */
 function ownerOf({ taskOwner, session }: ExchangeContext): SessionKey {
   return taskOwner ?? session;
 }

@@ -1,6 +1,6 @@
 /**
- * The lists that a server gives everybody, as they were read last over its base connection. What could not be read is as it was before,
- * and said to be: a list that fails takes nothing away.
+ * The lists that a server offers to everybody, as last read over its base connection. A list that could not be read stays as it was, and is reported as
+ * unread.
  */
 import { isObject, listKinds, listMethods, noLists, printable, type CatalogLists, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -12,11 +12,11 @@ export interface BaseListsOptions {
   readonly log: Logger;
 }
 
-/** What is known of one list besides its entries. */
+/** What is known of one list, other than its entries. */
 interface Known {
   readonly notes: ListNotes;
   readonly leftOut: number;
-  /** Milliseconds for which it can be used by the server's word, where no change of it is announced. */
+  /** Milliseconds for which the list may be used according to the server, if it announces no changes. */
   readonly ttlMs: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export class BaseLists {
   readonly #options: BaseListsOptions;
   #lists: CatalogLists = noLists;
   readonly #known = new Map<ListKind, Known>();
-  /** Why lists could not be read, the last time. */
+  /** Why lists could not be read at the last attempt. */
   readonly #failed = new Map<ListKind, string>();
 
   constructor(options: BaseListsOptions) {
@@ -35,7 +35,7 @@ export class BaseLists {
     return this.#lists;
   }
 
-  /** @param lists what was known before anything was read here. */
+  /** @param lists known before anything was read here. */
   begin(lists: CatalogLists): void {
     this.#lists = lists;
   }
@@ -48,13 +48,13 @@ export class BaseLists {
     return [...this.#known.values()].reduce((sum, { leftOut }) => sum + leftOut, 0);
   }
 
-  /** The least of what the server says its lists can be used for. */
+  /** The smallest time for which the server's lists may be used. */
   get ttlMs(): number | undefined {
     const stated = [...this.#known.values()].flatMap(({ ttlMs }) => ttlMs ?? []);
     return stated.length === 0 ? undefined : Math.min(...stated);
   }
 
-  /** Lists that could not be read, in their order. */
+  /** Lists that could not be read, in order. */
   get unread(): readonly ListKind[] {
     return listKinds.filter((kind) => this.#failed.has(kind));
   }
@@ -63,12 +63,12 @@ export class BaseLists {
     return this.#failed.size === 0 ? undefined : this.unread.map((kind) => printable(this.#failed.get(kind) as string)).join('; ');
   }
 
-  /** Says of lists that no answer has come yet. */
+  /** Marks lists as not answered yet. */
   await(kinds: Iterable<ListKind>): void {
     for (const kind of kinds) this.#failed.set(kind, `${listMethods[kind]} has not been answered yet`);
   }
 
-  /** Reads one list. @param capabilities the server's. */
+  /** Reads one list. @param capabilities of the server. */
   async read(kind: ListKind, connection: UpstreamConnection, capabilities: JsonObject): Promise<void> {
     const { limits, log } = this.#options;
     const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
@@ -80,7 +80,7 @@ export class BaseLists {
     }
     const wasWhole = this.#known.has(kind);
     const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
-    // It answers for another connection by now, which is read anew.
+    // The failure is of a connection that was replaced; its successor reads the list again.
     if (!connection.isReady) return;
     const broken = 'failed' in reading ? reading.failed : reading.broken;
     if (broken === undefined) this.#failed.delete(kind);
@@ -91,10 +91,10 @@ export class BaseLists {
     if ('failed' in reading || (broken !== undefined && wasWhole)) return;
     const { entries, notes, problems, leftOut } = reading;
     if (problems.length > 0) log.warn({ problems, leftOut }, 'entries of a list were left out');
-    // A list that reads the same stays the same: nobody is told of it.
+    // An unchanged list stays the same object, and nobody is told of a change.
     if (JSON.stringify(entries) !== JSON.stringify(this.#lists[kind])) this.#lists = { ...this.#lists, [kind]: entries };
     if (broken !== undefined) return;
-    // Who announces changes need not be asked, and what is known of it does not age.
+    // A server that announces changes need not be asked, and its list does not age.
     const isAnnounced = isObject(capability) && capability['listChanged'] === true;
     const ages = !isAnnounced && notes.ttlMs !== undefined;
     this.#known.set(kind, { notes: ages ? { ...notes, readAt: Date.now() } : notes, leftOut, ttlMs: ages ? notes.ttlMs : undefined });

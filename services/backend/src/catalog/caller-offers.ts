@@ -1,7 +1,7 @@
 /**
- * What one server offers to clients that declared capabilities, for each set of them: some servers have tools only for clients they may ask
- * something. It is read over a connection that declares the set, the first time such a client comes, and when that connection says that
- * something changed. It is kept as the difference to what everybody is offered, so that what changes there is heard here.
+ * What one server offers to clients with certain declared capabilities: some servers have tools only for clients that they may ask something. For each set
+ * of capabilities, lists are read over a connection that declares the set, when such a client first comes, and when that connection announces a change.
+ * They are kept as the difference to the lists for everybody.
  */
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -18,38 +18,38 @@ export interface CallerOffersOptions {
   readonly limits: Limits;
   readonly base: () => UpstreamConnection;
   readonly connections: () => ConnectionPool;
-  /** What everybody is offered. */
+  /** The lists for everybody. */
   readonly common: () => CatalogLists;
   /** The capabilities that the server declared over its base connection. */
   readonly capabilities: () => JsonObject;
-  /** What is known of some set has changed. */
+  /** Called when something is known anew of some set. */
   readonly changed: () => void;
 }
 
-/** Sets of which something is known; clients of one make declare the same, so there are few. The one that nobody asked for longest goes. */
+/** Bound on known sets; clients of one make declare the same, so there are few. The set that was not asked for for the longest time is forgotten first. */
 const maxSets = 32;
-/** Sets that wait to be read, each of which may mean a connection, or a program. */
+/** Bound on sets that wait to be read, each of which may need a connection or a program. */
 const maxQueued = 32;
-/** After the base lists were read again, what rests on them is read after this long, and no more often: their changes are heard at once by what they differ in. */
+/** Pause after the base lists were read again, before the differences are read again. */
 const settleMs = 5_000;
 
 interface Known {
   readonly offer: CallerOffer;
-  /** The offer as JSON, to tell whether it has changed. */
+  /** The offer as JSON, for noticing changes. */
   readonly text: string;
-  /** The connection it was read over, where clients of the set are served over it; undefined for one that was opened to read. */
+  /** The connection over which it was read, if clients of the set use it; undefined for one that was opened only to read. */
   readonly connection: UpstreamConnection | undefined;
-  /** The caller it was read for; undefined where only a connection tells. */
+  /** The caller for whom it was read; undefined where a connection determines it. */
   readonly caller: OfferCaller | undefined;
   isStale: boolean;
 }
 
-/** The connection a set is read over, or the caller for whom one is opened. */
+/** The connection over which a set is read, or the caller for whom one is opened. */
 type Source = { readonly connection: UpstreamConnection } | { readonly caller: OfferCaller };
 
 export class CallerOffers {
   readonly #options: CallerOffersOptions;
-  /** By key, the one wanted last at the end. */
+  /** By key; the set that was wanted last comes last. */
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, Source>();
   readonly #keys = new WeakMap<UpstreamConnection, string>();
@@ -66,12 +66,12 @@ export class CallerOffers {
     return [...this.#known.values()].map(({ offer }) => offer).toSorted((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  /** What was known under the configuration before; it is read again when such a client comes. */
+  /** What was known under the previous configuration; it is read again when such a client comes. */
   begin(offers: readonly CallerOffer[]): void {
     for (const offer of offers) this.#known.set(offer.key, { offer, text: JSON.stringify(offer), connection: undefined, caller: undefined, isStale: true });
   }
 
-  /** A client has come of which nobody knows what it is offered. @returns whether the server is asked for it. */
+  /** A client has come whose set is unknown. @returns whether the server is asked about it. */
   want(caller: OfferCaller): boolean {
     const key = offerKey(declaredBy(caller.capabilities, !caller.standsAlone), this.#options.base().dialect.declaresPerRequest);
     const known = this.#known.get(key);
@@ -91,20 +91,20 @@ export class CallerOffers {
     if (key !== '') this.#keys.set(connection, key);
   }
 
-  /** Such a connection is there. */
+  /** Such a connection is open. */
   opened(connection: UpstreamConnection, _introduction?: ServerIntroduction): void {
     const key = this.#keys.get(connection);
     if (key !== undefined && key !== this.#current && this.#known.get(key)?.isStale !== false) this.#enqueue(key, { connection });
   }
 
-  /** A server said over such a connection that a list changed, or may have. @returns false for one whose callers are offered what everybody is. */
+  /** A server has announced a change over such a connection, or may have. @returns false for a connection whose callers are offered the same as everybody. */
   heard(connection: UpstreamConnection): boolean {
     const key = this.#keys.get(connection);
     if (key !== undefined) this.#enqueue(key, { connection });
     return key !== undefined;
   }
 
-  /** A tool that only some clients are offered. */
+  /** A tool that is offered to some clients only. */
   tool(name: string): ToolEntry | undefined {
     for (const { offer } of this.#known.values()) {
       const found = offer.lists.tools?.entries.find((entry) => entry['name'] === name);
@@ -113,7 +113,7 @@ export class CallerOffers {
     return undefined;
   }
 
-  /** What everybody is offered was read again. */
+  /** The lists for everybody were read again. */
   baseRead(): void {
     if (this.#known.size === 0) return;
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
@@ -139,7 +139,7 @@ export class CallerOffers {
     if (this.#current === undefined) void this.#readAll();
   }
 
-  /** One set at a time. */
+  /** Reads one set at a time. */
   async #readAll(): Promise<void> {
     for (let next = this.#queue.entries().next().value; next !== undefined; next = this.#queue.entries().next().value) {
       const [key, source] = next;
@@ -165,7 +165,7 @@ export class CallerOffers {
     }
     const { connection } = taken;
     try {
-      // Such clients are served over the connection that serves everybody.
+      // Clients of this set use the shared connection.
       if (connection === base() && !connection.dialect.declaresPerRequest) this.#learn(key, {}, { connection, caller, isStale: false });
       else await this.#read(key, connection, caller);
     } finally {
@@ -189,7 +189,7 @@ export class CallerOffers {
     if (!connection.isReady) return;
     const found = differences(common(), lists as Partial<CatalogLists>);
     const before = this.#known.get(key)?.offer.lists ?? {};
-    // A list that could not be read is as it was.
+    // A list that could not be read stays as it was.
     const kept = Object.fromEntries(Object.entries(before).filter(([kind]) => !(kind in lists)));
     this.#learn(key, { ...kept, ...found }, { connection, caller, isStale: !isWhole });
   }
@@ -204,7 +204,7 @@ export class CallerOffers {
     if (before?.text !== known.text) this.#options.changed();
   }
 
-  /** Of all sets together: they stand in one record. */
+  /** Bytes of all sets together, which are in one record. */
   #bytes(): number {
     return [...this.#known.values()].reduce((bytes, { text }) => bytes + text.length, 0);
   }

@@ -18,10 +18,10 @@ import { RereadTimes } from './reread-times.ts';
 import { FailedLists } from './failed-lists.ts';
 import { OwnerOffers } from './owner-offers.ts';
 
-/** Between two readings: however often a server says that a list changed, it is asked once in this time. */
+/** Pause between two readings: however often a server announces a change, it is asked once in this time. */
 const readPauseMs = 250;
 
-/** Lists that take longer hold up no others: those that are there are shown. */
+/** Lists that take longer hold up no others: the lists that are there are published. */
 const slowMs = 1_000;
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
@@ -32,26 +32,26 @@ export class CatalogPublisher {
   #record: CatalogRecord;
   /** Why the base connection is not there. */
   #problem = 'it is still connecting';
-  /** Lists to read again; emptied by the one reading that runs. */
+  /** Lists to read again, which the running reading empties. */
   readonly #stale = new Set<ChangeKind>();
-  /** The reading that runs: one at a time. */
+  /** The running reading; there is one at a time. */
   #reading: Promise<void> | undefined;
   #readAt = -Infinity;
-  /** As the server says them. */
+  /** As the server gave them. */
   #instructions: string | undefined;
-  /** Another adapter writes the record from now on, or nobody. */
+  /** Another adapter writes the record from now on, or none. */
   #isRetired = false;
-  /** Tools of the record by name: looked at with every call to a server that wants arguments in headers. */
+  /** Tools of the record by name, which every call to a server looks up that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   #prompts: ReadonlyMap<string, PromptEntry> = new Map();
   readonly #times: RereadTimes;
   readonly #failed: FailedLists;
-  /** What the server says to any client, by its base connection. */
+  /** The lists for everybody, read over the base connection. */
   readonly #common: BaseLists;
   /** What it offers to clients that declared something, or to each user, where it is called in his own name. */
   readonly offers: CallerOffers | OwnerOffers;
   readonly owners: OwnerOffers | undefined;
-  /** Who waits for the next reading to end. */
+  /** Callers that wait for the end of the next reading. */
   readonly #awaited: (() => void)[] = [];
 
   constructor(options: PublisherOptions) {
@@ -82,7 +82,7 @@ export class CatalogPublisher {
     return this.#record;
   }
 
-  /** @param before what was known of the server under its configuration before. */
+  /** @param before what was known of the server under its previous configuration. */
   async open(bus: Bus, before: CatalogRecord | undefined): Promise<void> {
     // What users were offered may have been in others' names.
     if (before !== undefined && before.owners === undefined && this.owners === undefined) {
@@ -94,7 +94,7 @@ export class CatalogPublisher {
     await Promise.all([this.#store.open(bus), this.#options.definitions?.open()]);
   }
 
-  /** Reads all lists of a server that has just introduced itself. Resolves when they are published. */
+  /** Reads all lists of a server after its handshake. Resolves when they are published. */
   async introduce({ revision, capabilities, instructions }: ServerIntroduction): Promise<void> {
     this.#record = { ...this.#record, revision, capabilities };
     this.#instructions = instructions;
@@ -103,24 +103,24 @@ export class CatalogPublisher {
     await this.#untilRead();
   }
 
-  /** The server has said that a list changed. */
+  /** The server has announced that a list changed. */
   announced(kind: ChangeKind): void {
     this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: Math.max(Date.now(), this.#record.announcements[kind] + 1) } };
     this.#stale.add(kind);
     void this.#readStale();
   }
 
-  /** The server said over a connection of some callers' own that a list changed, or what it said there may have been missed. */
+  /** The server has announced a change over a connection of single callers, or may have. */
   announcedTo(connection: UpstreamConnection): void {
     if (!this.offers.heard(connection)) this.missed();
   }
 
-  /** Changes may have been missed. */
+  /** Announcements may have been missed. */
   missed(): void {
     this.#times.missed();
   }
 
-  /** Somebody uses the server. */
+  /** A client uses the server. */
   wanted(): void {
     this.#times.wanted();
   }
@@ -160,7 +160,7 @@ export class CatalogPublisher {
     return { definitions, common: this.#common, offers: this.offers, owners: this.owners, wantsSignIn: wantsSignIn() };
   }
 
-  /** Writes nothing more: another adapter does from now on. */
+  /** Writes nothing more, since another adapter does from now on. */
   retire(): void {
     this.#isRetired = true;
     this.offers.stop();
@@ -170,7 +170,7 @@ export class CatalogPublisher {
     this.#failed.stop();
   }
 
-  /** The worker leaves, and others may have the server too. */
+  /** The worker is leaving, and others may have the server too. */
   async leave(): Promise<void> {
     if (this.#isRetired) return;
     this.#record = { ...this.#record, hasLeft: true };
@@ -178,18 +178,18 @@ export class CatalogPublisher {
     this.retire();
   }
 
-  /** The server left the configuration. */
+  /** The server was removed from the configuration. */
   async remove(): Promise<void> {
     this.retire();
     await this.#store.remove();
   }
 
-  /** Whoever took this worker for gone is told that it is not. */
+  /** Publishes the record again, for those that took this worker for gone. */
   async sayAgain(): Promise<void> {
     await this.#store.write();
   }
 
-  /** Reads what is stale and publishes it; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
+  /** Reads stale lists and publishes them; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
   #readStale(): Promise<void> {
     this.#reading ??= this.#readRounds().catch((error: unknown) => {
       this.#options.log.error({ err: error }, 'the lists of the server could not be read');
@@ -199,7 +199,7 @@ export class CatalogPublisher {
     return this.#reading;
   }
 
-  /** Resolves when what is stale now has been read: a server that announces changes without end holds nobody up. */
+  /** Resolves when the lists that are stale now have been read: a server that announces changes without end holds nobody up. */
   #untilRead(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaited.push(resolve);
@@ -245,7 +245,7 @@ export class CatalogPublisher {
     for (const resolve of awaited) resolve();
   }
 
-  /** Writes what the base connection offers, unless that is known already. */
+  /** Publishes the base connection's lists, unless they are unchanged. */
   async #publishBase(): Promise<void> {
     await this.#publish(recordOfUp(this.#record, this.#instructions, this.#parts));
   }
@@ -255,7 +255,7 @@ export class CatalogPublisher {
     else if (this.#record.status === 'up') void this.#publishBase();
   }
 
-  /** Has the lists that could not be read read again later. */
+  /** Reads failed lists again later. */
   #retryFailed(): void {
     const { unread } = this.#common;
     this.#failed.wereRead(unread.length > 0, () => {
@@ -269,7 +269,7 @@ export class CatalogPublisher {
     this.#prompts = new Map(prompts.map((prompt) => [prompt.name, prompt]));
   }
 
-  /** Resolves when it is written, or cannot be. */
+  /** Resolves when the record is written, or cannot be. */
   async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
     if (this.#isRetired || isSame(record, this.#record, this.#store.written)) return;
     const { leftOut } = this.#common;

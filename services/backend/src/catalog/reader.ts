@@ -1,25 +1,25 @@
-/** Reads all pages of a server's lists, within bounds: nothing a server says of itself is believed to be small, shallow or finite. */
+/** Reads all pages of a server's lists, within bounds: nothing that a server says is assumed to be small, shallow or finite. */
 import { checkEntries } from '@omnibus/catalog';
 import { isDeeperThan, isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
 import { Notes } from './list-notes.ts';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
-  /** What the server says of the list. */
+  /** What the server says of the whole list. */
   readonly notes: ListNotes;
-  /** Why it does not reach to its end: a page after the first could not be read. */
+  /** Why the list is incomplete: a page after the first could not be read. */
   readonly broken: string | undefined;
-  /** Some of what could not be read or was left out, in words. */
+  /** Some of the problems, in words. */
   readonly problems: readonly string[];
-  /** Entries left out, as far as they were read. */
+  /** Number of entries that were left out, as far as they were read. */
   readonly leftOut: number;
 }
 
 export type ReaderLimits = Pick<Limits, 'maxCatalogEntries' | 'maxCatalogPages' | 'maxCatalogBytes' | 'maxJsonDepth'>;
 
-/** Problems that are said; the others are counted. */
+/** Bound on problems that are named; further ones are counted. */
 const maxProblems = 10;
-/** Characters of a problem: a server's own strings stand in it. */
+/** Characters of a problem, which contains strings of the server. */
 const maxProblemLength = 300;
 /** Characters of a name or URI: eight times what revisions recommend at most for names, and what browsers take as an address. */
 const maxIdentityLength: Record<ListKind, number> = { tools: 1_024, prompts: 1_024, resources: 8_192, resourceTemplates: 8_192 };
@@ -28,7 +28,7 @@ const identities: Record<ListKind, string> = { tools: 'name', prompts: 'name', r
 /** JSON-RPC "method not found": the server has the capability but not this list, for example no templates. */
 const methodNotFound = -32_601;
 
-/** What was read of one list so far. */
+/** The part of one list that was read so far. */
 class Reading {
   readonly values: unknown[] = [];
   readonly problems: string[] = [];
@@ -84,8 +84,8 @@ class Reading {
 }
 
 /**
- * Follows the cursors of one list to the end. The empty string is a cursor; a cursor that came before, or too many pages,
- * ends the reading (server/utilities/pagination; a server that repeats its cursor would hold us for ever).
+ * Follows the cursors of one list to the end. The empty string is a valid cursor. A repeated cursor, or too many pages, ends the reading
+ * (server/utilities/pagination; otherwise a server that repeats its cursor would never end it).
  * @returns `failed` when not even the first page could be read.
  */
 export async function readList<Kind extends ListKind>(

@@ -1,4 +1,4 @@
-/** One server's record in the store: what could not be written, because the store is full or has no leader, is written later. */
+/** Writes one server's record to the store. A record that cannot be written, because the store is full or has no leader, is written later. */
 import { catalogBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, type CatalogRecord, type ServerName, type WorkerId } from '@omnibus/protocol';
@@ -9,7 +9,7 @@ export interface RecordStoreOptions {
   readonly worker: WorkerId;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** What is known now. */
+  /** The present record. */
   readonly record: () => CatalogRecord;
 }
 
@@ -18,9 +18,9 @@ const rewriteMs = 2_000;
 export class RecordStore {
   readonly #options: RecordStoreOptions;
   #catalog: KeyValue<CatalogRecord> | undefined;
-  /** What stands in the store, as far as is known. */
+  /** The record in the store, as far as is known. */
   #written: CatalogRecord | undefined;
-  /** Set while the record is to be written once more. */
+  /** Set while the record waits to be written again. */
   #rewriting: Deadline | undefined;
   #isRetired = false;
 
@@ -36,7 +36,7 @@ export class RecordStore {
     return this.#written;
   }
 
-  /** Resolves when what is known is written, or cannot be. */
+  /** Resolves when the record is written, or cannot be. */
   async write(): Promise<void> {
     const { record: current, worker, wheel, log } = this.#options;
     if (this.#isRetired) return;

@@ -1,27 +1,26 @@
 /**
- * When a server's lists are read again although it has announced nothing. What it announces while nobody hears it is lost, so they are
- * read after every gap; and a server that is replaced behind its address may never say so, so they are read now and then, as long as
- * somebody is there for whom.
+ * Decides when a server's lists are read again without an announcement. Announcements are lost while nobody listens, so lists are read after every
+ * interruption; and a server that is replaced behind its address may announce nothing, so they are read from time to time while clients use the server.
  */
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import { interestMs } from '@omnibus/protocol';
 
 export interface RereadTimesOptions {
   readonly wheel: DeadlineWheel;
-  /** Milliseconds between two readings; 0: never, but after gaps. The option `rereadLists` of the server. */
+  /** Milliseconds between two readings; 0: only after interruptions. The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly read: () => void;
   /** A number in [0, 1). */
   readonly random?: () => number;
 }
 
-/** A server that says its lists are old at once is not asked all the time. */
+/** Shortest time, for servers that say that their lists are outdated at once. */
 const minTtlMs = 30_000;
-/** After the last word of a worker whose clients use the server, this long it counts as used: two words may be lost. */
+/** How long a server counts as used after a session worker has said so; two such messages may be lost. */
 const wantedMs = 3 * interestMs;
-/** Between two readings after gaps: the first is made at once, those of a stream that breaks again and again ever more seldom. */
+/** Pauses between readings after interruptions: the first reading is made at once, and those for a stream that breaks again and again with growing pauses. */
 const gapPause = { minMs: 1_000, maxMs: 60_000 };
-/** Gaps in a row are those with less between them. */
+/** Interruptions with less time between them count as consecutive. */
 const quietMs = 120_000;
 
 export class RereadTimes {
@@ -29,7 +28,7 @@ export class RereadTimes {
   #next: Deadline | undefined;
   #isOverdue = false;
   #wantedAt = -Infinity;
-  /** Set while a reading after a gap waits. */
+  /** Set while a reading after an interruption waits. */
   #afterGap: Deadline | undefined;
   #gaps = 0;
   #gapAt = -Infinity;
@@ -38,7 +37,7 @@ export class RereadTimes {
     this.#options = { random: Math.random, ...options };
   }
 
-  /** @param ttlMs what the server says its lists can be used for, where it does not announce changes. */
+  /** @param ttlMs for which the server says its lists may be used, if it announces no changes. */
   wasRead(ttlMs: number | undefined): void {
     const { wheel, rereadMs, random, read } = this.#options;
     this.#next?.cancel();
@@ -46,7 +45,7 @@ export class RereadTimes {
     this.#isOverdue = false;
     const everyMs = Math.min(rereadMs === 0 ? Infinity : rereadMs, ttlMs === undefined ? Infinity : Math.max(ttlMs, minTtlMs));
     if (everyMs === Infinity) return;
-    // Servers that were read together are not read together for ever.
+    // The time varies, so that servers that were read together are not read together for ever.
     this.#next = wheel.schedule(everyMs * (0.9 + 0.2 * random()), () => {
       this.#next = undefined;
       if (performance.now() - this.#wantedAt < wantedMs) read();
@@ -54,7 +53,7 @@ export class RereadTimes {
     });
   }
 
-  /** Somebody uses the server. */
+  /** A client uses the server. */
   wanted(): void {
     this.#wantedAt = performance.now();
     if (!this.#isOverdue) return;
@@ -62,7 +61,7 @@ export class RereadTimes {
     this.#options.read();
   }
 
-  /** What the server said for a while was not heard. */
+  /** The server's announcements were interrupted for a while. */
   missed(): void {
     if (this.#afterGap !== undefined) return;
     const { wheel, random, read } = this.#options;

@@ -1,5 +1,5 @@
 /**
- * What of one server is served as it was approved, and what waits for somebody to approve it.
+ * Decides which definitions of one server are served, by comparing them with the approved ones, and keeps those that wait for approval.
  *
  * Invariants
  *  G1  With `pin`, nothing is published that was not approved, or seen when the server, or that list of it, was seen first.
@@ -23,9 +23,9 @@ export interface DefinitionsOptions {
   readonly metrics: Metrics;
 }
 
-/** Between two tries to read or write what was approved. */
+/** Pause between two attempts to read or write the approved definitions. */
 const retryMs = 2_000;
-/** Deviations that are said in the log once; those of a server that never says the same twice are counted only. */
+/** Bound on deviations that are logged; further ones, of a server that keeps changing, are only counted. */
 const maxSaid = 1_000;
 
 export class Definitions {
@@ -33,19 +33,19 @@ export class Definitions {
   /** Undefined where nothing was approved yet. */
   #approved: ApprovedDefinitions | undefined;
   #revision: number | undefined;
-  /** Why it is not known what was approved. */
+  /** Why the approved definitions are not known. */
   #problem: string | undefined = 'it is not known yet what was approved of it';
   #judged: { readonly record: CatalogRecord; readonly approved: ApprovedDefinitions; readonly judgement: Judgement; readonly said: Said } | undefined;
   readonly #said = new Set<string>();
   #isStopped = false;
-  /** What is to be shown may be another. */
+  /** Called when other definitions are to be served. */
   changed: () => void = () => undefined;
 
   constructor(options: DefinitionsOptions) {
     this.#options = options;
   }
 
-  /** Resolves when it is known what was approved, or is going to be tried again. */
+  /** Resolves when the approved definitions are known, or will be read again later. */
   async open(): Promise<void> {
     const { store, server, wheel, log } = this.#options;
     try {
@@ -70,7 +70,7 @@ export class Definitions {
     this.changed();
   }
 
-  /** What is to be published instead of what the server says. The same object for the same. */
+  /** The record to publish in place of what the server says; the same object for the same input. */
   judged(record: CatalogRecord): CatalogRecord {
     const { mode, reached, metrics, server } = this.#options;
     if (this.#problem !== undefined) {
@@ -93,12 +93,12 @@ export class Definitions {
     return { ...rest, lists, ...(instructions === undefined ? {} : { instructions }), ...(offers.length === 0 ? {} : { offers }), ...(held.length === 0 ? {} : { held }) };
   }
 
-  /** What is not as it was approved. */
+  /** Definitions that differ from the approved ones. */
   get deviations(): readonly Deviation[] {
     return this.#judged?.judgement.deviations ?? [];
   }
 
-  /** Why it is not known what was approved. */
+  /** Why the approved definitions are not known. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -108,6 +108,7 @@ export class Definitions {
   }
 
   /**
+   * Approves definitions.
    * @param digests of what somebody has looked at.
    * @throws {Error} in words, when the server says something else by now, or it cannot be written.
    */
@@ -135,7 +136,7 @@ export class Definitions {
     this.#problem = undefined;
   }
 
-  /** Writes what was seen first. Another process may have been faster: then its word counts. */
+  /** Stores what was seen first. If another process was faster, its version counts. */
   #keep(approved: ApprovedDefinitions): void {
     const { store, server, wheel, log } = this.#options;
     this.#approved = approved;
