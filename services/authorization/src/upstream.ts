@@ -102,7 +102,7 @@ export class Upstream {
     try {
       tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
     } catch (error) {
-      throw new SignInProblem(`${this.host} refused the sign-in`, { cause: error });
+      throw new SignInProblem(`the sign-in at ${this.host} did not succeed`, { cause: error });
     }
     const now = Date.now();
     if (oauth !== undefined) {
