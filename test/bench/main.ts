@@ -1,10 +1,10 @@
 /**
- * `npm run bench [-- quick|rivals|callers|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
+ * `npm run bench [-- quick|rivals|callers|tap|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
  * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
 import { cpuSeconds, residentBytes } from './cpu.ts';
-import { startKnowing, startOmnibus, startThinProxy, startUpstream, stdioUpstream, type Measured } from './subjects.ts';
+import { startKnowing, startOmnibus, startThinProxy, startUpstream, startWatched, stdioUpstream, type Measured } from './subjects.ts';
 import { report, type Row } from './report.ts';
 import { startRivals } from './rivals.ts';
 import { shapes } from '../support/gateway.ts';
@@ -12,6 +12,7 @@ import { shapes } from '../support/gateway.ts';
 const isQuick = process.argv.includes('quick');
 const onlyRivals = process.argv.includes('rivals');
 const onlyCallers = process.argv.includes('callers');
+const onlyTap = process.argv.includes('tap');
 const sessions = 64;
 const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
@@ -67,7 +68,7 @@ const rows: Row[] = [];
 /** One size of one's own, for a closer look. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
 const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]]
-  : onlyRivals || onlyCallers ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+  : onlyRivals || onlyCallers || onlyTap ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);
@@ -91,7 +92,20 @@ if (onlyCallers) {
     for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
   }
 }
-if (!isQuick && !onlyCallers && chosen === undefined) {
+if (onlyTap) {
+  await using upstream = await startUpstream(10);
+  const mcpServers = { s0: { url: `${upstream.url}/0` } };
+  for (const shape of shapes) {
+    await using stack = new AsyncDisposableStack();
+    // The second, which nobody watches either, shows how much is noise.
+    const again = stack.use(await startOmnibus(shape, mcpServers));
+    const measured = [stack.use(await startOmnibus(shape, mcpServers)), { ...again, name: 'the same again' }, stack.use(await startWatched(shape, mcpServers, 'server=s0&tool=tool-0&rate=50'))];
+    const found = await compare(`watched, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);
+    rows.push(...found);
+    for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
+  }
+}
+if (!isQuick && !onlyCallers && !onlyTap && chosen === undefined) {
   await using upstream = await startUpstream(1);
   await using proxy = await startThinProxy(upstream.url);
   await using stack = new AsyncDisposableStack();
@@ -99,4 +113,4 @@ if (!isQuick && !onlyCallers && chosen === undefined) {
   for (const rival of await startRivals()) measured.push(stack.use(rival));
   rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
 }
-await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || chosen !== undefined, sessions, rounds, roundMs });
+await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined, sessions, rounds, roundMs });

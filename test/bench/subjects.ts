@@ -42,6 +42,22 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
   };
 }
 
+/** A gateway of which somebody watches some of the calls, as the console does. @param query of `/api/v1/watch`. */
+export async function startWatched(shape: Shape, mcpServers: object, query: string): Promise<Measured> {
+  const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
+  const stop = new AbortController();
+  const response = await fetch(`http://${await gateway.admin(gateway.edge)}/api/v1/watch?topics=calls&${query}`, { signal: stop.signal });
+  const reading = response.body?.pipeTo(new WritableStream(), { signal: stop.signal }).catch(() => undefined);
+  return {
+    name: 'one watches a filter', url: gateway.url, pids: gateway.processes.map(({ pid }) => pid),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await reading;
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
 /** What can be asked of callers besides who they are; nobody in a measurement is refused by it. */
 const demands = {
   'known': {},

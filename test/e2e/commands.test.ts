@@ -205,3 +205,54 @@ it('completion is what a shell understands, and knows commands, options and clie
   expect(fish.stdout).toContain('complete -c omnibus -n __fish_use_subcommand -f -a tools');
   expect(other.status).toBe(64);
 });
+
+describe('what happens', () => {
+  const asked = (...args: readonly string[]) => pipe(...args, '--admin', admin);
+
+  it('is shown as calls: those that failed with why, one with its way, and JSON in which nothing is cut', async () => {
+    const client = await RawClient.open(gateway.url);
+    await client.request('tools/call', { name: 'fail', arguments: {} });
+    const [failed, json, none, filtered] = await Promise.all([asked('calls'), asked('calls', '--json'), asked('calls', 'show', 'nothing'), asked('calls', '--server', 'nowhere')]);
+    expect(failed).toMatchObject({ status: 0, stderr: '' });
+    expect(failed.stdout).toMatch(/^\d{4}-\S+\t\w+\traw\tuse\/fail\ttoolError\t[\d.]+ ms\t\n$/m);
+    const { calls } = JSON.parse(json.stdout) as { readonly calls: readonly { readonly tag: string }[] };
+    const { tag } = calls[0] as { readonly tag: string };
+    const [shown, terminalShown] = await Promise.all([asked('calls', 'show', tag.slice(0, 10)), terminal(['calls', '--admin', admin])]);
+    expect(shown).toMatchObject({ status: 0, stderr: 'nobody watched this call: of its way nothing is known\n' });
+    expect(terminalShown.shown).toContain('use/fail');
+    expect(none).toMatchObject({ status: 5, stdout: '' });
+    expect(filtered.stderr).toContain('no call has failed lately');
+  });
+
+  it('is followed as it happens, a line a call, and a call that was followed has its way', async () => {
+    const client = await RawClient.open(gateway.url);
+    const following = terminal(['calls', '--follow', '--admin', admin], [/watching/, ''], [/use\/add[\s\S]*\n/, '\u0003']);
+    const calling = new AbortController();
+    const again = (async () => {
+      while (!calling.signal.aborted) await client.request('tools/call', { name: 'add', arguments: { a: 1, b: 2 } });
+    })();
+    const { shown } = await following;
+    calling.abort();
+    await again;
+    expect(shown).toContain('use/add');
+    const { calls } = JSON.parse((await asked('calls', '--tool', 'add', '--json')).stdout) as { readonly calls: readonly { readonly tag: string }[] };
+    const way = await asked('calls', 'show', (calls[0] as { readonly tag: string }).tag);
+    expect(way.stdout).toMatch(/edge +arrived[\s\S]*session +routed[\s\S]*backend +written[\s\S]*session +settled/);
+  });
+
+  it('is shown as numbers, once in a pipe and until it is ended on a terminal, and as what a server wrote', async () => {
+    const [once, json, ended, logs, unknown, nobody] = await Promise.all([
+      asked('top'), asked('top', '--json'), terminal(['top', '--admin', admin], [/RUN\/WAIT[\s\S]*q: end/, 's'], [/sorted by failed/, 'q']), asked('logs', 'use'), asked('logs', 'nowhere', '--json'), pipe('top', '--admin', '127.0.0.1:1', '--json'),
+    ]);
+    expect(once).toMatchObject({ status: 0, stderr: '' });
+    expect(once.stdout).toMatch(/^SERVER +STATE +CALLS\/S[\s\S]*^use +up/m);
+    expect(once.stdout).not.toContain('\u001B');
+    expect(JSON.parse(json.stdout)).toMatchObject({ servers: [{ name: 'use', state: 'up' }], missing: [] });
+    expect(ended.status).toBe(0);
+    expect(ended.shown.endsWith('\u001B[?1049l')).toBe(true);
+    expect(logs.stdout).toMatch(/^\S+Z\tall-\S+\tconnected$/m);
+    expect(unknown.status).toBe(5);
+    expect(JSON.parse(unknown.stdout)).toMatchObject({ reason: 'unknown' });
+    expect(nobody.status).toBe(3);
+  });
+});

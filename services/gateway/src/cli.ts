@@ -7,6 +7,7 @@ import { addPolicy } from './policy-command-line.ts';
 import { addFiles } from './cli/files.ts';
 import { addRunning } from './cli/running.ts';
 import { addUse } from './cli/use.ts';
+import { addWatching } from './cli/watching.ts';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import type { AskOptions, RecoverOptions } from './commands/administer.ts';
@@ -109,6 +110,7 @@ export function createProgram(): Command {
   addUse(program);
   addFiles(program);
   addRunning(program);
+  addWatching(program);
   addKeys(program);
   addUsers(program);
   addAudit(program);

@@ -42,23 +42,31 @@ export async function recover({ admin, config }: RecoverOptions): Promise<void> 
 }
 
 /** @throws {Error} in words, when it is answered with anything but what was asked for. */
-export async function askAdmin({ admin, signedIn, tokens }: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<{ readonly text: string }> {
-  const token = signedIn === undefined ? process.env['OMNIBUS_TOKEN'] : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
-  if (signedIn !== undefined && token === undefined) throw new Error(`nobody is signed in to ${signedIn}: omnibus login ${signedIn} --scope mcp:admin`);
-  let response: Response;
-  try {
-    response = await fetch(`${baseOf(admin)}${path}`, {
-      method, redirect: 'error', signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headers: token === undefined || token === '' ? {} : { authorization: `Bearer ${token}` },
-    });
-  } catch (error) {
-    const cause = (error as Error & { readonly cause?: { readonly code?: string } }).cause?.code;
-    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : String(cause ?? error), { cause: error });
-  }
+export async function askAdmin(options: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<{ readonly text: string }> {
+  const response = await openAdmin(options, path, { method, signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   const text = await response.text();
   if (response.ok) return { text };
   const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
   throw new AdminRefusal(response.status, isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`);
+}
+
+interface AdminRequest {
+  readonly method: string;
+  readonly signal: AbortSignal;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends one request with the token of whoever asks. @throws {Error} in words, when nobody answers. */
+export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: string, { headers, ...request }: AdminRequest): Promise<Response> {
+  const token = signedIn === undefined ? process.env['OMNIBUS_TOKEN'] : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
+  if (signedIn !== undefined && token === undefined) throw new Error(`nobody is signed in to ${signedIn}: omnibus login ${signedIn} --scope mcp:admin`);
+  try {
+    return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined || token === '' ? {} : { authorization: `Bearer ${token}` }) } });
+  } catch (error) {
+    const cause = (error as Error & { readonly cause?: { readonly code?: string } }).cause?.code;
+    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : String(cause ?? error), { cause: error });
+  }
 }
 
 /** Somebody answered at the admin port, and not with what was asked for. */

@@ -1,0 +1,48 @@
+/** Commands that look at a running gateway by its API. */
+import { Option, type Command } from 'commander';
+import type { ApiOptions } from '../commands/api.ts';
+import type { CallsOptions } from '../commands/calls.ts';
+import type { LogsOptions } from '../commands/logs.ts';
+import type { TopOptions } from '../commands/top.ts';
+
+export function addWatching(program: Command): void {
+  const asking = (command: Command, description: string): Command => command.description(description)
+    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
+    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
+    .option('--json', 'print JSON');
+
+  const calls = program.command('calls').description('calls as they happen, and the last that failed');
+  asking(calls.command('list', { isDefault: true }), 'list the calls that were watched lately and that failed, or follow them as they happen')
+    .option('-f, --follow', 'print each call when it ends, until you stop it')
+    .option('--server <name>', 'only calls of this server')
+    .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
+    .option('--client <name>', 'only calls of clients whose name holds this')
+    .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout']))
+    .option('--min-ms <ms>', 'only calls that took so many milliseconds at least')
+    .action(async (options: CallsOptions) => {
+      const { listCalls } = await import('../commands/calls.ts');
+      await listCalls(options);
+    });
+  asking(calls.command('show'), 'show the way of one call through all processes')
+    .argument('<tag>', 'tag of the call, or its beginning')
+    .action(async (tag: string, options: ApiOptions) => {
+      const { showCall } = await import('../commands/calls.ts');
+      await showCall(tag, options);
+    });
+
+  asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
+    .argument('<server>', 'name of the server')
+    .option('-f, --follow', 'go on with what comes, until you stop it')
+    .action(async (server: string, options: LogsOptions) => {
+      const { showLogs } = await import('../commands/logs.ts');
+      await showLogs(server, options);
+    });
+
+  asking(program.command('top'), 'show servers and tools by how much they are called')
+    .option('--once', 'print it once, also on a terminal')
+    .action(async (options: TopOptions) => {
+      const { showTop } = await import('../commands/top.ts');
+      await showTop(options);
+    });
+}

@@ -1,0 +1,76 @@
+/** Asking the API of a running gateway (`/api/v1`) from the command line. */
+import { base, changeHeader, problem, type AnswerOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
+import { CommandProblem } from '../outcome.ts';
+import type { Exit } from '../exit-codes.ts';
+import { openAdmin, type AskOptions } from './administer.ts';
+
+export interface ApiOptions extends AskOptions {
+  readonly json?: boolean;
+}
+
+const exitOf: Partial<Readonly<Record<ProblemReason, Exit>>> = { unauthenticated: 'forbidden', forbidden: 'forbidden', mode: 'forbidden', host: 'forbidden', unknown: 'unknown', invalid: 'usage', busy: 'busy', starting: 'unreachable' };
+const answerMs = 15_000;
+
+/** @param path behind `/api/v1`. @throws {CommandProblem} */
+export async function askApi<Name extends OperationName>(options: ApiOptions, _operation: Name, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET'): Promise<AnswerOf<Name>> {
+  const response = await open(options, path, method, AbortSignal.timeout(answerMs));
+  return await response.json() as AnswerOf<Name>;
+}
+
+/**
+ * Hears a stream until whoever hears it has enough, or the gateway ends it.
+ * @param heard the name and data of each event. @returns whether it is to go on.
+ * @throws {CommandProblem} when it breaks.
+ */
+export async function followApi(options: ApiOptions, path: string, heard: (event: string, data: unknown) => boolean): Promise<void> {
+  const stop = new AbortController();
+  const response = await open(options, path, 'GET', stop.signal);
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(piece, { stream: true });
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const [, event] = /^event: (.*)$/m.exec(block) ?? [];
+        const [, data] = /^data: (.*)$/m.exec(block) ?? [];
+        if (event === undefined || data === undefined) continue;
+        const said: unknown = JSON.parse(data);
+        if (event === 'refused') throw problemOf(options, 403, said);
+        if (heard(event, said)) continue;
+        stop.abort();
+        return;
+      }
+    }
+  } catch (error) {
+    if (stop.signal.aborted) return;
+    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: the stream broke: ${(error as Error).message}`);
+  }
+  throw new CommandProblem('unreachable', `${options.admin}: the gateway has ended the stream`);
+}
+
+async function open(options: ApiOptions, path: string, method: string, signal: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await openAdmin(options, `${base}${path}`, { method, signal, headers: method === 'GET' ? {} : { [changeHeader]: '1' } });
+  } catch (error) {
+    throw new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
+  }
+  if (response.ok) return response;
+  throw problemOf(options, response.status, await response.json().catch(() => undefined));
+}
+
+function problemOf({ admin }: ApiOptions, status: number, said: unknown): CommandProblem {
+  const parsed = problem.safeParse(said);
+  if (!parsed.success) return new CommandProblem('other', `${admin}: it answers HTTP ${status}`, { advice: 'Is this the admin address of an Omnibus process of this version?' });
+  const { reason, problem: words, advice } = parsed.data;
+  return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, { reason, advice });
+}
+
+/** The parameters that are there, as the end of an address. */
+export function queryOf(given: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
