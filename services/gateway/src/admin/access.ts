@@ -112,7 +112,7 @@ export class AdminAccess {
       publicUrl === undefined ? 'realm="omnibus admin"' : `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
       ...(scope === false ? [] : [`scope="${scope}"`]),
     ].join(', ');
-    const text = reason === 'auth.required' ? 'this port wants to know who asks: an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or "omnibus recover" where the sealing key is' : message;
+    const text = reason === 'auth.required' ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is' : message;
     return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': `Bearer ${challenge}` } : {} };
   }
 }
