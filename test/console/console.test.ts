@@ -8,6 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, root } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
 
 let gateway: GatewayUnderTest;
@@ -227,6 +228,31 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByLabel(/Answer of the model/).waitFor();
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
     await page.getByText('cancelled').first().waitFor();
+  });
+
+  it('a call of somebody else is followed through every process, and made again, with the keyboard', async () => {
+    await go('calls');
+    await page.getByText('live').waitFor();
+    using client = await RawClient.open(gateway.url);
+    await expect.poll(async () => {
+      await client.callTool('shop__stock', {});
+      return page.getByRole('link', { name: /\d\d:\d\d:\d\d/ }).count();
+    }).toBeGreaterThan(0);
+    expect((await client.callTool('shop__refuse', {})).last.result).toMatchObject({ isError: true });
+    await page.locator('td').getByText('tool failed').first().waitFor();
+    await page.getByRole('button', { name: 'Pause' }).focus();
+    await page.keyboard.press('Enter');
+    await tabTo(/^\d\d:\d\d:\d\d/);
+    await page.keyboard.press('Enter');
+    const fall = page.getByRole('region', { name: 'Where the time went' });
+    for (const what of ['request', 'exchange', 'server answers']) await fall.getByText(what).first().waitFor();
+    expect(new Set((await fall.locator('tbody td:first-child').allInnerTexts()).map((name) => name.split('-')[0]))).toEqual(new Set(['edge', 'session', 'backend']));
+    expect(await seen.findings()).toEqual([]);
+    await tabTo(/^Replay/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'shop__refuse' }).waitFor();
+    await page.getByRole('button', { name: 'Call', exact: true }).press('Enter');
+    await page.getByText('there is nothing left').waitFor();
   });
 
   it('whatever a server says is text: no markup, no script, no address that runs, nothing that hides', async () => {

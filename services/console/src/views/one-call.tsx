@@ -28,7 +28,7 @@ export function OneCall({ tag, events }: { readonly tag: string; readonly events
 function Known({ events }: { readonly events: readonly TapEvent[] }) {
   const call = callOf(events);
   const { stretches, total } = stretchesOf(events);
-  const payload = events.map((event) => event['payload']).find((each) => isSchema(each));
+  const payload = events.find(({ what }) => what === 'routed')?.['payload'];
   return (
     <>
       <p><Outcome outcome={call.outcome} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
@@ -71,14 +71,18 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
 
 interface AgainProps {
   readonly call: CallPage['call'];
-  readonly payload: Readonly<Record<string, unknown>> | undefined;
+  /** Of its arguments. */
+  readonly payload: unknown;
 }
 
-/** The same call once more. Arguments are known where payloads were watched. */
+/** Types in place of values, what was hidden, and what was cut: none of it is what was sent. */
+const notSent = /•••|…|"(string|list)\(\d+\)"|\(\d+ characters\)|"(object|number|boolean|null)"/;
+
+/** The same call once more. Arguments are known where their values were watched, and none was hidden. */
 function Again({ call: { name, endpoint = '', method }, payload }: AgainProps) {
   if (method !== 'tools/call' || name === undefined) return null;
-  const given = payload?.['arguments'];
-  const args = isSchema(given) ? JSON.stringify(given) : undefined;
+  const text = isSchema(payload) ? JSON.stringify(payload) : '';
+  const args = text === '' || notSent.test(text) ? undefined : text;
   const copied = { name, args: args ?? '{}', endpoint };
   return (
     <div class="buttons">
