@@ -1,6 +1,6 @@
 /** Which issuer a server is believed to have, by what it and the issuer answer. */
 import { expect, it } from 'vitest';
-import { discover } from './discovery.ts';
+import { discover, issuersNamed } from './discovery.ts';
 import type { Fetch } from './outbound.ts';
 
 const url = 'https://server.example/mcp';
@@ -23,7 +23,7 @@ it.each(['https://server.example', 'https://server.example/', 'https://server.ex
   expect(await discover({ fetch: answering({ [`${wellKnown}/oauth-authorization-server`]: { issuer, ...endpoints } }), url })).toMatchObject({ issuer, server: endpoints });
 });
 
-it.each([403, 429, 500, 502, 503])('a metadata address that answers HTTP %i says nothing for good: neither that there is no document nor that the server is its own issuer', async (status) => {
+it.each([429, 500, 502, 503])('a metadata address that answers HTTP %i says nothing for good: neither that there is no document nor that the server is its own issuer', async (status) => {
   const told = await discover({ fetch: answering({ [`${wellKnown}/oauth-protected-resource/mcp`]: status, [`${wellKnown}/oauth-authorization-server`]: { issuer: 'https://server.example', ...endpoints } }), url }).catch((error: unknown) => error);
   expect(told).toMatchObject({ name: 'CredentialProblem', isPassing: true });
 });
@@ -35,4 +35,11 @@ it.each([403, 502])('an address where something in front of a server answers HTT
     'https://issuer.example/.well-known/oauth-authorization-server/tenant': status, [`${issuer}/.well-known/openid-configuration`]: { issuer, ...endpoints },
   });
   expect(await discover({ fetch, url })).toMatchObject({ issuer });
+});
+
+it('a server that forbids whatever it does not have is signed in to as one that has nothing there, unless it has named the address itself', async () => {
+  const answers = { [`${wellKnown}/oauth-protected-resource/mcp`]: 403, [`${wellKnown}/oauth-protected-resource`]: 403, [`${wellKnown}/oauth-authorization-server`]: { issuer: 'https://server.example', ...endpoints }, 'https://server.example/named': 403 };
+  expect(await discover({ fetch: answering(answers), url })).toMatchObject({ issuer: 'https://server.example' });
+  await expect(discover({ fetch: answering(answers), url, resourceMetadata: 'https://server.example/named' })).rejects.toMatchObject({ isPassing: true });
+  await expect(issuersNamed({ fetch: answering({ ...answers, [`${wellKnown}/oauth-authorization-server`]: 403 }), url })).rejects.toMatchObject({ isPassing: true });
 });

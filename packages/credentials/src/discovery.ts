@@ -32,7 +32,7 @@ const maxNamed = 100;
 
 /** @throws {CredentialProblem} */
 export async function discover({ fetch, url, resourceMetadata, issuer: pinned }: DiscoveryOptions): Promise<Discovered> {
-  const said = await ofServer(fetch, url, resourceMetadata);
+  const said = await ofServer(fetch, url, resourceMetadata, resourceMetadata === undefined ? isForbiddenAbsent : undefined);
   if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await ofIssuer(fetch, pinned), resource: undefined, scopes: undefined };
   const { resource, scopes, issuers } = said;
   if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned)) throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
@@ -58,12 +58,12 @@ interface SaidByServer {
 }
 
 /** What the server says of itself; undefined where it says nothing. */
-async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | undefined): Promise<SaidByServer | undefined> {
+async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | undefined, isAbsent: IsAbsent = () => false): Promise<SaidByServer | undefined> {
   const { origin, pathname } = new URL(url);
   const path = pathname.replace(/\/$/, '');
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
   const places = resourceMetadata === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [resourceMetadata];
-  const found = await firstOf(fetch, places);
+  const found = await firstOf(fetch, places, isAbsent);
   if (found === undefined) return undefined;
   const { resource, authorization_servers: issuers, scopes_supported: scopes } = found.document;
   if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${found.place} is about another server, so nothing is asked for there`);
@@ -124,6 +124,14 @@ function metadataOf(document: JsonObject, place: string): AuthorizationServer {
   return document as unknown as AuthorizationServer;
 }
 
+type IsAbsent = (status: number) => boolean;
+
+/**
+ * Some servers, and what stands in front of them, forbid whatever they do not have. At an address that was only guessed, whoever signs in goes on as if there were
+ * nothing: what is asked then is at the server's own origin. That something was there and is not any more is proven by no 403.
+ */
+const isForbiddenAbsent: IsAbsent = (status) => status === 403;
+
 interface Found {
   readonly document: JsonObject;
   readonly place: string;
@@ -133,10 +141,10 @@ interface Found {
  * @returns undefined where no place has one.
  * @throws {CredentialProblem} that is passing where one of them does not say whether it has.
  */
-async function firstOf(fetch: Fetch, places: readonly string[]): Promise<Found | undefined> {
+async function firstOf(fetch: Fetch, places: readonly string[], isAbsent: IsAbsent = () => false): Promise<Found | undefined> {
   let unclear: CredentialProblem | undefined;
   for (const place of places) {
-    const document = await read(fetch, place);
+    const document = await read(fetch, place, isAbsent);
     if (document instanceof CredentialProblem) unclear ??= document;
     else if (document !== undefined) return { document, place };
   }
@@ -149,10 +157,11 @@ async function firstOf(fetch: Fetch, places: readonly string[]): Promise<Found |
  * answered, of which some do so for what is not there (403, 502), so that the next place is looked at.
  * @throws {CredentialProblem} where nobody can say so just now.
  */
-async function read(fetch: Fetch, place: string): Promise<JsonObject | CredentialProblem | undefined> {
+async function read(fetch: Fetch, place: string, isAbsent: IsAbsent): Promise<JsonObject | CredentialProblem | undefined> {
   if (!isTrustworthy(place)) throw new CredentialProblem(`${shown(place)} is not an https:// address`);
   const response = await fetch(place, { headers: { accept: 'application/json' } });
   const { status } = response;
+  if (isAbsent(status)) return undefined;
   if (status >= 500 || status === 429 || status === 403) {
     const problem = new CredentialProblem(`${place} answers HTTP ${status}`, { isPassing: true });
     if (status === 403 || status === 502) return problem;
