@@ -2,7 +2,7 @@
 export { readChallenge, type Challenge } from './challenge.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';
-export { beginSignIn, connectionAt, finishSignIn, type Begun, type Connection, type SignInOptions } from './sign-in.ts';
+export { beginSignIn, connectionAt, finishSignIn, revokeAtIssuer, type Begun, type Connection, type SignInOptions } from './sign-in.ts';
 export { Nobody } from './nobody.ts';
 export { UserTokens } from './user.ts';
 export { Envelopes, parseVaultKeys, type Place } from './vault/envelope.ts';

@@ -8,7 +8,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
 import { CredentialProblem, isLoopback, type Fetch } from './outbound.ts';
-import { requestTokens, type ClientIdentity, type Tokens } from './token-request.ts';
+import { requestTokens, revokeToken, type ClientIdentity, type Tokens } from './token-request.ts';
 import { placeOfSecret, type Kept, type Vault } from './vault/vault.ts';
 
 export interface SignInOptions {
@@ -91,6 +91,15 @@ export async function finishSignIn(fetch: Fetch, { verifier, redirectUri, ...beg
   if (code === null || query.has('error')) throw new CredentialProblem('the sign-in did not go through at the issuer');
   const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource } });
   return { url, issuer, server, client, resource, scope, tokens, since: Date.now() };
+}
+
+/**
+ * Has the issuer take back what a user was given: the refresh token, by which others would come, and else the access token.
+ * @returns whether it did; undefined where it has no address for that, or nothing was left. Never rejects.
+ */
+export async function revokeAtIssuer(fetch: Fetch, { server, client, tokens }: Connection): Promise<boolean | undefined> {
+  if (tokens === undefined) return undefined;
+  return revokeToken({ fetch, server, client }, tokens.refreshToken ?? tokens.accessToken).catch(() => false);
 }
 
 /** @returns undefined for what was connected to a server at another address, which is as good as nothing. */

@@ -57,6 +57,22 @@ export async function requestTokens({ fetch, server, client, grant, parameters }
   return tokensIn(answer, issuer);
 }
 
+/**
+ * Has an issuer take a token back (RFC 7009).
+ * @returns whether it did; undefined where it has no address for that.
+ * @throws {CredentialProblem} where it cannot be asked.
+ */
+export async function revokeToken({ fetch, server, client }: Pick<TokenRequest, 'fetch' | 'server' | 'client'>, token: string): Promise<boolean | undefined> {
+  const { revocation_endpoint: endpoint } = server;
+  if (endpoint === undefined || !isTrustworthy(endpoint)) return undefined;
+  const library = await import('oauth4webapi');
+  const answer = await library.revocationRequest(server, { client_id: client.clientId }, await authentication(library, server, client), token, {
+    [library.allowInsecureRequests]: true,
+    [library.customFetch]: (address: string, { method, headers, body }) => fetch(address, { method, headers: { ...headers }, body: String(body) }),
+  });
+  return answer.status === 200;
+}
+
 async function authentication(library: typeof oauth, server: AuthorizationServer, { clientSecret, privateKey, algorithm, method }: ClientIdentity): Promise<ClientAuth> {
   const supported = server.token_endpoint_auth_methods_supported ?? [];
   if (privateKey !== undefined) {
@@ -69,7 +85,16 @@ async function authentication(library: typeof oauth, server: AuthorizationServer
   if (clientSecret === undefined || method === 'none') return library.None();
   // Without a word of the issuer, it takes the first (RFC 8414, 2).
   const chosen = method ?? (supported.length === 0 || supported.includes('client_secret_basic') || !supported.includes('client_secret_post') ? 'client_secret_basic' : 'client_secret_post');
-  return chosen === 'client_secret_post' ? library.ClientSecretPost(clientSecret) : library.ClientSecretBasic(clientSecret);
+  return chosen === 'client_secret_post' ? library.ClientSecretPost(clientSecret) : basic(clientSecret);
+}
+
+/**
+ * RFC 6749, 2.3.1: both are encoded as forms are, before the colon joins them. Forms leave `*-._` as they are (WHATWG URL, urlencoded serializing); the
+ * library writes these as `%2D` and the like, which issuers that compare without decoding do not know.
+ */
+function basic(secret: string): ClientAuth {
+  const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1);
+  return (_server, client, _body, headers) => headers.set('authorization', `Basic ${Buffer.from(`${encoded(client.client_id)}:${encoded(secret)}`).toString('base64')}`);
 }
 
 /** @throws {CredentialProblem} */
