@@ -1,66 +1,162 @@
-/** A vault of one process: a file for its owner alone, written anew as a whole with each change. */
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+/**
+ * A vault in a file for its owner alone, written anew as a whole with each change. Several processes of one user may have it: each takes the lock beside
+ * it, reads what others have written, and writes.
+ */
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, watch, writeFileSync, type FSWatcher } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { isObject } from '@omnibus/protocol';
+import { FileLock } from './file-lock.ts';
 import type { VaultStore } from './vault.ts';
 
 class Conflict extends Error {
   readonly kind = 'revision-conflict';
 }
 
+interface Entry {
+  readonly value: string;
+  /** Of this process: another has other numbers for the same. */
+  readonly revision: number;
+}
+
+type Observer = (change: { readonly key: string }) => void;
+
 export class FileStore implements VaultStore {
   readonly #path: string;
-  readonly #entries = new Map<string, { readonly value: string; readonly revision: number }>();
-  readonly #watchers = new Set<(change: { readonly key: string }) => void>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #watchers = new Set<Observer>();
   #revision = 0;
+  /** Of the file that was read last: another process has written it where it is another. */
+  #seen = '';
+  /** One change at a time in this process. */
+  #last: Promise<unknown> = Promise.resolve();
+  #following: FSWatcher | undefined;
 
   /** @throws {Error} in words, when there is a file that cannot be read. */
   constructor(path: string) {
     this.#path = path;
-    for (const [key, value] of Object.entries(read(path))) this.#entries.set(key, { value: String(value), revision: ++this.#revision });
+    this.#refresh();
   }
 
-  get(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined> {
+  async get(key: string): Promise<Entry | undefined> {
+    this.#refresh();
     return Promise.resolve(this.#entries.get(key));
   }
 
-  async create(key: string, value: string): Promise<number> {
-    if (this.#entries.has(key)) throw new Conflict(`${key} exists`);
-    return Promise.resolve(this.#put(key, value));
+  create(key: string, value: string): Promise<number> {
+    return this.#change(key, (entry) => {
+      if (entry !== undefined) throw new Conflict(`${key} exists`);
+      return value;
+    });
   }
 
-  async update(key: string, value: string, revision: number): Promise<number> {
-    if (this.#entries.get(key)?.revision !== revision) throw new Conflict(`${key} is not at revision ${revision}`);
-    return Promise.resolve(this.#put(key, value));
+  update(key: string, value: string, revision: number): Promise<number> {
+    return this.#change(key, (entry) => {
+      if (entry?.revision !== revision) throw new Conflict(`${key} is not at revision ${revision}`);
+      return value;
+    });
   }
 
   async delete(key: string, revision?: number): Promise<void> {
-    if (revision !== undefined && this.#entries.get(key)?.revision !== revision) throw new Conflict(`${key} is not at revision ${revision}`);
-    if (this.#entries.delete(key)) this.#write(key);
-    return Promise.resolve();
+    await this.#change(key, (entry) => {
+      if (revision !== undefined && entry?.revision !== revision) throw new Conflict(`${key} is not at revision ${revision}`);
+      return undefined;
+    });
   }
 
-  watch(observer: (change: { readonly key: string }) => void): Promise<{ close(): void }> {
+  watch(observer: Observer): Promise<{ close(): void }> {
     this.#watchers.add(observer);
+    this.#follow();
     for (const key of [...this.#entries.keys()]) observer({ key });
-    return Promise.resolve({ close: () => void this.#watchers.delete(observer) });
+    return Promise.resolve({
+      close: () => {
+        this.#watchers.delete(observer);
+        if (this.#watchers.size > 0) return;
+        this.#following?.close();
+        this.#following = undefined;
+      },
+    });
   }
 
-  #put(key: string, value: string): number {
+  /** @param make of what is there; undefined removes it. @returns the revision. @throws {Error} {Conflict} */
+  #change(key: string, make: (entry: Entry | undefined) => string | undefined): Promise<number> {
+    const changing = this.#last.then(() => this.#changeNow(key, make));
+    this.#last = changing.catch(() => undefined);
+    return changing;
+  }
+
+  async #changeNow(key: string, make: (entry: Entry | undefined) => string | undefined): Promise<number> {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    for (;;) {
+      const lock = await FileLock.take(`${this.#path}.lock`);
+      try {
+        this.#refresh();
+        const before = this.#entries.get(key);
+        const value = make(before);
+        if (value === undefined && before === undefined) return this.#revision;
+        const all = new Map([...this.#entries].map(([name, entry]) => [name, entry.value]));
+        if (value === undefined) all.delete(key);
+        else all.set(key, value);
+        // Who was held up for so long that another took the lock begins again with what that one has written.
+        if (this.#write(all, lock)) return this.#note(key, value);
+      } finally {
+        lock.leave();
+      }
+    }
+  }
+
+  #write(all: ReadonlyMap<string, string>, lock: FileLock): boolean {
+    const written = `${this.#path}.${process.pid}.new`;
+    writeFileSync(written, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`, { mode: 0o600 });
+    chmodSync(written, 0o600);
+    const isHeld = lock.isHeld;
+    if (isHeld) renameSync(written, this.#path);
+    else rmSync(written, { force: true });
+    if (isHeld) this.#seen = stampOf(this.#path);
+    return isHeld;
+  }
+
+  /** Takes up what another process has written. */
+  #refresh(): void {
+    const stamp = stampOf(this.#path);
+    if (stamp === this.#seen) return;
+    this.#seen = stamp;
+    const all = new Map(Object.entries(read(this.#path)).map(([key, value]) => [key, String(value)]));
+    for (const [key, value] of all) if (this.#entries.get(key)?.value !== value) this.#note(key, value);
+    for (const key of [...this.#entries.keys()]) if (!all.has(key)) this.#note(key, undefined);
+  }
+
+  #note(key: string, value: string | undefined): number {
     this.#revision += 1;
-    this.#entries.set(key, { value, revision: this.#revision });
-    this.#write(key);
+    if (value === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, { value, revision: this.#revision });
+    for (const watcher of this.#watchers) queueMicrotask(() => watcher({ key }));
     return this.#revision;
   }
 
-  #write(key: string): void {
-    const written = `${this.#path}.new`;
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    writeFileSync(written, `${JSON.stringify(Object.fromEntries([...this.#entries].map(([name, { value }]) => [name, value])), null, 2)}\n`, { mode: 0o600 });
-    chmodSync(written, 0o600);
-    renameSync(written, this.#path);
-    for (const watcher of this.#watchers) queueMicrotask(() => watcher({ key }));
+  /** What others write is heard where the system tells, and else when it is read next. */
+  #follow(): void {
+    if (this.#following !== undefined) return;
+    const name = basename(this.#path);
+    try {
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+      this.#following = watch(dirname(this.#path), { persistent: false }, (_event, changed) => {
+        if (changed !== name) return;
+        try {
+          this.#refresh();
+        } catch {
+          // Whoever reads it next is told.
+        }
+      }).on('error', () => undefined);
+    } catch {
+      this.#following = undefined; // As where a system has no more watches.
+    }
   }
+}
+
+/** Tells one file at a path from the next: each is another file, made for it. */
+function stampOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return found === undefined ? 'none' : `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
 
 function read(path: string): Readonly<Record<string, unknown>> {

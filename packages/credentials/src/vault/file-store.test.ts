@@ -1,0 +1,51 @@
+/** One file of a vault that several gateways of one user have: each store here stands for a process. */
+import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { FileStore } from './file-store.ts';
+
+function file(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'vault.json');
+}
+
+it('what two gateways write at the same time is all there, and of two changes of the same one wins', async () => {
+  const path = file();
+  const [one, other] = [new FileStore(path), new FileStore(path)];
+  await Promise.all(Array.from({ length: 20 }, (_, count) => [one.create(`a${count}`, 'one'), other.create(`b${count}`, 'other')]).flat());
+  const third = new FileStore(path);
+  expect(await Promise.all(Array.from({ length: 20 }, async (_, count) => [(await third.get(`a${count}`))?.value, (await third.get(`b${count}`))?.value]))).toEqual(Array.from({ length: 20 }, () => ['one', 'other']));
+  const [mine, theirs] = [await one.get('a0'), await other.get('a0')];
+  const outcomes = await Promise.allSettled([one.update('a0', 'x', mine?.revision ?? 0), other.update('a0', 'y', theirs?.revision ?? 0)]);
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  expect((await one.get('a0'))?.value).toBe((await other.get('a0'))?.value);
+  expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+it('what another gateway writes is heard', async () => {
+  const path = file();
+  const [one, other] = [new FileStore(path), new FileStore(path)];
+  const heard: string[] = [];
+  const watch = await one.watch(({ key }) => heard.push(key));
+  await other.create('a', '1');
+  await vi.waitFor(() => expect(heard).toEqual(['a']));
+  await other.delete('a');
+  await vi.waitFor(() => expect(heard).toEqual(['a', 'a']));
+  expect(await one.get('a')).toBeUndefined();
+  watch.close();
+});
+
+it.each([
+  ['a process that is gone', JSON.stringify({ host: hostname(), pid: 2 ** 22 + 1, id: 'x' }), 0], ['a process of another machine that hangs', JSON.stringify({ host: 'elsewhere', pid: 1, id: 'x' }), 60_000], ['nobody who can be read', '', 60_000],
+])('a lock of %s is recovered', async (_whose, token, age) => {
+  const path = file();
+  writeFileSync(`${path}.lock`, token);
+  const at = (Date.now() - age) / 1_000;
+  utimesSync(`${path}.lock`, at, at);
+  const store = new FileStore(path);
+  await store.create('a', '1');
+  expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
+});
