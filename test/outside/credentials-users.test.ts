@@ -1,4 +1,5 @@
 /** Several users of one gateway sign in for servers that give each what is his, and nobody is ever called in another's name. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
+import { omnibusProgram, startProcess, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const users = ['ann', 'ben'] as const;
@@ -22,13 +24,14 @@ describe.each(shapes)('%s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let servers: Record<'old' | 'new', PersonalServer>;
   let gateway: GatewayUnderTest;
+  let keys: Keys;
   const clients = new Map<User, { readonly old: RawClient; readonly new: ModernClient }>();
   const of = (user: User): { readonly old: RawClient; readonly new: ModernClient } => clients.get(user) as { readonly old: RawClient; readonly new: ModernClient };
 
   beforeAll(async () => {
     servers = { old: stack.use(await PersonalServer.start()), new: stack.use(await PersonalServer.start({ isModern: true })) };
     const front = stack.use(await Balancer.start());
-    const keys = stack.use(await Keys.make(...users, 'eve'));
+    keys = stack.use(await Keys.make(...users, 'eve'));
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-vault-'));
     stack.defer(() => rm(folder, { recursive: true }));
     const restart = { minDelay: '50ms', maxDelay: '200ms' };
@@ -125,6 +128,37 @@ describe.each(shapes)('%s,', (shape) => {
     expect(addressIn(await of('ann').old.callTool('old__whose'))).not.toBe('');
     expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'still' }))).toBe('ben still');
     expect(await of('ann').old.untilTools((names) => names.includes('old__connect'))).toContain('old__whose');
+  });
+
+  /** Starts a command as that user. */
+  const start = (user: User, ...words: readonly string[]): RunningProcess => startProcess('node', [omnibusProgram, ...words, '--url', gateway.url, '--header', `Authorization: ${keys.headersOf(user)['authorization'] as string}`]);
+
+  async function omnibus(user: User, ...words: readonly string[]): Promise<{ readonly code: unknown; readonly said: { readonly connections?: readonly object[] } }> {
+    const run = start(user, ...words, '--json');
+    const [code] = await once(run.child, 'close') as readonly unknown[];
+    return { code, said: JSON.parse(run.output()) as never };
+  }
+
+  it('omnibus connections shows a user what is his, and ends it here and at the issuer', async () => {
+    const listed = await omnibus('ben', 'connections', 'list');
+    expect([listed.code, listed.said.connections]).toEqual([0, [expect.objectContaining({ server: 'new', state: 'connected' }), expect.objectContaining({ server: 'old', state: 'connected', owner: expect.stringContaining('ben') as string })]]);
+    expect(await omnibus('ben', 'connections', 'revoke', 'old')).toMatchObject({ code: 0, said: { server: 'old', isRevokedAtIssuer: true } });
+    expect(servers.old.revoked).toHaveLength(1);
+    expect((await omnibus('ben', 'connections', 'revoke', 'old')).code).toBe(5);
+    expect((await omnibus('ben', 'connections', 'list')).said.connections).toHaveLength(1);
+    expect(addressIn(await of('ben').old.callTool('old__whose'))).not.toBe('');
+    const admin = await gateway.admin(gateway.edge);
+    expect((await (await fetch(`http://${admin}/connections`)).json() as { readonly connections: readonly object[] }).connections).toHaveLength(3);
+  });
+
+  it('omnibus sign-in says where one signs in, waits for it, and takes the code that the page has shown', async () => {
+    const waiting = start('ben', 'sign-in', 'old', '--no-input', '--no-browser');
+    const [, address = ''] = await waiting.line(/(http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22})/);
+    const code = codeIn(await signInAt(address, servers.old.signsInAs('ben')));
+    expect((await once(waiting.child, 'close'))[0]).toBe(77);
+    expect(await omnibus('ben', 'sign-in', 'old', '--answer', `code=${code}`)).toEqual({ code: 0, said: { server: 'old', isSignedIn: true, wasSignedIn: false } });
+    expect(await omnibus('ben', 'sign-in', 'old')).toEqual({ code: 0, said: { server: 'old', isSignedIn: true, wasSignedIn: true } });
+    expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'again' }))).toBe('ben again');
   });
 
   it('status and metrics say how many wait for a sign-in, and no secret stands in anything that was written', async () => {

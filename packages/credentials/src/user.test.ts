@@ -131,7 +131,7 @@ it.each([['good', 3_600_000], ['to be refreshed', 0]])('what was connected to on
   const other = at('https://other.example/mcp');
   expect(await other.ask()).toEqual({});
   expect(await other.refused({}, invalid)).toBe(false);
-  expect(await other.changed()).toBe(false);
+  expect(await other.changed()).toBe('same');
   expect([await other.ask(), strict.asked]).toEqual([{}, []]);
 });
 
@@ -154,7 +154,7 @@ it('what somebody has signed in for elsewhere is taken up, and is what was missi
   const one = at(url);
   expect(await one.refused(await one.ask(), invalid)).toBe(false);
   await vault.put(place, issuer, kept?.value);
-  expect(await one.changed()).toBe(true);
+  expect(await one.changed()).toBe('new');
   expect([one.wanted, await one.ask()]).toEqual([undefined, { authorization: 'Bearer access-0' }]);
 });
 
@@ -183,4 +183,12 @@ it('whoever waits for another who was to refresh and is gone refreshes when his 
   await vault.put(place, issuer, { ...kept?.value, refreshing: { by: 'somebody who is gone', until: Date.now() + 100 } });
   expect(await at(url).ask()).toEqual({ authorization: 'Bearer access-1' });
   expect(strict.asked).toEqual(['refresh-0']);
+});
+
+it('what somebody has ended is shown no more by whoever has shown it', async () => {
+  const { vault, at } = await ground(Date.now() + 3_600_000);
+  const one = at(url);
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-0' });
+  await vault.remove(place);
+  expect([await one.changed(), await one.ask()]).toEqual(['gone', {}]);
 });

@@ -65,8 +65,8 @@ export class UserTokens implements HeaderSource {
     return held === undefined || Date.now() >= held.until ? undefined : held.headers;
   }
 
-  /** Something else is kept for him. @returns whether he has something to show that was missing before. */
-  async changed(): Promise<boolean> {
+  /** Something else is kept for him. @returns `new` where he has something to show that was missing before, `gone` where what he has shown is his no more. */
+  async changed(): Promise<'new' | 'gone' | 'same'> {
     this.#changes += 1;
     this.#wake();
     const kept = await this.#kept();
@@ -74,13 +74,13 @@ export class UserTokens implements HeaderSource {
     const shown = this.#held?.headers['authorization'];
     if (kept === undefined || token === undefined) {
       if (shown !== undefined) this.#held = undefined;
-      return false;
+      return shown === undefined ? 'same' : 'gone';
     }
-    if (shown === bearer(token)) return false;
+    if (shown === bearer(token)) return 'same';
     const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
     this.#wanted = undefined;
     this.#hold(kept.value);
-    return wasMissing;
+    return wasMissing ? 'new' : 'same';
   }
 
   ask(): Promise<SentHeaders> {

@@ -15,7 +15,26 @@ export type ConnectCommand =
    */
   | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string; readonly isProven: boolean }
   /** The issuer has sent him back. @property query of the address he came back to. */
-  | { readonly kind: 'finish'; readonly browser: string; readonly query: string };
+  | { readonly kind: 'finish'; readonly browser: string; readonly query: string }
+  /** What users have connected: of one of them, or of all. */
+  | { readonly kind: 'list'; readonly principal?: Principal }
+  /** Ends what a user has connected, here and at its issuer. */
+  | { readonly kind: 'revoke'; readonly server: ServerName; readonly principal: Principal };
+
+/** What a user has connected to a server, less what is secret. */
+export interface ConnectionRow {
+  readonly server: ServerName;
+  readonly host: string;
+  readonly principal: Principal;
+  /** Whose it is, for people; left out where nobody need be known. */
+  readonly owner?: string;
+  readonly issuer: string;
+  readonly scope?: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** `signed-out`: its tokens were refused, and the user is asked to sign in again. */
+  readonly state: 'connected' | 'signed-out';
+}
 
 export type ConnectReply =
   /** @property host of the server. @property who is asked, where that was proven. */
@@ -26,4 +45,8 @@ export type ConnectReply =
   /** Used, over, or never there. */
   | { readonly kind: 'gone' }
   /** @property problem for the user. */
-  | { readonly kind: 'failed'; readonly problem: string };
+  | { readonly kind: 'failed'; readonly problem: string }
+  /** @property total of how many these are the first. */
+  | { readonly kind: 'connections'; readonly connections: readonly ConnectionRow[]; readonly total: number }
+  /** @property isRevoked whether the issuer has taken the tokens back; undefined where it has no address for that. */
+  | { readonly kind: 'revoked'; readonly isRevoked?: boolean };

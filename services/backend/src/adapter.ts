@@ -146,11 +146,11 @@ export class Adapter {
   /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
     const { credentials } = this.#options;
-    const isNew = await credentials?.users?.changed(principal);
-    if (isNew === true && credentials?.users?.areSeveral === false) this.#connection.meetAgain('a user has signed in', true);
+    const change = await credentials?.users?.changed(principal);
+    if (change === 'new' && credentials?.users?.areSeveral === false) this.#connection.meetAgain('a user has signed in', true);
     if (credentials?.users?.areSeveral !== true) return;
     // What he had opened was opened with something else, or with nothing.
-    if (isNew === true) this.#pool.renewFor(principal);
+    if (change !== 'same') this.#pool.renewFor(principal, change === 'new' ? 'its user has signed in' : 'its user has ended it');
     this.#catalog.owners?.changed(principal);
   }
 

@@ -4,6 +4,7 @@ import { addApprovals } from './cli-approvals.ts';
 import { addAudit } from './cli-audit.ts';
 import { addDefinitions } from './cli-definitions.ts';
 import { addPolicy } from './policy-command-line.ts';
+import { addConnections } from './cli/connections.ts';
 import { addFiles } from './cli/files.ts';
 import { addRunning } from './cli/running.ts';
 import { addUse } from './cli/use.ts';
@@ -111,6 +112,7 @@ export function createProgram(): Command {
   addFiles(program);
   addRunning(program);
   addWatching(program);
+  addConnections(program);
   addKeys(program);
   addUsers(program);
   addAudit(program);

@@ -124,7 +124,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let blocks: Blocks | undefined;
   let audit: AuditTrail | undefined;
   const admin = isServing ? await openAdmin({
-    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, metrics, notReady, status,
+    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, edgeBus: () => (has('edge') ? bus : undefined), metrics, notReady, status,
     running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
     api: { process: self, wheel, history, failures, tapDesk, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
     edge: () => edge,
@@ -166,7 +166,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site: openSites({ authorization, bus, log: edgeLog, base, isForOne }) });
+      const site = openSites({ authorization, authenticator, bus, log: edgeLog, base, isForOne });
+      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site });
     }
     // Where there is no edge, nobody but whoever administers the process is to be known.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));

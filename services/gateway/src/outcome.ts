@@ -9,13 +9,16 @@ export class CommandProblem extends Error {
   /** Word of `docs/errors.md`, where a gateway said it. */
   readonly reason: string | undefined;
   readonly retry: string | undefined;
+  /** Of the error of JSON-RPC, where it is one. */
+  readonly data: unknown;
 
-  constructor(exit: Exit, message: string, more: { readonly advice?: string | undefined; readonly reason?: string | undefined; readonly retry?: string | undefined } = {}) {
+  constructor(exit: Exit, message: string, more: { readonly data?: unknown; readonly advice?: string | undefined; readonly reason?: string | undefined; readonly retry?: string | undefined } = {}) {
     super(message);
     this.exit = exit;
     this.advice = more.advice;
     this.reason = more.reason;
     this.retry = more.retry;
+    this.data = more.data;
   }
 }
 
@@ -60,7 +63,7 @@ export function notice(text: string): void {
 /** What a JSON-RPC error of a gateway or server means for whoever gave a command. */
 export function problemOf(error: { readonly code: number; readonly message: string; readonly data?: unknown }): CommandProblem {
   const { reason, retry } = isObject(error.data) ? (error.data as { readonly reason?: string; readonly retry?: string }) : {};
-  return new CommandProblem(exitOf(reason ?? '', error.code, error.message), error.message, { reason, retry });
+  return new CommandProblem(exitOf(reason ?? '', error.code, error.message), error.message, { reason, retry, data: error.data });
 }
 
 function exitOf(reason: string, code: number, message: string): Exit {

@@ -1,7 +1,7 @@
 /** Shapes of what session and backend workers say to each other. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectionRow, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
-import { closed, count, fields, flag, list, number, object, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
+import { closed, count, fields, flag, list, number, object, oneOf, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
 const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text) }));
@@ -65,8 +65,14 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   look: { ticket: text },
   begin: { ticket: text, principal: text, browser: text, isProven: flag },
   finish: { browser: text, query: text },
+  list: { principal: optional(text) },
+  revoke: { server: token, principal: text },
 });
-export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', { ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text } }));
+const connection = fields<ConnectionRow>({ server: token, host: text, principal: text, owner: optional(text), issuer: text, scope: optional(text), since: number, state: oneOf('connected', 'signed-out') });
+export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', {
+  ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text },
+  connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag) },
+}));
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

@@ -76,7 +76,8 @@ export class Vault {
     });
   }
 
-  async #places(): Promise<readonly Place[]> {
+  /** All places in which something is kept. */
+  async places(): Promise<readonly Place[]> {
     const places: Place[] = [];
     (await this.watch((place) => places.push(place))).close();
     return places;
@@ -85,7 +86,7 @@ export class Vault {
   /** Puts everything under the newest key. @returns how much that was. */
   async rotate(): Promise<{ readonly renewed: number; readonly lost: number }> {
     let [renewed, lost] = [0, 0];
-    for (const place of await this.#places()) {
+    for (const place of await this.places()) {
       const entry = await this.#store.get(keyOf(place));
       if (entry === undefined) continue;
       const text = this.#envelopes.renewed(place, entry.value);

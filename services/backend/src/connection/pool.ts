@@ -242,9 +242,9 @@ export class ConnectionPool implements Pool {
   }
 
   /** Somebody has something else to show: connections in his name are opened anew, those that failed at once (C4: what comes is held by a new one). */
-  renewFor(principal: Principal): void {
+  renewFor(principal: Principal, problem: string): void {
     for (const instance of this.#instances.inNameOf(principal)) {
-      if (instance.connection.isReady) instance.connection.meetAgain('its user has signed in', true);
+      if (instance.connection.isReady) instance.connection.meetAgain(problem, true);
       else void this.#close(instance);
     }
   }

@@ -14,6 +14,7 @@ import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
 import { approvalsRoutes } from './approvals.ts';
 import { consoleSite, pageFolder } from './console-site.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
+import { connectionsRoutes } from './connections.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
@@ -31,6 +32,8 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly sealingKeys: SealingKeys | undefined;
   /** Undefined in a process without servers. */
   readonly definitions: () => DefinitionsOfProcess | undefined;
+  /** Undefined in a process that serves no clients. */
+  readonly edgeBus: () => Bus | undefined;
   /** Reads the configuration again. @returns what is wrong with it. */
   readonly reload: () => Promise<readonly string[]>;
   readonly running: RunningParts;
@@ -52,7 +55,7 @@ export interface OpenedAdmin extends AdminServer {
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, log, faults, metrics, status, audit, edge, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
+export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, edgeBus, log, faults, metrics, status, audit, edge, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
   const { admin, security: { allowedHosts = [] } } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
@@ -74,6 +77,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
       routes: [
         ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics, audit }),
         ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
+        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }),
       ],
     });
   } catch (error) {

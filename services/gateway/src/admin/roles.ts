@@ -24,6 +24,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'blocks.list': ['operator', 'auditor', 'admin'],
   'blocks.change': ['operator', 'admin'],
   'usage': ['auditor', 'admin'],
+  'connections.list': ['operator', 'auditor', 'admin'],
+  'connections.change': ['operator', 'admin'],
   'definitions.list': everyRole,
   'definitions.approve': ['operator', 'admin'],
   'console': everyRole,

@@ -25,6 +25,8 @@ export interface Opened {
   /** What `initialize` was answered with. */
   readonly introduction: JsonObject;
   readonly questions: Questions;
+  /** Calls back with each notification of a method. @returns what ends that. */
+  readonly on: (method: string, heard: (params: JsonObject) => void) => () => void;
 }
 
 interface Way {
@@ -64,9 +66,11 @@ class Unmet extends Error {
 
 async function serve<Result>(options: TargetOptions, { input, output, serve: run }: Way, work: (opened: Opened) => Promise<Result>): Promise<Result> {
   const questions = new Questions(options);
+  const listeners = new Map<(params: JsonObject) => void, string>();
   const client = new LineClient({
     input: output, output: input, asked: questions.answer,
     heard: (method, params) => {
+      for (const [heard, wanted] of listeners) if (wanted === method) heard(params);
       if (method === 'notifications/message' && options.quiet !== true) notice(`[${String(params['level'])}] ${typeof params['data'] === 'string' ? params['data'] : JSON.stringify(params['data'])}`);
     },
   });
@@ -74,7 +78,13 @@ async function serve<Result>(options: TargetOptions, { input, output, serve: run
   try {
     const introduction = await introduce(client);
     client.notify('notifications/initialized');
-    return await work({ client, introduction, questions });
+    return await work({
+      client, introduction, questions,
+      on: (method, heard) => {
+        listeners.set(heard, method);
+        return () => void listeners.delete(heard);
+      },
+    });
   } finally {
     input.end();
     await serving;
@@ -101,14 +111,14 @@ function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }:
   return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
 }
 
-function headersOf({ header = [] }: TargetOptions): Record<string, string> {
+function headersOf({ header = [] }: Pick<TargetOptions, 'header'>): Record<string, string> {
   const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
   if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
   return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
 }
 
 /** As whom: what the headers say, else who is signed in there, else OMNIBUS_TOKEN. */
-async function credentials(options: TargetOptions, url: string): Promise<Record<string, string>> {
+export async function credentials(options: Pick<TargetOptions, 'header' | 'tokens'>, url: string): Promise<Record<string, string>> {
   const headers = headersOf(options);
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
   const [{ KeptTokens }, { freshToken }] = await Promise.all([import('../sign-in/kept-tokens.ts'), import('../sign-in/session.ts')]);

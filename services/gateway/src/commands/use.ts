@@ -105,10 +105,10 @@ export function completeArgument(about: string, word: string, options: UseOption
   }));
 }
 
-type Requesting = Pick<RequestOptions, 'signal'> & { readonly signal: AbortSignal };
+export type Requesting = Pick<RequestOptions, 'signal'> & { readonly signal: AbortSignal };
 
 /** Opens what is asked, within the time limit; Ctrl-C cancels what runs, and twice leaves at once. */
-async function using(options: UseOptions, work: (opened: Opened, request: Requesting) => Promise<Exit>): Promise<Exit> {
+export async function using(options: UseOptions, work: (opened: Opened, request: Requesting) => Promise<Exit>): Promise<Exit> {
   const limitMs = limitOf(options.timeout);
   const ending = new AbortController();
   const limit = setTimeout(() => ending.abort(new CommandProblem('timeout', `there is no answer after ${limitMs / 1_000} s`, { advice: 'Give it longer: --timeout 30m.' })), limitMs);
@@ -136,7 +136,7 @@ function limitOf(text = '10m'): number {
 }
 
 /** A list whole; nothing, where the server has none of that kind. */
-async function all({ client, introduction }: Opened, kind: Kind, request: Requesting): Promise<JsonObject[]> {
+export async function all({ client, introduction }: Opened, kind: Kind, request: Requesting): Promise<JsonObject[]> {
   if (!isObject(introduction['capabilities']) || !Object.hasOwn(introduction['capabilities'], kind)) return [];
   return pages({ client }, `${kind}/list`, kind, request);
 }

@@ -1,9 +1,10 @@
 /** All that the edge serves beside its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
+import { TLSSocket } from 'node:tls';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
-import { principalOf } from '@omnibus/identity';
-import { anonymous } from '@omnibus/protocol';
+import { principalOf, type Authenticator } from '@omnibus/identity';
+import { anonymous, type EndpointName } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
@@ -15,12 +16,20 @@ interface SitesOptions {
   readonly base: () => string;
   /** Everybody who can reach the gateway is the one user of this machine. */
   readonly isForOne: boolean;
+  /** Undefined where callers need not be known. */
+  readonly authenticator: Authenticator | undefined;
 }
 
-export function openSites({ authorization, bus, log, base, isForOne }: SitesOptions): Site {
+export function openSites({ authorization, bus, log, base, isForOne, authenticator }: SitesOptions): Site {
   const connect = new ConnectSite({
     bus, log, base,
     proofOf: isForOne ? ({ principal }) => Promise.resolve(principal === anonymous ? 'proven' : 'other') : proofBy(authorization),
+    async callerOf(request, address) {
+      if (authenticator === undefined) return isForOne ? anonymous : undefined;
+      const { socket, url = '/' } = request;
+      const verdict = await authenticator.authenticate(request, { url, endpoint: '' as EndpointName, peer: socket.remoteAddress, secure: socket instanceof TLSSocket ? socket : undefined, address: () => address });
+      return 'fault' in verdict ? undefined : verdict.principal;
+    },
     clientDocument: () => ({
       client_id: `${base()}/connect/client.json`, client_name: 'Omnibus', client_uri: base(), redirect_uris: [`${base()}/connect/callback`],
       grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'none', application_type: 'web',

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import type { ConnectCommand, ConnectReply, Principal, Who } from '@omnibus/protocol';
+import type { ConnectCommand, ConnectReply, Principal, ServerName, Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
 
@@ -28,11 +28,13 @@ export interface ConnectSiteOptions {
    * @returns `other` where it is somebody else's; `unproven` where there is nothing by which browsers tell; or where its user has to sign in to the gateway first.
    */
   readonly proofOf: (asked: Asked, request: IncomingMessage, response: ServerResponse) => Promise<'proven' | 'other' | 'unproven' | { readonly signInAt: string }>;
+  /** Who asks for what he has connected, by what his requests carry. @returns undefined where nobody is known. */
+  readonly callerOf: (request: IncomingMessage, address: string) => Promise<Principal | undefined>;
   /** A document that describes the gateway to issuers. */
   readonly clientDocument: () => object;
 }
 
-const paths = /^\/connect\/(callback|back|client\.json|[\w-]{22})(?:\?|$)/;
+const paths = /^\/connect\/(callback|back|client\.json|connections(?:\/[\w-]{1,64})?|[\w-]{22})(?:\?|$)/;
 const answerMs = 30_000;
 const maxNames = 10_000;
 /** Addresses that are opened by one client address. */
@@ -67,6 +69,7 @@ export class ConnectSite implements Site {
       response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' }).end(JSON.stringify(this.#options.clientDocument()));
       return undefined;
     }
+    if (name.startsWith('connections')) return this.#connections(request, response, address, name.split('/')[1]);
     if (name === 'back') return this.#back(response, url.searchParams);
     return name === 'callback' ? this.#finish(request, response, url) : this.#ticket(request, response, name);
   }
@@ -91,6 +94,16 @@ export class ConnectSite implements Site {
     if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, page('This did not work', begun.kind === 'failed' ? `There is no way to sign in to "${server}" now: ${begun.problem}` : 'The address was used before.'));
     response.writeHead(303, { 'location': begun.address, 'set-cookie': this.#cookie(browser), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
     return undefined;
+  }
+
+  /** For programs of a user: what he has connected, and an end of it. No browser sends the header that says who he is by itself. */
+  async #connections(request: IncomingMessage, response: ServerResponse, address: string, server: string | undefined): Promise<void> {
+    const principal = await this.#options.callerOf(request, address);
+    if (principal === undefined) return json(response, 401, { problem: 'this gateway wants to know who asks: send an API key or a token of yours' });
+    if (request.method === 'GET' && server === undefined) return json(response, 200, await this.#ask({ kind: 'list', principal }));
+    if (request.method !== 'DELETE' || server === undefined) return json(response, 405, { problem: 'expected GET /connect/connections, or DELETE /connect/connections/SERVER' });
+    const done = await this.#ask({ kind: 'revoke', server: server as ServerName, principal });
+    return json(response, done.kind === 'gone' ? 404 : 200, done);
   }
 
   /** Signed in to the gateway, on to where he was going. */
@@ -124,24 +137,34 @@ export class ConnectSite implements Site {
   }
 
   #ask(command: ConnectCommand): Promise<ConnectReply> {
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void): void => {
-        clearTimeout(limit);
-        pending.close();
-        settle();
-      };
-      const limit = setTimeout(() => end(() => resolve({ kind: 'failed', problem: 'nobody answers' })), answerMs);
-      const pending = this.#options.bus.request(subjects.connect, command, {
-        reply: (reply) => end(() => resolve(reply)),
-        failed: (error) => end(() => (error.kind === 'no-responders' ? resolve({ kind: 'failed', problem: 'no part of the gateway is there that could' }) : reject(error))),
-      });
-    });
+    return askBackends(this.#options.bus, command);
   }
+}
+
+/** Asks a backend worker; there may be none. */
+export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectReply> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      clearTimeout(limit);
+      pending.close();
+      settle();
+    };
+    const limit = setTimeout(() => end(() => resolve({ kind: 'failed', problem: 'nobody answers' })), answerMs);
+    const pending = bus.request(subjects.connect, command, {
+      reply: (reply) => end(() => resolve(reply)),
+      failed: (error) => end(() => (error.kind === 'no-responders' ? resolve({ kind: 'failed', problem: 'no part of the gateway is there that could' }) : reject(error))),
+    });
+  });
 }
 
 /** A form of our own page: browsers say where one comes from. */
 function isOurs({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage, base: string): boolean {
   return (origin === undefined || origin === new URL(base).origin) && (site === undefined || site === 'same-origin' || site === 'none');
+}
+
+function json(response: ServerResponse, status: number, value: object): void {
+  const text = JSON.stringify(value);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' }).end(text);
 }
 
 function send(response: ServerResponse, status: number, text: string): void {

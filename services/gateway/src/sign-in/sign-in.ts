@@ -151,7 +151,7 @@ async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded)
 }
 
 /** Whether a browser of this machine would show its pages to whoever typed the command. */
-function showsPages(): boolean {
+export function showsPages(): boolean {
   const { DISPLAY: x, WAYLAND_DISPLAY: wayland, SSH_CONNECTION: remote, BROWSER: browser } = process.env;
   if (browser !== undefined && browser !== '') return true;
   return process.platform === 'linux' ? (x ?? wayland ?? '') !== '' : remote === undefined;
@@ -249,7 +249,7 @@ async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
 }
 
 /** Where there is none, the user has the address. */
-function openBrowser(address: string): void {
+export function openBrowser(address: string): void {
   const [program, ...args] = process.platform === 'darwin' ? ['open', address] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', address] : ['xdg-open', address];
   const child = spawn(program as string, args, { stdio: 'ignore', detached: true });
   child.on('error', () => undefined);

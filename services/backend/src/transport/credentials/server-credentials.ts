@@ -92,9 +92,9 @@ export class UserCredentials {
     return made;
   }
 
-  /** The stored credentials of a user have changed. @returns whether the user now has credentials and had none before. */
-  async changed(principal: Principal): Promise<boolean> {
-    return await this.#users.get(principal)?.changed() ?? false;
+  /** Something else is kept for a user (`UserTokens.changed`). */
+  async changed(principal: Principal): Promise<'new' | 'gone' | 'same'> {
+    return await this.#users.get(principal)?.changed() ?? 'same';
   }
 }
 

@@ -9,6 +9,7 @@ import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, placeOfSecr
 import { fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
+import { Connections } from './connections.ts';
 import type { UserCredentials } from './server-credentials.ts';
 
 export interface SignInsOptions {
@@ -64,12 +65,14 @@ const gone: ConnectReply = { kind: 'gone' };
 export class SignIns {
   readonly #options: SignInsOptions;
   readonly #confirmations: Confirmations;
+  readonly #connections: Connections;
   /** Addresses that were given, by whom they are for. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
 
   constructor(options: SignInsOptions) {
     this.#options = options;
     this.#confirmations = new Confirmations(options.passing);
+    this.#connections = new Connections(options);
   }
 
   /** What a call is answered that its server has refused: as a server would ask for it that has pages of its own (2025-11-25 client/elicitation, URL mode). */
@@ -133,6 +136,8 @@ export class SignIns {
         case 'look': return await this.#look(command.ticket);
         case 'begin': return await this.#begin(command);
         case 'finish': return await this.#finish(command);
+        case 'list': return await this.#connections.list(command);
+        case 'revoke': return await this.#connections.revoke(command);
       }
     } catch (error) {
       if (!(error instanceof CredentialProblem)) throw error;

@@ -1,0 +1,76 @@
+/** What users have connected to servers: one's own at a gateway, or everybody's at an admin port. */
+import { printable, type ConnectionRow } from '@omnibus/protocol';
+import { alignColumns } from '../table.ts';
+import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { credentials, type TargetOptions } from '../client/open.ts';
+import { AdminRefusal, askAdmin, type AskOptions } from './administer.ts';
+
+export interface ConnectionsOptions extends Omit<AskOptions, 'admin'>, Pick<TargetOptions, 'url' | 'header' | 'tokens'> {
+  /** Everybody's, by an admin port, and not one's own. */
+  readonly admin?: string;
+  readonly json?: boolean;
+}
+
+const answerMs = 30_000;
+const defaultUrl = 'http://127.0.0.1:7300/mcp';
+
+export function listConnections(options: ConnectionsOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const { connections = [], total = 0, problem } = await asked(options, 'GET', '/connections') as { readonly connections?: readonly ConnectionRow[]; readonly total?: number; readonly problem?: string };
+    if (problem !== undefined) throw new CommandProblem('unreachable', problem);
+    if (options.json === true) answerJson({ connections, total });
+    else if (connections.length === 0) answer('nothing is connected\n');
+    else {
+      const rows = connections.map(({ server, host, owner, principal, state, since, issuer, scope }) => [server, host, ...(options.admin === undefined ? [] : [printable(owner ?? '-'), principal]), state, new Date(since).toISOString(), printable(issuer), printable(scope ?? '-')]);
+      answer(`${alignColumns([['SERVER', 'HOST', ...(options.admin === undefined ? [] : ['USER', 'PRINCIPAL']), 'STATE', 'SINCE', 'ISSUER', 'SCOPE'], ...rows])}\n${total > connections.length ? `and ${total - connections.length} more\n` : ''}`);
+    }
+    return 'done';
+  });
+}
+
+export function revokeConnection(server: string, { principal, ...options }: ConnectionsOptions & { readonly principal?: string }): Promise<void> {
+  return runCommand(options.json, async () => {
+    if ((options.admin === undefined) !== (principal === undefined)) throw new CommandProblem('usage', '--principal and --admin go together: your own connections are revoked without both', { advice: '"omnibus connections list --admin HOST:PORT" shows principals.' });
+    const done = await asked(options, 'DELETE', principal === undefined ? `/connections/${encodeURIComponent(server)}` : `/connections/${encodeURIComponent(`${server}|${principal}`)}`) as { readonly isRevoked?: boolean; readonly problem?: string };
+    if (done.problem !== undefined) throw new CommandProblem('unreachable', done.problem);
+    const words = done.isRevoked === true ? 'its issuer has taken the tokens back' : done.isRevoked === false ? 'its issuer did not take the tokens back: they are gone here, and good there until they end' : 'its issuer takes no tokens back: they are gone here';
+    if (options.json === true) answerJson({ server, isRevokedAtIssuer: done.isRevoked ?? null });
+    else answer(`${printable(server)} is connected no more; ${words}\n`);
+    return 'done';
+  });
+}
+
+async function asked(options: ConnectionsOptions, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
+  const { admin } = options;
+  if (admin === undefined) return askGateway(options, method, path);
+  try {
+    return JSON.parse((await askAdmin({ ...options, admin }, method, path)).text);
+  } catch (error) {
+    throw problemAt(admin, error instanceof AdminRefusal ? error.status : undefined, (error as Error).message);
+  }
+}
+
+async function askGateway(options: ConnectionsOptions, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
+  const url = options.url ?? process.env['OMNIBUS_URL'] ?? defaultUrl;
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
+  const { origin } = new URL(url);
+  let response: Response;
+  try {
+    response = await fetch(`${origin}/connect${path}`, { method, redirect: 'error', headers: await credentials(options, url), signal: AbortSignal.timeout(answerMs) });
+  } catch (error) {
+    throw problemAt(origin, undefined, String((error as { readonly cause?: { readonly code?: string } }).cause?.code ?? error));
+  }
+  const text = await response.text();
+  let said: unknown;
+  try {
+    said = JSON.parse(text);
+  } catch {
+    throw problemAt(origin, response.status, `it answers ${response.status}: is this the address of an omnibus?`);
+  }
+  if (response.ok) return said;
+  throw problemAt(origin, response.status, response.status === 404 ? 'nothing of yours is connected to that server' : (said as { readonly problem?: string }).problem ?? `it answers ${response.status}`);
+}
+
+function problemAt(place: string, status: number | undefined, message: string): CommandProblem {
+  return new CommandProblem(status === 401 || status === 403 ? 'forbidden' : status === 404 ? 'unknown' : status === undefined ? 'unreachable' : 'other', `${place}: ${message}`);
+}
