@@ -1,0 +1,68 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import type { Problem } from '@omnibus/admin-api';
+import { loadConfig, type Config } from '@omnibus/config';
+import { Metrics, type AdminAct, type AdminAnswer } from '@omnibus/telemetry';
+import type { AdminAccess } from '../access.ts';
+import { mayDo, type AdminRole } from '../roles.ts';
+import { apiSite, rightsOf, type Handlers } from './site.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.close();
+});
+
+function configOf(options: object): Config {
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify(options), env: {}, readFile: () => '' });
+  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
+  return loaded.config;
+}
+
+/** An API whose answers are empty, for somebody with these roles. */
+async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
+  const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> => Promise.resolve(mayDo(act, roles) ? undefined : { status: roles.length === 0 ? 401 : 403, text: 'not you\n', headers: { 'www-authenticate': 'Bearer' } });
+  const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({})) }) as Handlers;
+  const faults: string[] = [];
+  const site = apiSite({ config: () => configOf(options), access: { guard } as unknown as AdminAccess, metrics: new Metrics({ processMetrics: false }), handlers, onFault: (what) => void faults.push(what) });
+  server = createServer((request, response) => void site.serve(request, response, (request.url ?? '').split('?')[0] as string)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return async (path, method = 'GET') => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1' } });
+    return { status: response.status, said: await response.json() as Problem, challenge: response.headers.get('www-authenticate') };
+  };
+}
+
+it('where the console is off nothing is answered, and where it may only be read nothing is changed', async () => {
+  const off = await open({ console: 'off' }, ['operator']);
+  expect(await off('/processes')).toMatchObject({ status: 403, said: { reason: 'mode', advice: expect.any(String) as string } });
+  server?.close();
+  const read = await open({ console: 'read' }, ['operator']);
+  expect((await read('/processes')).status).toBe(200);
+  expect(await read('/servers/a/restart', 'POST')).toMatchObject({ status: 403, said: { reason: 'mode' } });
+});
+
+it('a viewer looks at state, an operator watches calls and acts, and whoever is unknown is asked who it is', async () => {
+  const viewer = await open({}, ['viewer']);
+  expect((await viewer('/servers')).status).toBe(200);
+  for (const [path, method] of [['/calls', 'GET'], ['/failures', 'GET'], ['/servers/a/restart', 'POST'], ['/sessions/abcdefabcdef', 'DELETE']] as const) expect(await viewer(path, method)).toMatchObject({ status: 403, said: { reason: 'forbidden', problem: 'not you' } });
+  server?.close();
+  const operator = await open({}, ['operator']);
+  for (const [path, method] of [['/calls', 'GET'], ['/failures', 'GET'], ['/servers/a/restart', 'POST'], ['/sessions/abcdefabcdef', 'DELETE']] as const) expect((await operator(path, method)).status).toBe(200);
+  server?.close();
+  const nobody = await open({}, []);
+  expect(await nobody('/servers')).toMatchObject({ status: 401, said: { reason: 'unauthenticated' }, challenge: 'Bearer' });
+});
+
+it('a bug is one answer in words, and one line in the log', async () => {
+  const asked = await open({}, ['viewer']);
+  expect(await asked('/overview')).toMatchObject({ status: 500, said: { reason: 'failed' } });
+});
+
+it('what somebody may is said, so that no button is shown that would be refused', () => {
+  expect(rightsOf(configOf({}), ['viewer'], 'bob')).toEqual({ mode: 'full', who: 'bob', roles: ['viewer'], mayChange: false, mayWatch: false, mayPayloads: false });
+  expect(rightsOf(configOf({ console: { payloads: true } }), ['viewer', 'operator'], 'ann')).toMatchObject({ mayChange: true, mayWatch: true, mayPayloads: true });
+  expect(rightsOf(configOf({ console: { mode: 'read', payloads: true } }), ['operator'], 'ann')).toMatchObject({ mode: 'read', mayChange: false, mayPayloads: false });
+});
