@@ -149,8 +149,8 @@ export class Adapter {
     const change = await credentials?.users?.changed(principal);
     if (change === 'new' && credentials?.users?.areSeveral === false) this.#connection.meetAgain('a user has signed in', true);
     if (credentials?.users?.areSeveral !== true) return;
-    // What he had opened was opened with something else, or with nothing.
-    if (change !== 'same') this.#pool.renewFor(principal, change === 'new' ? 'its user has signed in' : 'its user has ended it');
+    // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
+    if (change === 'new') this.#pool.renewFor(principal, 'its user has signed in');
     this.#catalog.owners?.changed(principal);
   }
 
