@@ -51,7 +51,9 @@ export async function bundle(root, folder) {
   const { output } = await build.write({
     dir: folder,
     format: 'esm',
-    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    // Libraries go by the names of their classes: `oidc-provider` tells by them what it keeps from what it keeps.
+    keepNames: true,
+    minify: { compress: { keepNames: { function: true, class: true } }, mangle: false, codegen: { removeWhitespace: true } },
     chunkFileNames: ({ facadeModuleId }) => `${nameOf(facadeModuleId) ?? '[name]-[hash]'}.js`,
   });
   await build.close();
