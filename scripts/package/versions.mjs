@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const number = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?`;
 const pattern = (before, after = '') => new RegExp(`(${before})(${number})(?=${after})`, 'gm');
 
-const manifest = pattern(String.raw`^  "version": "|^    "@omnibus\/[a-z]+": "`, '"');
+const manifest = pattern(String.raw`^  "version": "|^    "@omnibus\/[a-z-]+": "`, '"');
 /** Files with what stands before a version in them. */
 const places = {
   'packages/protocol/src/version.ts': pattern("version = '", "'"),

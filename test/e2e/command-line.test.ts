@@ -206,7 +206,7 @@ it('doctor tries everything, and says what to do about what is wrong', async () 
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
   expect(status).toBe(78);
   expect(output).toMatch(/✓ configuration: .* is good: 3 servers, 0 profiles/);
-  expect(output).toMatch(/✗ bus: no NATS server answers at nats:\/\/127\.0\.0\.1:1.*\n {4}Start it/);
+  expect(output).toMatch(/✗ bus: no NATS server answers at nats:\/\/127\.0\.0\.1:1.*\n {4}Start NATS/);
   expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tools/);
   expect(output).toMatch(/✗ server gone: .*\n {4}Is the server running/);
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);

@@ -117,7 +117,7 @@ it('a user who is signed in has a role by a group, with a token that was asked f
   }
   expect(JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json())).not.toContain('mcp:admin');
   expect((await run(['status', '--admin', ...ports], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
-  expect((await run(['status', '--admin', ...ports])).output).toContain('wants to know who asks');
+  expect((await run(['status', '--admin', ...ports])).output).toContain('serves known callers only');
 });
 
 it('a token that its user takes back opens no admin port any more, those of processes without an edge among them', async () => {

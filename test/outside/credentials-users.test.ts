@@ -37,7 +37,7 @@ describe.each(shapes)('%s,', (shape) => {
     const restart = { minDelay: '50ms', maxDelay: '200ms' };
     gateway = stack.use(await startGateway(shape, {
       publicUrl: front.url, auth: keys.auth, vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
-      mcpServers: { old: { url: servers.old.url, restart, credentials: { kind: 'oauth' } }, new: { url: servers.new.url, restart, credentials: { kind: 'oauth' } } },
+      mcpServers: { old: { url: servers.old.url, restart, validation: 'enforce', credentials: { kind: 'oauth' } }, new: { url: servers.new.url, restart, validation: 'enforce', credentials: { kind: 'oauth' } } },
     }));
     front.edges = [gateway.url];
     for (const user of users) {

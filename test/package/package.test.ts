@@ -58,7 +58,7 @@ it('is one package without dependencies, and a twentieth of what a clone runs wi
   const manifest = JSON.parse(await read('package.json')) as Readonly<Record<string, unknown>>;
   expect(manifest).toMatchObject({ name: '@omnibus/gateway', version, license: 'MIT', bin: { omnibus: './bin/omnibus.js' }, engines: { node: '>=22.22.0' } });
   for (const absent of ['dependencies', 'optionalDependencies', 'scripts', 'private']) expect(manifest).not.toHaveProperty(absent);
-  expect(await readdir(installed.folder)).toEqual(['LICENSE', 'LICENSES-OF-OTHERS.md', 'README.md', 'bin', 'dist', 'omnibus.schema.json', 'package.json', 'sbom.cdx.json']);
+  expect(await readdir(installed.folder)).toEqual(['LICENSE', 'LICENSES-OF-OTHERS.md', 'README.md', 'bin', 'console', 'dist', 'omnibus.schema.json', 'package.json', 'sbom.cdx.json']);
   expect(await readdir(join(installed.folder, 'dist'))).toEqual(expect.arrayContaining(['main.js', 'edge.js', 'session.js', 'backend.js', 'authorization.js', 'nats.js', 'kubernetes-client.js']));
 });
 

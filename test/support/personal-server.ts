@@ -138,7 +138,7 @@ export class PersonalServer implements AsyncDisposable {
       return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'personal', version: '1' } }, { 'mcp-session-id': made });
     }
     if (method === 'server/discover' && isModern) return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
-    if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object' } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object', properties: { mark: { type: 'string', pattern: `${user}|^\\w+$` } } } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
     if (method === 'tools/call') {
       const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
       this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);

@@ -59,7 +59,7 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
-    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name) => this.#catalog.tool(name), prompt: (name) => this.#catalog.prompt(name) });
+    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name, principal) => this.#catalog.tool(name, principal), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
     const owned = options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined;
     this.#catalog = new CatalogPublisher({
@@ -90,7 +90,7 @@ export class Adapter {
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
-    const factory = new ConnectionFactory(options, (tool) => this.#catalog.tool(tool)?.inputSchema as JsonObject | undefined);
+    const factory = new ConnectionFactory(options, (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined);
     this.#connection = factory.base({
       ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
       lost: (problem) => this.#guard(this.#catalog.lost(problem).then(this.#settled)),

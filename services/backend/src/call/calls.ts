@@ -294,7 +294,7 @@ export class Calls {
   }
 
   /** The tool's name in metrics, if the server lists the tool. */
-  #toolOf({ method, params: { name } }: CallCommand): string | undefined {
-    return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name) !== undefined ? name : undefined;
+  #toolOf({ method, params: { name }, context: { principal } }: CallCommand): string | undefined {
+    return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name, principal) !== undefined ? name : undefined;
   }
 }

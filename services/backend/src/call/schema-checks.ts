@@ -8,7 +8,7 @@
  */
 import {
   fault, isObject, printable,
-  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type PromptEntry, type QuestionMethod, type ServerName, type ToolEntry,
+  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type PromptEntry, type QuestionMethod, type ServerName, type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
@@ -20,7 +20,8 @@ export type ValidationMode = 'off' | 'warn' | 'enforce';
 export interface SchemaChecksOptions {
   readonly mode: ValidationMode;
   readonly server: ServerName;
-  readonly tool: (name: string) => ToolEntry | undefined;
+  /** A tool as a caller is offered it. */
+  readonly tool: (name: string, principal: Principal) => ToolEntry | undefined;
   readonly prompt: (name: string) => PromptEntry | undefined;
   readonly log: Logger;
   readonly metrics: Pick<Metrics['upstream'], 'schemaProblem'>;
@@ -67,7 +68,7 @@ export class SchemaChecks {
     if (method === 'prompts/get') return this.#promptRefusal(params);
     if (method !== 'tools/call') return undefined;
     const { name } = params;
-    const schema = typeof name === 'string' ? this.#options.tool(name)?.['inputSchema'] : undefined;
+    const schema = typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['inputSchema'] : undefined;
     const problem = isObject(schema) ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {}) : undefined;
     if (problem === undefined) return undefined;
     return { kind: 'result', result: { content: [{ type: 'text', text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.` }], isError: true } };
@@ -91,7 +92,7 @@ export class SchemaChecks {
     if (command.context.standsAlone) this.#wanted.remember(command, result);
     if (method !== 'tools/call') return outcome;
     const { name } = params;
-    const schema = typeof name === 'string' ? this.#options.tool(name)?.['outputSchema'] : undefined;
+    const schema = typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['outputSchema'] : undefined;
     if (!isObject(schema) || result['isError'] === true || 'task' in result || (result['resultType'] !== undefined && result['resultType'] !== 'complete')) return outcome;
     const problem = this.#problem('result', String(name), schema, result['structuredContent']);
     if (problem === undefined) return outcome;

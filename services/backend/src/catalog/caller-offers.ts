@@ -104,8 +104,9 @@ export class CallerOffers {
     return key !== undefined;
   }
 
-  /** A tool that is offered to some clients only. */
-  tool(name: string): ToolEntry | undefined {
+  /** A tool that is offered to everybody, or to some clients only. @param common as everybody is offered it. */
+  tool(name: string, common: ToolEntry | undefined): ToolEntry | undefined {
+    if (common !== undefined) return common;
     for (const { offer } of this.#known.values()) {
       const found = offer.lists.tools?.entries.find((entry) => entry['name'] === name);
       if (found !== undefined) return found as ToolEntry;

@@ -133,10 +133,10 @@ export class OwnerOffers {
     if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn)) this.changed(principal);
   }
 
-  /** A tool that only some users are offered. */
-  tool(name: string): ToolEntry | undefined {
-    for (const { content } of this.#known.values()) {
-      const found = content.lists.tools?.find((entry) => entry.name === name);
+  /** A tool as it is offered to the user in whose name the server is called; another user's of this name says nothing of his. */
+  tool(name: string, _common: ToolEntry | undefined, principal: Principal): ToolEntry | undefined {
+    for (const { caller, content } of this.#known.values()) {
+      const found = caller.principal === principal ? content.lists.tools?.find((entry) => entry.name === name) : undefined;
       if (found !== undefined) return found;
     }
     return undefined;

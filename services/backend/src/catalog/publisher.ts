@@ -6,7 +6,7 @@
 import type { Bus } from '@omnibus/bus';
 import {
   changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogRecord, type ChangeKind, type ListKind, type PromptEntry, type ToolEntry, type ServerIntroduction,
+  type CatalogRecord, type ChangeKind, type ListKind, type Principal, type PromptEntry, type ToolEntry, type ServerIntroduction,
 } from '@omnibus/protocol';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
@@ -136,8 +136,9 @@ export class CatalogPublisher {
     await this.#untilRead();
   }
 
-  tool(name: string): ToolEntry | undefined {
-    return this.#tools.get(name) ?? this.offers.tool(name);
+  /** A tool as a caller is offered it. */
+  tool(name: string, principal: Principal): ToolEntry | undefined {
+    return this.offers.tool(name, this.#tools.get(name), principal);
   }
 
   prompt(name: string): PromptEntry | undefined {

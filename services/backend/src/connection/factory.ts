@@ -1,7 +1,7 @@
 /** Makes the connections to one server: what they have in common, and what only the first of them has. */
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { JsonObject, Limits, ServerName, WorkerId } from '@omnibus/protocol';
+import { anonymous, type JsonObject, type Limits, type Principal, type ServerName, type WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
@@ -43,16 +43,19 @@ export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: 
 
 export class ConnectionFactory {
   readonly #options: ConnectionFactoryOptions;
+  readonly #toolSchema: (tool: string, principal: Principal) => JsonObject | undefined;
   readonly #transports: TransportFactory;
   readonly #shared: Omit<ConnectionOptions, 'owner' | 'isTakenInTurn' | 'isBase' | 'capabilities' | 'createTransport' | 'isExclusive' | 'observer'>;
 
-  /** @param toolSchema the input schema of a tool, if it is known. */
-  constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string) => JsonObject | undefined) {
+  /** @param toolSchema the input schema of a tool as a caller is offered it, if it is known. */
+  constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string, principal: Principal) => JsonObject | undefined) {
     const { server, worker, config, diary, wheel, log, metrics } = options;
     this.#options = options;
+    this.#toolSchema = toolSchema;
     this.#transports = new TransportFactory(options);
     this.#shared = {
-      server, worker, diary, wheel, log, metrics, toolSchema,
+      server, worker, diary, wheel, log, metrics,
+      toolSchema: (tool) => toolSchema(tool, anonymous),
       isProgram: config.command !== undefined,
       era: new Era(config.era),
       reachable: reachableOf(config),
@@ -94,6 +97,7 @@ export class ConnectionFactory {
       ...this.#shared, capabilities, isTakenInTurn, owner, observer,
       ...(isOlder ? { era: new Era('legacy') } : {}),
       isBase: false,
+      toolSchema: (tool) => this.#toolSchema(tool, principal),
       createTransport: (hears) => this.#transports.create(hears, false, credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base),
       isExclusive: this.#options.config.url === undefined,
     });
