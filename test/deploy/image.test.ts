@@ -40,7 +40,7 @@ if (canBuild) describe('the image', () => {
     expect(running.output()).toMatch(/^omk_\S+$/m);
     expect(docker('exec', name, 'node', '-e', 'fetch("http://127.0.0.1:7301/readyz").then(async (answer) => console.log(await answer.text(), process.getuid()))').output).toContain('ready\n 1000');
     expect(docker('exec', name, 'node', '-e', 'require("fs").writeFileSync("/app/x", "")').output).toContain('EROFS');
-    expect(docker('exec', name, 'node', '-p', 'require("fs").readdirSync("/app").join(" ")').output.trim()).toBe('LICENSE LICENSES-OF-OTHERS.md README.md bin dist omnibus.schema.json package.json sbom.cdx.json');
+    expect(docker('exec', name, 'node', '-p', 'require("fs").readdirSync("/app").join(" ")').output.trim()).toBe('LICENSE LICENSES-OF-OTHERS.md README.md bin console dist omnibus.schema.json package.json sbom.cdx.json');
     expect(docker('exec', name, 'node', '/app/bin/omnibus.js', 'status').output).toContain('ready');
     expect(docker('exec', name, 'sh', '-c', 'true').output).toContain('not found');
     const stopped = new Promise((resolve) => {
