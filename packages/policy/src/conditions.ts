@@ -1,4 +1,4 @@
-/** The conditions of a rule: what a call's arguments, the moment and the caller's network have to be. */
+/** The conditions of a rule on a call's arguments, the time and the caller's network. */
 import { BlockList, isIP } from 'node:net';
 import { compileGlob, isObject, type JsonObject } from '@omnibus/protocol';
 import type { ArgumentSettings, TimeSettings } from './settings.ts';
@@ -14,22 +14,22 @@ export interface Circumstances {
   readonly server: string;
   /** The server's own name of a tool or prompt, or a URI. */
   readonly name: string;
-  /** As the server is to have them: what the endpoint fixes is in them. */
+  /** As the server gets them: arguments that the endpoint fixes are among them. */
   readonly args: JsonObject | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Of the client; undefined where nobody knows it. */
+  /** The client's address; undefined when it is unknown. */
   readonly address: string | undefined;
-  /** It is about something that was decided about with its arguments already, and runs, as a task does: arguments, `when` and the time are not asked again. */
+  /** Whether the request is about something that runs already, such as a task, for which arguments, `when` and the time were evaluated when it began. */
   readonly isBegun?: boolean | undefined;
 }
 
 export type Condition = (circumstances: Circumstances) => Verdict;
 
-/** Whether a rule fits depends on what is left out, or on what cannot be judged. */
+/** Whether an argument that is left out counts for or against the caller. */
 type Missing = 'in-favour' | 'against';
 
-/** @param isDenying what counts against the caller fulfils a rule that denies. */
+/** @param isDenying whether the rule denies; what counts against the caller then fulfils the condition. */
 export function argumentCondition(settings: Readonly<Record<string, ArgumentSettings>>, isDenying: boolean): Condition {
   const tests = Object.entries(settings).map(([name, each]) => {
     const steps = name.startsWith('/') ? name.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')) : [name];
@@ -43,7 +43,7 @@ export function argumentCondition(settings: Readonly<Record<string, ArgumentSett
   }, 'yes');
 }
 
-/** By own members only: what an object inherits is no argument. */
+/** Reads own members only: what an object inherits is not an argument. */
 function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknown {
   let at: unknown = args;
   for (const step of steps) at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined;
@@ -52,7 +52,7 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
 
 function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSettings): (value: unknown) => Verdict {
   const tests: ((value: unknown) => Verdict)[] = [];
-  // A number that a double cannot hold is not compared with one.
+  // A number that a double cannot hold exactly is not compared.
   const isNumber = (value: unknown): value is number => typeof value === 'number';
   if (min !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value >= min) : 'unknown'));
   if (max !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value <= max) : 'unknown'));
@@ -68,7 +68,7 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 const minutesOfDay = 24 * 60;
 
-/** @throws {Error} in words when it means no time. */
+/** @throws {Error} with a message for the operator when the settings are invalid. */
 export function timeCondition({ days, hours, zone = 'UTC' }: TimeSettings): Condition {
   const onDays = days === undefined ? undefined : daysOf(days);
   const [from, to] = hours === undefined ? [0, minutesOfDay] : hoursOf(hours);
@@ -97,7 +97,7 @@ function hoursOf(hours: string): readonly [number, number] {
   return [from, to];
 }
 
-/** The day and minute of a moment where it is; asked for each call, so that what is known of a minute is kept. */
+/** The day and minute of a time in a time zone. It is computed for each call, so the result for the last minute is cached. */
 function clockIn(zone: string): (now: number) => { readonly day: number; readonly minute: number } {
   let format: Intl.DateTimeFormat;
   try {
@@ -116,7 +116,7 @@ function clockIn(zone: string): (now: number) => { readonly day: number; readonl
   };
 }
 
-/** @throws {Error} in words when one of them is no network. */
+/** @throws {Error} with a message for the operator when one of them is not an address or network. */
 export function networkCondition(networks: string | readonly string[]): Condition {
   const list = new BlockList();
   for (const each of typeof networks === 'string' ? [networks] : networks) {

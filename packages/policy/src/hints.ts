@@ -1,9 +1,9 @@
-/** What a tool says of itself, and what that is worth: nothing where nobody vouches for its server. */
+/** The annotations of a tool (hints), which count only where its server is believed. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { Hint } from './settings.ts';
 import { both, verdictOf, type Verdict } from './verdict.ts';
 
-/** What is not said has the meaning that the specification gives it (2025-06-18 schema, ToolAnnotations). */
+/** Hints that are left out have the defaults of the specification (2025-06-18 schema, ToolAnnotations). */
 const tests: Readonly<Record<Hint, (annotations: JsonObject) => boolean>> = {
   readOnly: ({ readOnlyHint }) => readOnlyHint === true,
   destructive: ({ readOnlyHint, destructiveHint }) => readOnlyHint !== true && destructiveHint !== false,
@@ -13,7 +13,7 @@ const tests: Readonly<Record<Hint, (annotations: JsonObject) => boolean>> = {
   closedWorld: ({ openWorldHint }) => openWorldHint === false,
 };
 
-/** @param annotations of the tool; undefined where its word does not count. */
+/** @param annotations of the tool; undefined where its server is not believed. */
 export function hintsVerdict(only: readonly Hint[], annotations: unknown): Verdict {
   if (annotations === undefined) return 'unknown';
   const said = isObject(annotations) ? annotations : {};

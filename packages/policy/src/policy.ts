@@ -1,11 +1,11 @@
-/** Rules, compiled: what a caller may is chosen once for each set of rules that are about him, however many callers there are. */
+/** Compiled rules. Callers to whom the same rules apply share one `Rights` object, so that there are few, however many callers there are. */
 import { hash } from 'node:crypto';
 import { Rights } from './rights.ts';
 import { compileRule, type CompileWhen, type Rule } from './rule.ts';
 import type { AccessSettings, RuleProblem } from './settings.ts';
 import { agentClients, type WhoFacts } from './who.ts';
 
-/** Sets of rights that are kept: each is as many rules as are about somebody, and what it knows of tools. */
+/** Bound on kept `Rights`: each holds the rules that apply to somebody, and a cache of which rules cover which tools. */
 const maxRights = 1_000;
 
 export class Policy {
@@ -13,7 +13,7 @@ export class Policy {
   readonly version: string;
   readonly rules: readonly Rule[];
   readonly #settings: AccessSettings;
-  /** Clients that count as agents, since rules name them so. */
+  /** Clients that count as agents, since rules name them under `via`. */
   readonly #agents: ReadonlySet<string>;
   /** The one used longest ago is first. */
   readonly #rights = new Map<string, Rights>();
@@ -27,7 +27,7 @@ export class Policy {
     this.#agents = new Set(settings.rules.flatMap(({ who }) => agentClients(who)));
   }
 
-  /** @param facts the same object for the same token is found at once. */
+  /** @param facts who asks; the result is cached for each object. */
   rightsOf(facts: WhoFacts): Rights {
     if (facts === undefined) return (this.#nobody ??= this.#choose(facts));
     const known = this.#byFacts.get(facts);
@@ -63,7 +63,7 @@ export class Policy {
 
 export type Compiled = { readonly policy: Policy } | { readonly problems: readonly RuleProblem[] };
 
-/** Makes a policy of rules, all of them or none. */
+/** Makes a policy from rules, all of them or none. */
 export async function compile(settings: AccessSettings): Promise<Compiled> {
   const compileWhen: CompileWhen | undefined = settings.rules.some(({ when }) => when !== undefined) ? (await import('./when.ts')).compileWhen : undefined;
   const compiled = settings.rules.map((rule, index) => compileRule(rule, index, compileWhen));

@@ -1,9 +1,9 @@
 /**
- * What a caller may: the rules that are about him, chosen once. An agent may what both the user whom it acts for may and what rules say of
+ * The rights of a caller: the rules that apply to him, chosen once. An agent may do what both its user may do and the rules about
  * agents (`via`): the stricter of the two.
  *
- * Deny goes over ask, ask over allow, and allow over the default; no rule comes before another. To ask permits nothing by itself: it is the other half of a rule that allows. What some rule might allow, whatever the arguments and the
- * moment, and none denies whatever they are, is visible: lists do not flicker with the clock.
+ * Deny overrides ask, ask overrides allow, and allow overrides the default; the order of rules means nothing. A rule with `ask` is two rules: one that allows and one that asks. What some rule allows for some arguments and some
+ * time, and no rule denies for all of them, is visible: lists do not change with the time of day.
  */
 import type { Circumstances } from './conditions.ts';
 import { Redaction } from './redaction/redaction.ts';
@@ -11,11 +11,11 @@ import type { AskTerms, Rule, Target } from './rule.ts';
 
 export interface Decision {
   readonly effect: 'allow' | 'deny' | 'ask';
-  /** Who is asked first, where the effect is that. */
+  /** Who approves the call; only when the effect is `ask`. */
   readonly terms?: AskTerms | undefined;
-  /** What of its results is taken out; left out where nothing is. */
+  /** What is redacted in its results; left out when nothing is. */
   readonly redaction?: Redaction | undefined;
-  /** The rule that decided; where none allows it under these conditions, the first that would under others. Left out for the default. */
+  /** The rule that decided; when none allows the request now, the first that would under other conditions. Left out when the default decided. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
   /** Whether the caller is shown that there is such a thing. */
@@ -24,7 +24,7 @@ export interface Decision {
 
 export type Default = 'allow' | 'deny';
 
-/** The rules that cover a target, for one half of the rules. */
+/** The rules that cover a target: of those about the user, or of those about agents. */
 interface Matched {
   readonly hiddenBy: Rule | undefined;
   readonly denies: readonly Rule[];
@@ -38,11 +38,11 @@ interface Known {
   readonly halves: readonly Matched[];
 }
 
-/** Tools and prompts of which it is known which rules cover them, for one set of rights: as many as callers use again and again. */
+/** Bound on tools and prompts whose matching rules are cached for one set of rights: more than callers use again and again. */
 const maxKnown = 4_096;
 
 export class Rights {
-  /** The same for all callers whom the same rules are about. */
+  /** Equal for all callers to whom the same rules apply. */
   readonly name: string;
   readonly #halves: readonly (readonly Rule[])[];
   readonly #default: Default;
@@ -60,19 +60,19 @@ export class Rights {
     return this.#matched(target).every((matched) => this.#isShown(matched));
   }
 
-  /** The same of a server of which nothing is known that could be shown. */
+  /** Whether a server is visible of which no tools, prompts or resources are known. */
   seesServer(server: string): boolean {
     return this.#halves.every((rules) => !rules.some(({ effect, condition, coversAllOf }) => effect === 'deny' && condition === undefined && coversAllOf(server))
       && (this.#default === 'allow' || rules.some(({ effect, mayCover }) => effect === 'allow' && mayCover(server))));
   }
 
-  /** Whether everything that a server has is allowed, whatever it is: nothing is denied, and nothing has conditions. */
+  /** Whether everything that a server has is allowed without conditions, and nothing of it is denied. */
   mayEverythingOf(server: string): boolean {
     return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => (effect === 'deny' || effect === 'ask') && mayCover(server))
       && (this.#default === 'allow' || rules.some(({ effect, condition, coversAllOf }) => effect === 'allow' && condition === undefined && coversAllOf(server))));
   }
 
-  /** What is taken out of what is said of a thing, whether or not it is allowed. */
+  /** What is redacted in messages about a thing, whether or not it is allowed. */
   redaction(target: Target, circumstances: Circumstances): Redaction | undefined {
     return redactionOf(this.#matched(target), circumstances);
   }
@@ -95,7 +95,7 @@ export class Rights {
     for (const { condition, id, because } of denies) if (condition?.(circumstances) !== 'no') return { effect: 'deny', rule: id, because, isVisible };
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
-      // What runs was approved when it began.
+      // A task that runs was approved when it began.
       const asking = asks.length === 0 || circumstances.isBegun === true ? undefined : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
       return asking === undefined ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) } : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
     }
@@ -106,7 +106,7 @@ export class Rights {
     return hiddenBy === undefined && (this.#default === 'allow' || allows.length > 0);
   }
 
-  /** The names of tools and prompts come from servers, and are bounded with their lists; URIs come from clients, and are not kept. */
+  /** Cached for tools and prompts, whose names come from servers in bounded lists; URIs come from clients, and are not cached. */
   #matched(target: Target): readonly Matched[] {
     const { kind, server, name, annotations } = target;
     const key = `${server}/${name}`;
@@ -129,10 +129,10 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
   const redacts: Rule[] = [];
   const allows: Rule[] = [];
   for (const rule of rules) {
-    // What is not said in words of its own may do anything: a rule that denies a part of its server denies it.
+    // A method that no revision knows may do anything: a rule that denies a part of its server denies it.
     const verdict = target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
-    // Nobody can be shown what has no words of its own.
+    // Nobody can be asked to approve a method that no revision knows: such a rule denies it.
     (rule.effect === 'allow' ? allows : rule.effect === 'redact' ? redacts : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
   }
   return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, allows };
@@ -144,12 +144,12 @@ function redactionOf(halves: readonly Matched[], circumstances: Circumstances): 
   return terms.length === 0 ? undefined : new Redaction(terms);
 }
 
-/** Of several that ask, one that asks others than the caller goes first. */
+/** Of several rules that ask, one that asks approvers takes precedence over one that asks the caller. */
 function askingOf(asks: readonly Rule[]): Rule | undefined {
   return asks.find(({ terms }) => terms?.by === 'approvers') ?? asks[0];
 }
 
-/** Of what is said of a user and of his agent. */
+/** Compares the decision by the rules about a user with that by the rules about his agent. */
 function isStricter(next: Decision, decision: Decision): boolean {
   if (next.effect === 'deny') return decision.effect !== 'deny' || !next.isVisible;
   return next.effect === 'ask' && (decision.effect === 'allow' || (decision.effect === 'ask' && next.terms?.by === 'approvers' && decision.terms?.by === 'caller'));

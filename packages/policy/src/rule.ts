@@ -1,4 +1,4 @@
-/** One rule, ready to be asked. */
+/** One rule, compiled. */
 import { argumentCondition, networkCondition, timeCondition, type Circumstances, type Condition } from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
 import { compileSelector, selectorProblem, type Selector, type TargetKind } from './selector.ts';
@@ -7,34 +7,34 @@ import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
 import { both, type Verdict } from './verdict.ts';
 import { matchesWho, namesAgents, type Who, type WhoFacts } from './who.ts';
 
-/** What a rule is asked about, whatever the arguments and the moment. */
+/** The thing that a request uses, without arguments and time. */
 export interface Target {
   readonly kind: TargetKind;
   readonly server: string;
   /** The server's own name of a tool or prompt, or a URI. */
   readonly name: string;
-  /** What the tool says of itself; left out where its word does not count. */
+  /** The annotations of the tool; left out where its server is not believed. */
   readonly annotations?: unknown;
 }
 
-/** Who approves a call, and how long it may take. */
+/** Who approves a call, and within what time. */
 export interface AskTerms {
   readonly by: 'caller' | 'approvers';
-  /** Undefined where whoever has the role may. */
+  /** Undefined when everybody with the role may approve. */
   readonly approvers: readonly string[] | undefined;
   /** Milliseconds. */
   readonly expiresMs: number;
 }
 
-/** A text under `ask` becomes two rules: one that allows, and one that asks first whatever allows it. */
+/** A compiled rule. Settings with `ask` become two: one that allows, and one that asks first, whichever rule allows the call. */
 export interface Rule {
   readonly id: string;
   readonly effect: 'allow' | 'deny' | 'ask' | 'redact';
-  /** Of one that redacts. */
+  /** Only of a rule that redacts. */
   readonly redaction: RedactTerms | undefined;
-  /** Of one that asks. */
+  /** Only of a rule that asks. */
   readonly terms: AskTerms | undefined;
-  /** It is about agents acting for users, and about nobody else. */
+  /** Whether the rule applies to agents acting for users, and to nobody else. */
   readonly isForAgents: boolean;
   readonly isFor: (facts: WhoFacts) => boolean;
   readonly selectors: readonly Selector[];
@@ -42,20 +42,20 @@ export interface Rule {
   readonly covers: (target: Target, key: string) => Verdict;
   readonly mayCover: (server: string) => boolean;
   readonly coversAllOf: (server: string) => boolean;
-  /** Undefined for one without conditions. */
+  /** Undefined for a rule without conditions. */
   readonly condition: Condition | undefined;
   readonly because: string | undefined;
 }
 
-/** What a rule is about, each as it is written. @param rule that is known to mean something, or else nothing comes of what does not. */
+/** The selectors of a rule, each with its text. Invalid ones are left out. */
 export function selectorsOf({ allow, deny, ask, redact }: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact'>): readonly (Selector & { readonly text: string })[] {
   return [allow ?? deny ?? ask ?? redact ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
 }
 
-/** Makes the condition of a text under `when`; there is one where some rule has such a text. @throws {Error} in words when it is none. */
+/** Compiles a text under `when`. @throws {Error} with a message for the operator when the text is invalid. */
 export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
 
-/** @returns the rule, both of one that asks, or everything that is wrong with it. */
+/** @returns the compiled rule (two for one that asks), or everything that is wrong with it. */
 export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
   const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
@@ -68,7 +68,7 @@ export function compileRule(settings: RuleSettings, index: number, compileWhen: 
   return [allowing, asking];
 }
 
-/** What is said of rules with another effect. */
+/** Finds options that belong to a rule with another effect. */
 function strayProblems({ ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings, index: number): RuleProblem[] {
   const said = (effect: string, isThere: boolean, members: object): RuleProblem[] => (isThere ? [] : Object.entries(members).filter(([, value]) => value !== undefined).map(([member]) => ({ path: ['rules', index, member], message: `is said of rules with \`${effect}\`` })));
   return [...said('ask', ask !== undefined, { by, approvers, expires }), ...said('redact', redact !== undefined, { patterns, paths, unreadable })];
@@ -84,7 +84,7 @@ function askProblems({ by, approvers }: RuleSettings, index: number): RuleProble
   ];
 }
 
-/** Half an hour would be long for whoever waits; a person needs a few minutes. */
+/** A person needs a few minutes to decide, and the client is waiting meanwhile. */
 const defaultExpiresMs = 10 * 60_000;
 
 function termsOf({ by, approvers, expires }: RuleSettings): AskTerms {
@@ -114,7 +114,7 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
     if (problem !== undefined) problems.push({ path: [...path, written, ...(Array.isArray(what) ? [at] : [])], message: problem });
   }
   const isFor = attempt('who', () => matchesWho(who, isAgainst));
-  // To be excepted from what is allowed counts against somebody, and from what is denied for him.
+  // An exception from a rule that allows counts against the caller, one from a rule that denies counts for him.
   const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, !isAgainst));
   if (except !== undefined && namesAgents(except) && !namesAgents(who)) problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
   if (namesAgents(who) && !everyNamesAgents(who)) problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
@@ -155,12 +155,12 @@ function conditionOf(conditions: readonly Condition[]): Condition {
   return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
 }
 
-/** Of what runs already it was decided when it began: then it held of what allowed it, and of nothing that denies. What may have to be redacted is. */
+/** For a task that runs, conditions were evaluated when it began: they count as true for a rule that allows, and as false for one that denies or asks. A rule that redacts applies. */
 function once(condition: Condition, effect: Rule['effect']): Condition {
   return (circumstances) => (circumstances.isBegun === true ? (effect === 'allow' || effect === 'redact' ? 'yes' : 'no') : condition(circumstances));
 }
 
-/** A condition that fails says nothing. */
+/** Wraps a condition so that one that throws gives `unknown`. */
 function tried(holds: (circumstances: Circumstances) => boolean): Condition {
   return (circumstances) => {
     try {

@@ -1,10 +1,10 @@
 /**
- * What a rule is about, as it is written: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
- * names, or the name of a server, or `*`, for all there is. Public names never count: a rename or a prefix must not move a right.
+ * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
+ * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
 import { compileGlob } from '@omnibus/protocol';
 
-/** What somebody wants to use. `server`: what is neither tool nor prompt nor resource, such as a method that no revision knows. */
+/** The kind of thing that a request uses. `server`: neither tool nor prompt nor resource, such as a method that no revision knows. */
 export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
 
 export interface Selector {
@@ -14,7 +14,7 @@ export interface Selector {
   readonly coversAllOf: (server: string) => boolean;
   /** Whether it may cover something that a server has. */
   readonly mayCover: (server: string) => boolean;
-  /** The server it names; undefined where it fits several. */
+  /** The server it names; undefined where it matches several. */
   readonly server: string | undefined;
   readonly kind: TargetKind | undefined;
 }
@@ -26,7 +26,7 @@ const special = /[*?[\]{}\\]/;
 const extended = /[?*+@!]\(/;
 const maxLength = 1_000;
 
-/** What is wrong with the text of a selector, in words. */
+/** What is wrong with the text of a selector, for the operator. */
 export function selectorProblem(text: string): string | undefined {
   const { glob } = split(text);
   if (glob.length > maxLength) return `is longer than ${maxLength} characters`;
@@ -37,7 +37,7 @@ export function selectorProblem(text: string): string | undefined {
   return serverName.test(glob) ? undefined : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
 }
 
-/** @param text that has no problem. */
+/** @param text for which `selectorProblem` finds nothing. */
 export function compileSelector(text: string): Selector {
   const { kind, glob } = split(text);
   if (glob === '*') return whole(kind, () => true, undefined);
@@ -68,7 +68,7 @@ function split(text: string): { readonly kind: TargetKind | undefined; readonly 
   return mark === undefined ? { kind: undefined, glob: text } : { kind: marks[mark], glob: text.slice(mark.length) };
 }
 
-/** The same as `compileGlob`; most globs have one star at their end, or none, and a list of a thousand tools asks a hundred rules. */
+/** Like `compileGlob`, but faster for globs with one star at the end or none, which most are: a list of a thousand tools is tested against a hundred rules. */
 function compileFast(glob: string): (text: string) => boolean {
   if (!special.test(glob)) return (text) => text === glob;
   const start = glob.slice(0, -1);

@@ -1,11 +1,11 @@
 /** The rules as an operator writes them, under `access` in the configuration. */
 import type { Who } from './who.ts';
 
-/** What a tool says of itself (2025-03-26 server/tools, Tool Annotations). */
+/** Annotations of a tool (2025-03-26 server/tools, Tool Annotations). */
 export const hints = ['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld'] as const;
 export type Hint = (typeof hints)[number];
 
-/** What an argument has to be; all that stands here has to hold. */
+/** Conditions on one argument, all of which have to hold. */
 export interface ArgumentSettings {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
@@ -13,9 +13,9 @@ export interface ArgumentSettings {
   readonly in?: readonly (string | number | boolean | null)[] | undefined;
   /** Of a text, in UTF-16 units; of a list, in items. */
   readonly maxLength?: number | undefined;
-  /** Globs of which a text has to fit one. */
+  /** Globs, of which a text has to match one. */
   readonly pattern?: string | readonly string[] | undefined;
-  /** Whoever leaves the argument out is not judged by it. Else what is left out counts against the caller. */
+  /** Whether the rule ignores an argument that is left out. By default, leaving it out counts against the caller. */
   readonly optional?: boolean | undefined;
 }
 
@@ -34,21 +34,21 @@ export interface RuleSettings {
   readonly except?: Who | undefined;
   readonly allow?: string | readonly string[] | undefined;
   readonly deny?: string | readonly string[] | undefined;
-  /** Calls of tools that it allows once somebody has approved them. */
+  /** Tools whose calls it allows once somebody has approved them. */
   readonly ask?: string | readonly string[] | undefined;
-  /** Of whose results a part is taken out, whatever allows them. */
+  /** What is redacted in its results, whatever rule allows it. */
   readonly redact?: string | readonly string[] | undefined;
   /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */
   readonly patterns?: string | readonly string[] | undefined;
   /** JSON pointers into structured results, in which `*` is any member or item. */
   readonly paths?: string | readonly string[] | undefined;
-  /** What becomes of what cannot be looked into. Default: it is withheld. */
+  /** What happens to content that cannot be searched. Default: it is withheld. */
   readonly unreadable?: 'withhold' | 'pass' | undefined;
-  /** Who is asked. Default: the caller, where no approvers are named. */
+  /** Who is asked. Default: the approvers where some are named, else the caller. */
   readonly by?: 'caller' | 'approvers' | undefined;
   /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: whoever has the role. */
   readonly approvers?: string | readonly string[] | undefined;
-  /** Milliseconds that whoever is asked has. */
+  /** Milliseconds within which the approval has to come. */
   readonly expires?: number | undefined;
   readonly only?: Hint | readonly Hint[] | undefined;
   readonly args?: Readonly<Record<string, ArgumentSettings>> | undefined;

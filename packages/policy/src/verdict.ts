@@ -1,5 +1,5 @@
 /**
- * What a test of a rule comes to. What cannot be judged (an argument of another kind, a condition that fails, a hint nobody vouches for)
+ * The result of testing a rule. What cannot be evaluated (an argument of another type, a condition that fails, a hint of a server that is not believed)
  * counts against the caller: a rule that allows does not allow then, and one that denies denies.
  */
 export type Verdict = 'yes' | 'no' | 'unknown';

@@ -1,8 +1,8 @@
 /**
- * Conditions in CEL, the Common Expression Language: for what the form of a rule cannot say. Imported where a rule has one.
+ * Conditions in CEL, the Common Expression Language, for what the other parts of a rule cannot express. The module is imported only when a rule has one.
  *
- * What a caller sends decides how long a condition works, so there are no regular expressions (one of 29 characters can take JavaScript
- * half a minute), and no list is gone through inside another.
+ * A caller's arguments decide how long a condition runs, so there are no regular expressions (one of 29 characters can take JavaScript
+ * half a minute), and no list is iterated inside another iteration.
  */
 import { Environment, type ASTNode } from '@marcbachmann/cel-js';
 import type { Circumstances } from './conditions.ts';
@@ -18,8 +18,8 @@ const environment = new Environment({ limits, homogeneousAggregateLiterals: fals
   .registerVariable('name', 'string');
 
 /**
- * @returns what tells whether the condition holds, or throws where that cannot be said: a member is not there, or of another kind.
- * @throws {Error} in words when the text is none that is taken.
+ * @returns a function that tells whether the condition holds, and throws when it cannot be evaluated: a member is missing, or of another type.
+ * @throws {Error} with a message for the operator when the text is not an accepted condition.
  */
 export function compileWhen(text: string): (circumstances: Circumstances) => boolean {
   const parsed = environment.parse(text);
@@ -38,7 +38,7 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
   };
 }
 
-/** @param isInside a list that is gone through. */
+/** @param isInside whether the node is inside an iteration over a list. */
 function problemOf(node: ASTNode, isInside: boolean): string | undefined {
   const called = node.op === 'rcall' || node.op === 'call' ? node.args[0] : undefined;
   if (called === 'matches') return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';

@@ -1,16 +1,16 @@
-/** Whom a rule is about, as the configuration writes it, and whether somebody is one of them. */
+/** Whom a rule applies to, as the configuration writes it, and whether a caller is among them. */
 import type { Facts, Subject } from '@omnibus/protocol';
 
-/** `one` or a list of which one has to fit. */
+/** A text, or a list of which one has to match. */
 type Texts = string | readonly string[];
 
-/** Several things that have to fit at once. */
+/** Several properties that must all match. */
 export interface WhoParts {
   /** `ISSUER|SUBJECT`, exact. */
   readonly user?: Texts | undefined;
   /** The subject of an API key. */
   readonly key?: Texts | undefined;
-  /** With `tenant` beside it, a group of that tenant; alone, a group of callers without one: groups of one tenant may be called as those of another. */
+  /** With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
   readonly group?: Texts | undefined;
   readonly tenant?: Texts | undefined;
   /** The program that the token was given to. */
@@ -20,10 +20,10 @@ export interface WhoParts {
   readonly via?: Texts | undefined;
 }
 
-/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several at once; or a list of which one has to fit. */
+/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several that must all match; or a list of which one has to match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
-/** Who asks: undefined for somebody who need not be known. */
+/** Who asks: undefined for a caller who is not authenticated. */
 export type WhoFacts = Facts | undefined;
 
 export type WhoTest = (facts: WhoFacts) => boolean;
@@ -33,7 +33,7 @@ const keyIssuer = 'omnibus:keys';
 
 const simple = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
 
-/** What is wrong with the text of one selector, in words. */
+/** What is wrong with the text of one selector, for the operator. */
 export function whoProblem(text: string): string | undefined {
   if (text === 'everyone') return undefined;
   const kind = simple.find((each) => text.startsWith(`${each}:`));
@@ -44,20 +44,20 @@ export function whoProblem(text: string): string | undefined {
 }
 
 /**
- * @param isAgainst that somebody is one of them counts against him, as where he is denied something: of a chain of agents one is enough then.
- * @throws {Error} in words when a text is none of those that are known.
+ * @param isAgainst whether a match counts against the caller, as in a rule that denies: of a chain of agents, one match is enough then.
+ * @throws {Error} with a message for the operator when a text has none of the known forms.
  */
 export function matchesWho(who: Who, isAgainst: boolean): WhoTest {
   const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) => (typeof each === 'string' ? textTest(each) : partsTest(each, isAgainst)));
   return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
 }
 
-/** Whether a rule is about agents: it says nothing of somebody who asks for himself. */
+/** Whether a rule is about agents, and so does not apply to a user who asks for himself. */
 export function namesAgents(who: Who): boolean {
   return (typeof who === 'string' || !isList(who) ? [who] : who).some((each) => typeof each !== 'string' && each.via !== undefined);
 }
 
-/** The clients that count as agents because rules name them so. */
+/** The clients that count as agents because rules name them under `via`. */
 export function agentClients(who: Who): readonly string[] {
   return (typeof who === 'string' || !isList(who) ? [who] : who).flatMap((each) => (typeof each === 'string' ? [] : textsOf(each.via))).filter((via) => via.startsWith(clientMark)).map((via) => via.slice(clientMark.length));
 }
@@ -89,12 +89,12 @@ function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts, i
   return (facts) => facts !== undefined && tests.every((test) => test(facts));
 }
 
-/** Each of those that act for the subject has to be named; a client is named where nobody else acts. */
+/** Each agent that acts for the subject has to be named; where none acts, the client has to be. */
 function actsVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.length > 0 ? facts.actors.every((actor) => isNamed(values, actor)) : isClientNamed(values, facts);
 }
 
-/** One of those that act for the subject, or the client, is enough: nobody sheds what counts against him by sending another ahead. */
+/** One of the agents that act for the subject, or the client, is enough: nobody escapes a refusal by putting another agent in between. */
 function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.some((actor) => isNamed(values, actor)) || isClientNamed(values, facts);
 }

@@ -1,16 +1,16 @@
 /**
- * What is looked for in texts that a rule redacts. What servers say decides how long that works, so every pattern does a bounded amount of work for each
- * character: repetitions have ends, and a pattern of one's own has no groups and few ways to fit.
+ * The patterns that are searched for in texts that a rule redacts. Servers choose these texts, so every pattern does a bounded amount of work for each
+ * character: repetitions are bounded, and a pattern from the configuration has no groups and may match in few ways.
  */
 
-/** Gives a text with what was found replaced; the same text where nothing was. */
+/** Returns the text with each match replaced by the mark; the same text when nothing matches. */
 export type Replace = (text: string, mark: string) => string;
 
 const email = /[\p{L}\p{N}._%+'-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
-/** Digits in groups, as cards are written; which of them is one is found out by counting. */
+/** Digits in groups, as card numbers are written; `isCard` decides which of them are card numbers. */
 const digits = /(?<!\d)\d(?:[ -]?\d){12,}/g;
 const account = /(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Z0-9])/g;
-/** Tokens that are known by their beginning, JSON Web Tokens, and private keys. */
+/** Tokens with a known prefix, and JSON Web Tokens. */
 const token = /\b(?:sk-|pk-|rk-|sk_live_|sk_test_|rk_live_|whsec_|omk_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|npm_|eyJ[\w-]{6,300}\.)[\w.-]{10,4000}/g;
 const privateKey = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s:,-]{0,16000}/g;
 
@@ -23,7 +23,7 @@ const builtIn: Readonly<Record<string, Replace>> = {
 
 const patternNames = Object.keys(builtIn);
 
-/** @param text the name of a pattern, or one of one's own. @throws {Error} in words where it is neither. */
+/** @param text the name of a known pattern, or a pattern itself. @throws {Error} with a message for the operator when it is neither. */
 export function compilePattern(text: string): Replace {
   if (Object.hasOwn(builtIn, text)) return builtIn[text] as Replace;
   const problem = ownProblem(text);
@@ -34,7 +34,7 @@ export function compilePattern(text: string): Replace {
 
 // --- cards and accounts ---------------------------------------------------------------------------------------------------------
 
-/** Runs that are longer than any card or account has groups are looked at group by group, from their beginning. */
+/** Finds numbers among groups of characters: from each group on, the longest run of at most `maxGroups` groups that fits. */
 function inGroups(found: string, between: RegExp, { least, most, fits }: Sought, mark: string): string {
   const starts = [0];
   for (let at = 0; at < found.length; at += 1) if (between.test(found.charAt(at))) starts.push(at + 1);
@@ -42,7 +42,7 @@ function inGroups(found: string, between: RegExp, { least, most, fits }: Sought,
   let said = '';
   for (let first = 0; first < starts.length; first += 1) {
     const start = starts[first] as number;
-    // The longest first; no card or account has more groups than this.
+    // The longest run is tried first; no card or account number has more groups than this.
     let last = Math.min(first + maxGroups, ends.length) - 1;
     const isOne = (): boolean => {
       const length = (ends[last] as number) - start - (last - first);
@@ -57,17 +57,17 @@ function inGroups(found: string, between: RegExp, { least, most, fits }: Sought,
   return said;
 }
 
-/** The longest account in groups of four. */
+/** Groups of four characters in the longest account number. */
 const maxGroups = 9;
 
-/** What is looked for among groups, by how many characters it has without what stands between. */
+/** A kind of number: how many characters it has, not counting separators, and a test of these characters. */
 interface Sought {
   readonly least: number;
   readonly most: number;
   readonly fits: (plain: string) => boolean;
 }
 
-/** ISO/IEC 7812-1: 13 to 19 digits of which the last is Luhn's. */
+/** ISO/IEC 7812-1: 13 to 19 digits, of which the last is the check digit of the Luhn algorithm. */
 function isCard(plain: string): boolean {
   if (/^0+$/.test(plain)) return false;
   let sum = 0;
@@ -88,13 +88,13 @@ function isAccount(plain: string): boolean {
 
 // --- patterns of one's own --------------------------------------------------------------------------------------------------------
 
-/** Ways in which a pattern may fit at one place: what is tried there, at worst. */
+/** Bound on the ways in which a pattern may match at one place, all of which are tried at worst. */
 const maxWays = 1_000;
 const maxLength = 300;
-/** A character, a class of them, or a bound of a word; and how often. */
+/** A character, a character class or a word boundary, with its repetition. */
 const piece = /(?:\\[dDwWsS]|\\[^\w\s]|\\b|\[(?:\\[dDwWsS]|\\[^\w\s]|[^\]\\])+\]|[^\\[\](){}*+?|^$.])(?:\{(\d{1,3})(?:,(\d{1,3}))?\}|(\?))?/uy;
 
-/** Why it cannot be taken. */
+/** Why a pattern from the configuration is refused. */
 function ownProblem(text: string): string | undefined {
   if (text.length > maxLength) return `a pattern has at most ${maxLength} characters`;
   piece.lastIndex = 0;

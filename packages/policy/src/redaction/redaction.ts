@@ -1,6 +1,6 @@
 /**
- * Takes out of what servers say what a rule redacts (`redact` under `access`): what patterns find, wherever it stands, and what is at places of
- * structured results. What cannot be looked into is withheld, unless the rule lets it pass.
+ * Takes out of servers' messages what rules redact (`redact` under `access`): what patterns find, wherever it stands, and what is at given paths of
+ * structured results. Content that cannot be searched is withheld, unless the rule lets it pass.
  */
 import { isObject, isRawNumber, parseJson, type JsonObject } from '@omnibus/protocol';
 import { compilePattern, type Replace } from './patterns.ts';
@@ -12,7 +12,7 @@ export interface RedactSettings {
   readonly unreadable: 'withhold' | 'pass';
 }
 
-/** What one rule redacts, ready to be used. */
+/** What one rule redacts, compiled. */
 export interface RedactTerms {
   /** The id of the rule. */
   readonly rule: string;
@@ -22,15 +22,15 @@ export interface RedactTerms {
 }
 
 const redactedMark = '[redacted]';
-/** In place of what cannot be looked into. */
+/** Stands in place of content that cannot be searched. */
 const withheldMark = '[withheld: this cannot be redacted]';
-/** Characters of one message that are looked through: more would keep everybody else waiting for tenths of a second. */
+/** Bound on the characters of one message that are searched: more would make all other calls wait for tenths of a second. */
 const maxLength = 1_024 * 1_024;
-/** Members of a result that are the protocol's, and not what a server has to say. */
+/** Members of a result that belong to the protocol, which are not redacted. */
 const ofProtocol = new Set(['taskId', 'requestState', 'nextCursor', 'resultType']);
 const ofBlocks = new Set(['type', 'mimeType', 'role']);
 
-/** @throws {Error} in words where a pattern or path is none. */
+/** @throws {Error} with a message for the operator when a pattern or path is invalid. */
 export function compileRedaction(rule: string, { patterns, paths, unreadable }: RedactSettings): RedactTerms {
   if (patterns.length === 0 && paths.length === 0) throw new Error('expected `patterns` or `paths`: what is to be redacted');
   return { rule, replaces: patterns.map(compilePattern), paths: paths.map(stepsOf), unreadable };
@@ -43,7 +43,7 @@ function stepsOf(pointer: string): readonly string[] {
 
 class TooLong extends Error {}
 
-/** What all rules redact that are about one call. */
+/** What all rules together redact that apply to one call. */
 export class Redaction {
   readonly #terms: readonly RedactTerms[];
   readonly #withholds: boolean;
@@ -58,12 +58,12 @@ export class Redaction {
     this.#paths = terms.flatMap(({ paths }) => paths);
   }
 
-  /** The first of the rules. */
+  /** The id of the first of the rules. */
   get rule(): string | undefined {
     return this.#terms[0]?.rule;
   }
 
-  /** A result of whatever method. What does not change is the same object. */
+  /** Redacts a result of any method. Parts that do not change stay the same objects. */
   result(result: JsonObject): JsonObject {
     return this.#within(() => mapMembers(result, (value, key) => {
       if (ofProtocol.has(key)) return value;
@@ -80,7 +80,7 @@ export class Redaction {
     }), () => withheld(result), result);
   }
 
-  /** Something else that is said: an error, progress, a log message, a question. Paths are of results alone. */
+  /** Redacts any other message: an error, progress, a log message, a question. Paths apply to results only. */
   said<Said>(value: Said): Said {
     return this.#within(() => this.#value(value) as Said, () => (typeof value === 'string' ? withheldMark : {}) as Said, value);
   }
@@ -121,7 +121,7 @@ export class Redaction {
     return mapMembers(entry, (value, key) => (ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value)));
   }
 
-  /** A text that may be the same as a structured result, as JSON. */
+  /** Redacts a text that may repeat a structured result as JSON. */
   #document(text: unknown): unknown {
     if (typeof text !== 'string') return this.#value(text);
     if (this.#paths.length === 0) return this.#text(text);
@@ -130,7 +130,7 @@ export class Redaction {
     try {
       parsed = parseJson(text);
     } catch {
-      parsed = undefined; // No JSON, so nobody knows what of it is at the paths.
+      parsed = undefined; // It is not JSON, so it cannot be told what in it is at the paths.
     }
     if (typeof parsed !== 'object' || parsed === null) return this.#withholds ? withheldMark : this.#text(text);
     const changed = this.#atPaths(parsed);
@@ -163,14 +163,14 @@ export class Redaction {
   }
 }
 
-/** A result of the same kind that says nothing. */
+/** A result of the same type without its content. */
 function withheld(result: JsonObject): JsonObject {
   const text = { type: 'text', text: withheldMark };
   if ('contents' in result) return { contents: [] };
   return 'messages' in result ? { messages: [{ role: 'user', content: text }] } : { content: [text], isError: true };
 }
 
-/** With a mark in place of what is there; a step that leads nowhere changes nothing. */
+/** The value with the mark in place of what the steps lead to; unchanged if they lead nowhere. */
 function at(value: unknown, steps: readonly string[], index: number): unknown {
   const step = steps[index];
   if (step === undefined) return redactedMark;
@@ -183,7 +183,7 @@ function mapItems(items: readonly unknown[], map: (item: unknown, index: number)
   return mapped.every((item, index) => item === items[index]) ? items : mapped;
 }
 
-/** Members that come to have one name are told apart by a number. */
+/** Maps members and their names; if two get the same name, a number is added to the second. */
 function mapMembers(value: JsonObject, map: (member: unknown, name: string) => unknown, nameOf?: (name: string) => string): JsonObject {
   let isChanged = false;
   const made = new Map<string, unknown>();
