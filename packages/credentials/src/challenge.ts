@@ -1,17 +1,17 @@
 /** What a server says when it refuses a request for its credentials (RFC 6750, 3; RFC 9728, 5.1). */
 
 export interface Challenge {
-  /** Where it says which issuers it trusts. */
+  /** Address of the metadata in which the server names the issuers that it trusts. */
   readonly resourceMetadata: string | undefined;
   readonly scope: string | undefined;
   readonly error: string | undefined;
 }
 
 const none: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
-/** Characters of the header that are looked at. */
+/** Bound on the characters of the header that are parsed. */
 const maxCharacters = 8_192;
 
-/** @param header `WWW-Authenticate`, as it came. */
+/** @param header `WWW-Authenticate` of the response, unparsed. */
 export function readChallenge(header: string | readonly string[] | undefined): Challenge {
   const text = [header ?? []].flat().join(', ').slice(0, maxCharacters);
   const start = /(?:^|,)\s*(?:bearer|dpop)(?:\s+|$)/i.exec(text);

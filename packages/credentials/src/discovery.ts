@@ -1,33 +1,33 @@
 /**
- * Which issuer gives tokens for a server, and how it is asked: what the server says of itself (RFC 9728), then what the issuer says of itself
- * (RFC 8414, OpenID Connect Discovery), with all that older servers do instead (2025-03-26 basic/authorization: metadata at the root of the
- * server, and where there is none, addresses that everybody knows).
+ * Finds which issuer gives tokens for a server, and its endpoints: from the metadata of the server (RFC 9728), then from those of the issuer
+ * (RFC 8414, OpenID Connect Discovery). Older servers do otherwise (2025-03-26 basic/authorization: metadata at the root of the
+ * server, and without them default addresses).
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { AuthorizationServer } from 'oauth4webapi';
 import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
 
 export interface Discovered {
-  /** By which its tokens and clients are kept apart from those of others. */
+  /** The issuer, by which tokens and client registrations are kept apart from those of others. */
   readonly issuer: string;
   readonly server: AuthorizationServer;
-  /** What tokens are asked for (RFC 8707); undefined for a server that does not say, which may know nothing of it. */
+  /** The resource for which tokens are requested (RFC 8707); undefined when the server names none, since its issuer may not know the parameter. */
   readonly resource: string | undefined;
-  /** What the server names, separated by blanks. */
+  /** The scopes that the server names, separated by blanks. */
   readonly scopes: string | undefined;
 }
 
 export interface DiscoveryOptions {
   readonly fetch: Fetch;
-  /** Of the MCP server. */
+  /** The address of the MCP server. */
   readonly url: string;
-  /** Where the server has said that its metadata is. */
+  /** Address at which the server has said that its metadata are. */
   readonly resourceMetadata?: string | undefined;
   /** The only issuer that is trusted. */
   readonly issuer?: string | undefined;
 }
 
-/** Issuers and scopes that are looked at. */
+/** Bound on the issuers and scopes that are read. */
 const maxNamed = 100;
 
 /** @throws {CredentialProblem} */
@@ -41,9 +41,9 @@ export async function discover({ fetch, url, resourceMetadata, issuer: pinned }:
 }
 
 /**
- * What a document of the server says now, without a look at whom it names.
- * @returns undefined where there is none that names any.
- * @throws {CredentialProblem} where that cannot be known.
+ * The issuers that the server's metadata name now; the issuers themselves are not asked.
+ * @returns undefined when there are no metadata that name any.
+ * @throws {CredentialProblem} when it cannot be found out.
  */
 export async function issuersNamed({ fetch, url, resourceMetadata }: DiscoveryOptions): Promise<readonly string[] | undefined> {
   const said = await ofServer(fetch, url, resourceMetadata);
@@ -57,7 +57,7 @@ interface SaidByServer {
   readonly scopes: string | undefined;
 }
 
-/** What the server says of itself; undefined where it says nothing. */
+/** Reads the server's metadata; undefined when there are none. */
 async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | undefined, isAbsent: IsAbsent = () => false): Promise<SaidByServer | undefined> {
   const { origin, pathname } = new URL(url);
   const path = pathname.replace(/\/$/, '');
@@ -70,7 +70,7 @@ async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | un
   return { resource, issuers: texts(issuers), scopes: joined(texts(scopes)) };
 }
 
-/** The address of a server, or of something that it is part of: the same origin, and a beginning of its path. */
+/** Whether a resource is the server's address or a parent of it: the same origin, and a beginning of its path. */
 function isSameOrParent(resource: string, url: string): boolean {
   if (!URL.canParse(resource)) return false;
   const [one, other] = [new URL(resource), new URL(url)];
@@ -78,7 +78,7 @@ function isSameOrParent(resource: string, url: string): boolean {
   return one.origin === other.origin && withSlash(other.pathname).startsWith(withSlash(one.pathname));
 }
 
-/** @throws {CredentialProblem} where there is no document that says it is that issuer's (RFC 8414, 3.3: the same text). */
+/** @throws {CredentialProblem} when there is no document that names exactly that issuer (RFC 8414, 3.3). */
 async function ofIssuer(fetch: Fetch, issuer: string): Promise<AuthorizationServer> {
   if (!isTrustworthy(issuer)) throw new CredentialProblem(`the issuer ${shown(issuer)} is not at an https:// address`);
   const { origin, pathname } = new URL(issuer);
@@ -91,7 +91,7 @@ async function ofIssuer(fetch: Fetch, issuer: string): Promise<AuthorizationServ
   return metadataOf(document, place);
 }
 
-/** Of a server that is its own issuer, and says nothing of what it is as a resource. */
+/** The metadata of a server that is its own issuer, and has no metadata as a resource. */
 async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
   const { origin } = new URL(url);
   if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
@@ -106,7 +106,7 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { rea
   const found = await firstOf(fetch, [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]);
   if (found === undefined) return undefined;
   const { issuer = origin } = found.document;
-  // It may be below the server (2025-03-26), and nowhere else: it would be given what is for another (RFC 8414, 3.3).
+  // The issuer may have a path at the server's origin (2025-03-26), but no other origin: it would be sent what is for another issuer (RFC 8414, 3.3).
   if (typeof issuer !== 'string' || !URL.canParse(issuer) || new URL(issuer).origin !== origin) {
     throw new CredentialProblem(`${found.place} names the issuer ${shown(String(issuer))}, which is not at ${origin}: a server that says nothing of its issuer is its own`);
   }
@@ -115,7 +115,7 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { rea
 
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
 
-/** @throws {CredentialProblem} where it names an address that no secret may be sent to. */
+/** @throws {CredentialProblem} when it names an address to which no secret may be sent. */
 function metadataOf(document: JsonObject, place: string): AuthorizationServer {
   for (const name of endpoints) {
     const address = document[name];
@@ -127,8 +127,8 @@ function metadataOf(document: JsonObject, place: string): AuthorizationServer {
 type IsAbsent = (status: number) => boolean;
 
 /**
- * Some servers, and what stands in front of them, forbid whatever they do not have. At an address that was only guessed, whoever signs in goes on as if there were
- * nothing: what is asked then is at the server's own origin. That something was there and is not any more is proven by no 403.
+ * Some servers and proxies answer 403 for whatever does not exist. At an address that was only guessed, a sign-in therefore goes on as if there were
+ * nothing, and next asks at the server's own origin. A 403 does not prove that metadata which existed before have been removed.
  */
 const isForbiddenAbsent: IsAbsent = (status) => status === 403;
 
@@ -138,8 +138,8 @@ interface Found {
 }
 
 /**
- * @returns undefined where no place has one.
- * @throws {CredentialProblem} that is passing where one of them does not say whether it has.
+ * @returns the first document found; undefined when no place has one.
+ * @throws {CredentialProblem} marked as passing, when it cannot be found out whether one of the places has a document.
  */
 async function firstOf(fetch: Fetch, places: readonly string[], isAbsent: IsAbsent = () => false): Promise<Found | undefined> {
   let unclear: CredentialProblem | undefined;
@@ -153,9 +153,9 @@ async function firstOf(fetch: Fetch, places: readonly string[], isAbsent: IsAbse
 }
 
 /**
- * @returns undefined where there is none, since older servers answer anything there; a problem where something in front of the place may have
- * answered, of which some do so for what is not there (403, 502), so that the next place is looked at.
- * @throws {CredentialProblem} where nobody can say so just now.
+ * @returns undefined when there is no document: older servers answer anything there. A problem when a proxy in front of the place may have
+ * answered, since some answer 403 or 502 for what does not exist; then the next place is tried.
+ * @throws {CredentialProblem} when it cannot be found out now.
  */
 async function read(fetch: Fetch, place: string, isAbsent: IsAbsent): Promise<JsonObject | CredentialProblem | undefined> {
   if (!isTrustworthy(place)) throw new CredentialProblem(`${shown(place)} is not an https:// address`);
@@ -172,7 +172,7 @@ async function read(fetch: Fetch, place: string, isAbsent: IsAbsent): Promise<Js
     const document: unknown = JSON.parse(await response.text());
     if (isObject(document)) return document;
   } catch {
-    // A page for people, as of a server that answers everything so.
+    // It is not JSON, for example a web page with which a server answers every address.
   }
   return undefined;
 }
@@ -185,7 +185,7 @@ function joined(names: readonly string[]): string | undefined {
   return names.length === 0 ? undefined : names.join(' ');
 }
 
-/** What somebody else wrote, for a message. */
+/** An address from outside, shortened for a message. */
 function shown(address: string): string {
   return JSON.stringify(address.slice(0, 200));
 }

@@ -1,4 +1,4 @@
-/** How the gateway comes by what it shows to servers: it knows issuers, and neither servers nor the bus. */
+/** How the gateway obtains credentials for servers. The package talks to issuers, and knows neither connections to servers nor the bus. */
 export { readChallenge, type Challenge } from './challenge.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';

@@ -1,6 +1,6 @@
 /**
- * A user's sign-in at the issuer of a server (MCP authorization; OAuth 2.1, 4.1): how the gateway is known there, where the user is sent, and
- * what he brings back. What has begun is kept in the vault; nothing of it is in the addresses that browsers see but what has to be.
+ * A user's sign-in at the issuer of a server (MCP authorization; OAuth 2.1, 4.1): how the gateway identifies itself there, to which address the user is sent, and
+ * how the issuer's answer is redeemed. The state of a sign-in is stored in the vault; the addresses that browsers see contain only what they must.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { isObject } from '@omnibus/protocol';
@@ -14,38 +14,38 @@ import { placeOfSecret, type Kept, type Vault } from './vault/vault.ts';
 export interface SignInOptions {
   readonly fetch: Fetch;
   readonly vault: Vault;
-  /** Of the MCP server. */
+  /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
-  /** As the operator has registered the gateway there. */
+  /** The client id under which the operator has registered the gateway at the issuer. */
   readonly clientId: string | undefined;
   readonly clientSecret: string | undefined;
-  /** Where a document describes the gateway, for issuers that take such an address as a name. */
+  /** Address of the gateway's client metadata document, for issuers that accept such an address as client id. */
   readonly clientDocument: string | undefined;
   readonly scope: string | undefined;
 }
 
-/** What a user has connected: kept in the vault, for him and the server. */
+/** A user's connection to a server's account: his tokens and where they are from, stored in the vault. */
 export interface Connection {
-  /** Of the MCP server that it is for: another may have its name by now. */
+  /** The address of the MCP server that the tokens are for; its name may stand for another server later. */
   readonly url: string;
   readonly issuer: string;
   readonly server: AuthorizationServer;
   readonly client: ClientIdentity;
   readonly resource: string | undefined;
-  /** All that was ever asked for. */
+  /** All scopes that were ever requested. */
   readonly scope: string | undefined;
-  /** Undefined once they are refused. */
+  /** Undefined after the issuer or the server has refused them. */
   readonly tokens: Tokens | undefined;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Whose it is, for people: how his own sign-in names him. */
+  /** The user's name, as his own sign-in gives it, for showing to people. */
   readonly owner?: string | undefined;
-  /** Which attempt asks for others just now, and until when nobody else does. */
+  /** The attempt that is refreshing the tokens, and the time until which no other attempt begins. */
   readonly refreshing?: { readonly by: string; readonly until: number } | undefined;
 }
 
-/** A sign-in on its way. */
+/** A sign-in that was begun and not finished. */
 export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
   readonly verifier: string;
   readonly redirectUri: string;
@@ -59,8 +59,8 @@ interface Registered {
 const random = (): string => randomBytes(32).toString('base64url');
 
 /**
- * @param wanted what the server said when it refused.
- * @param before what was asked for before, which is asked for again.
+ * @param wanted the server's demand when it refused a request.
+ * @param before scopes that were requested before, which are requested again.
  * @throws {CredentialProblem}
  */
 export async function beginSignIn(options: SignInOptions, redirectUri: string, wanted: Challenge, before: string | undefined): Promise<{ readonly address: string; readonly state: string; readonly begun: Begun }> {
@@ -81,7 +81,7 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
 
 /**
  * @param query with which the issuer has sent the user back.
- * @throws {CredentialProblem} without a word of the issuer's: whoever sent the user may have written it (RFC 9207).
+ * @throws {CredentialProblem} whose message repeats no text from the query, which anybody can have written (RFC 9207).
  */
 export async function finishSignIn(fetch: Fetch, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
   const { url, issuer, server, client, resource, scope } = begun;
@@ -94,26 +94,26 @@ export async function finishSignIn(fetch: Fetch, { verifier, redirectUri, ...beg
 }
 
 /**
- * Has the issuer take back what a user was given: the refresh token, by which others would come, and else the access token.
- * @returns whether it did; undefined where it has no address for that, or nothing was left. Never rejects.
+ * Asks the issuer to revoke a user's refresh token, with which new tokens could be got, or his access token if he has no other.
+ * @returns whether it did; undefined when it has no revocation endpoint, or there is no token. Never rejects.
  */
 export async function revokeAtIssuer(fetch: Fetch, { server, client, tokens }: Connection): Promise<boolean | undefined> {
   if (tokens === undefined) return undefined;
   return revokeToken({ fetch, server, client }, tokens.refreshToken ?? tokens.accessToken).catch(() => false);
 }
 
-/** @returns undefined for what was connected to a server at another address, which is as good as nothing. */
+/** @returns the connection; undefined if it is to a server at another address. */
 export function connectionAt(kept: Kept<Connection> | undefined, url: string): Kept<Connection> | undefined {
   return kept?.value.url === url ? kept : undefined;
 }
 
-/** Scopes of both, each once. */
+/** The union of scopes, each once. */
 export function scopeUnion(...scopes: readonly (string | undefined)[]): string | undefined {
   const all = new Set(scopes.flatMap((scope) => (scope ?? '').split(' ')).filter((scope) => scope !== ''));
   return all.size === 0 ? undefined : [...all].join(' ');
 }
 
-/** How the gateway is known at an issuer: as its operator says, by the address of a document, or as it registers itself (MCP authorization, in this order). */
+/** The gateway's identity at an issuer: the configured client id, the address of its metadata document, or a registration (MCP authorization, in this order). */
 async function clientAt({ fetch, vault, clientId, clientSecret, clientDocument, issuer: pinned }: SignInOptions, server: AuthorizationServer, redirectUri: string, scope: string | undefined): Promise<ClientIdentity> {
   const { issuer } = server;
   if (clientId !== undefined) {

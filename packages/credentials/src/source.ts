@@ -1,21 +1,21 @@
-/** What the requests to a server are given, and by whom. */
+/** The credentials that requests to a server carry, and where they come from. */
 import type { Challenge } from './challenge.ts';
 
 export type SentHeaders = Readonly<Record<string, string>>;
 
-/** Where the headers come from that show a server on whose behalf it is called. Names of headers are in lower case. */
+/** A source of the headers that tell a server in whose name it is called. Names of headers are in lower case. */
 export interface HeaderSource {
-  /** What is good now; undefined where it has to be asked for. */
+  /** Headers that are valid now; undefined when they have to be asked for. */
   readonly current: SentHeaders | undefined;
-  /** @throws {CredentialProblem} where none can be had. */
+  /** Obtains headers. @throws {CredentialProblem} when there are none. */
   ask(): Promise<SentHeaders>;
   /**
-   * The server has refused a request that carried these, before it did anything.
-   * @returns whether the request is worth repeating with others.
+   * Called when the server has refused a request with these headers, without executing it.
+   * @returns whether there are other headers with which to repeat the request.
    */
   refused(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
-  /** The request was made again with these, and refused again. */
+  /** Called when the request was repeated with these headers, and refused again. */
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void>;
-  /** What must not come back in a server's words. */
+  /** Texts that are taken out of what the server says. */
   readonly secrets: readonly string[];
 }

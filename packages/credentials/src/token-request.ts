@@ -1,24 +1,24 @@
-/** One request to an issuer's token endpoint (RFC 6749, 4 to 6), with whatever shows who asks. */
+/** One request to an issuer's token endpoint (RFC 6749, 4 to 6), with the authentication of the client. */
 import { importPKCS8 } from 'jose';
 import { isObject } from '@omnibus/protocol';
 import type * as oauth from 'oauth4webapi';
 import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi';
 import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
 
-/** How we are known to an issuer. */
+/** How the gateway identifies itself to an issuer. */
 export interface ClientIdentity {
   readonly clientId: string;
   readonly clientSecret?: string | undefined;
   /** Signs assertions (RFC 7523, 2.2): PKCS #8, PEM. */
   readonly privateKey?: string | undefined;
   readonly algorithm?: string | undefined;
-  /** How the issuer was told that we show who we are; chosen by its metadata when left out. */
+  /** The authentication method that was registered at the issuer; chosen by the issuer's metadata when left out. */
   readonly method?: string | undefined;
 }
 
 export interface Tokens {
   readonly accessToken: string;
-  /** Milliseconds since 1970; undefined where the issuer does not say. */
+  /** Milliseconds since 1970; undefined when the issuer does not say. */
   readonly expiresAt: number | undefined;
   readonly refreshToken: string | undefined;
   readonly scope: string | undefined;
@@ -32,9 +32,9 @@ export interface TokenRequest {
   readonly parameters: Readonly<Record<string, string | undefined>>;
 }
 
-/** The issuer does not give tokens for what it was shown: shown again, it is refused again. */
+/** The issuer refuses what the request presented, such as a refresh token; repeating the request does not help. */
 export class TokenRefused extends CredentialProblem {
-  /** Of RFC 6749, 5.2, or another word of letters, digits and signs. */
+  /** The error code of RFC 6749, 5.2, or another word of letters, digits and signs. */
   readonly code: string;
 
   constructor(issuer: string, code: string) {
@@ -50,7 +50,7 @@ export async function requestTokens({ fetch, server, client, grant, parameters }
   const library = await import('oauth4webapi');
   const given = Object.fromEntries(Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined));
   const answer = await library.genericTokenEndpointRequest(server, { client_id: client.clientId } satisfies Client, await authentication(library, server, client), grant, given, {
-    // Judged above, and again when it is connected to.
+    // The address was checked above, and is checked again when it is connected to.
     [library.allowInsecureRequests]: true,
     [library.customFetch]: (address: string, { method, headers, body }) => fetch(address, { method, headers: { ...headers }, body: String(body) }),
   });
@@ -58,9 +58,9 @@ export async function requestTokens({ fetch, server, client, grant, parameters }
 }
 
 /**
- * Has an issuer take a token back (RFC 7009).
- * @returns whether it did; undefined where it has no address for that.
- * @throws {CredentialProblem} where it cannot be asked.
+ * Asks an issuer to revoke a token (RFC 7009).
+ * @returns whether it did; undefined when it has no revocation endpoint.
+ * @throws {CredentialProblem} when it cannot be asked.
  */
 export async function revokeToken({ fetch, server, client }: Pick<TokenRequest, 'fetch' | 'server' | 'client'>, token: string): Promise<boolean | undefined> {
   const { revocation_endpoint: endpoint } = server;
@@ -83,7 +83,7 @@ async function authentication(library: typeof oauth, server: AuthorizationServer
     return library.PrivateKeyJwt(key);
   }
   if (clientSecret === undefined || method === 'none') return library.None();
-  // Without a word of the issuer, it takes the first (RFC 8414, 2).
+  // An issuer that names no method takes `client_secret_basic` (RFC 8414, 2).
   const chosen = method ?? (supported.length === 0 || supported.includes('client_secret_basic') || !supported.includes('client_secret_post') ? 'client_secret_basic' : 'client_secret_post');
   return chosen === 'client_secret_post' ? library.ClientSecretPost(clientSecret) : basic(clientSecret);
 }
@@ -107,7 +107,7 @@ async function tokensIn(answer: Response, issuer: string): Promise<Tokens> {
   }
   const { access_token: accessToken, token_type: type, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
   if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
-  // Left out by some; any other kind would have to be shown in another way.
+  // Some issuers leave the type out; a token of another type would have to be sent in another way.
   if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
   const seconds = Number(life);
   return {
@@ -122,6 +122,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // Which has neither a token nor an error.
+    return undefined; // The answer then has neither a token nor an error.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a server is shown for one user: the tokens he has got for it, and for somebody who has none, nothing, so that the server says what it wants.
+ * The credentials of one user for a server: his tokens, or nothing if he has none, so that the server answers what it demands.
  *
- * A refresh token is presented once: whoever is to present it writes so into the record first, by compare-and-set, and what he gets is written
- * before it is used. Others wait for that, in whatever process they are, and in the same one: whoever watches the vault tells them (`changed`).
+ * A refresh token is used only once: the process that is to use it first writes so into the record, by compare-and-set, and writes the new tokens
+ * before using them. Other callers, in this or other processes, wait for that; the watch of the vault wakes them (`changed`).
  */
 import { randomUUID } from 'node:crypto';
 import type { Challenge } from './challenge.ts';
@@ -18,15 +18,15 @@ export interface UserTokensOptions {
   readonly fetch: Fetch;
   readonly vault: Vault;
   readonly place: Place;
-  /** Of the MCP server. */
+  /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
   readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
 }
 
-/** Who presents a refresh token has this long for it. */
+/** Time within which a process that has claimed a refresh token must have used it. */
 const leaseMs = 15_000;
-/** Nobody is sent with a token that ends on its way. */
+/** A token is not used this shortly before it expires, since it might expire on its way. */
 const marginMs = 30_000;
 const nobody: SentHeaders = Object.freeze({});
 
@@ -42,16 +42,16 @@ export class UserTokens implements HeaderSource {
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
   #secrets: readonly string[] = [];
-  /** How often something else was kept: whatever was read before that says nothing any more. */
+  /** Counts changes of the stored record: what was read before the last change is outdated. */
   #changes = 0;
-  /** Who waits for somebody else to write what he got. */
+  /** Callers that wait for another process to write new tokens. */
   readonly #waiting = new Set<() => void>();
 
   constructor(options: UserTokensOptions) {
     this.#options = options;
   }
 
-  /** What the server has asked for and the user has not given; undefined where nothing is known to be missing. */
+  /** The server's demand that the user has yet to meet by signing in; undefined when none is known. */
   get wanted(): Challenge | undefined {
     return this.#wanted;
   }
@@ -65,7 +65,7 @@ export class UserTokens implements HeaderSource {
     return held === undefined || Date.now() >= held.until ? undefined : held.headers;
   }
 
-  /** Something else is kept for him. @returns `new` where he has something to show that was missing before, `gone` where what he has shown is his no more. */
+  /** Called when the stored record has changed. @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed. */
   async changed(): Promise<'new' | 'gone' | 'same'> {
     this.#changes += 1;
     this.#wake();
@@ -104,7 +104,7 @@ export class UserTokens implements HeaderSource {
       return true;
     }
     if (challenge.error === 'insufficient_scope') {
-      // What has been asked for before, and is still not enough, is not asked for again.
+      // Scopes that were asked for before and did not suffice are not asked for again.
       const all = scopeUnion(kept.value.scope, challenge.scope);
       if (all !== scopeUnion(kept.value.scope)) this.#wanted = challenge;
       return false;
@@ -150,14 +150,14 @@ export class UserTokens implements HeaderSource {
     const { accessToken, refreshToken, expiresAt = Infinity } = tokens;
     const headers = { authorization: bearer(accessToken) };
     this.#secrets = [accessToken, refreshToken ?? [], this.#secrets[0] ?? []].flat();
-    // Without a refresh token, one that is over is shown all the same: the server says what it wants then.
+    // Without a refresh token, an expired token is sent all the same: the server then answers what it demands.
     this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginMs };
     return headers;
   }
 
   /**
-   * The server trusts another issuer than the one its tokens are of (MCP authorization: nothing of one is shown to the other). Only a document
-   * that was read says so: where none can be had, what the user has is kept.
+   * Whether the server trusts another issuer than the one that gave the tokens (MCP authorization: credentials of one are not sent to another). Only metadata
+   * that could be read prove it: when there are none, the user's tokens are kept.
    */
   async #hasMoved({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
     const { fetch, url, issuer: pinned } = this.#options;
@@ -171,7 +171,7 @@ export class UserTokens implements HeaderSource {
     }
   }
 
-  /** @returns `nobody` where the user has to sign in again. */
+  /** Refreshes the tokens. @returns `nobody` when the user has to sign in again. */
   async #refresh(first: Kept<Connection>): Promise<SentHeaders> {
     const { vault, place, asked, fetch } = this.#options;
     const by = randomUUID();
@@ -193,7 +193,7 @@ export class UserTokens implements HeaderSource {
         const written = await vault.update(place, issuer, fresh, leased);
         asked('good');
         this.#wake();
-        // Who has changed it meanwhile has signed in, or out.
+        // If the record was changed meanwhile, the user has signed in or out.
         if (written !== undefined) return this.#hold(fresh);
       } catch (error) {
         const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be refreshed', { cause: error });
@@ -203,7 +203,7 @@ export class UserTokens implements HeaderSource {
           this.#wake();
           throw problem;
         }
-        // Whoever else presented it first has written what he got.
+        // Another process that used the refresh token first has written its new tokens.
         const now = await this.#kept();
         if (now?.revision === leased) await this.#forget(now);
         this.#wake();
@@ -213,7 +213,7 @@ export class UserTokens implements HeaderSource {
     return nobody;
   }
 
-  /** His tokens are good for nothing any more; how the gateway is known, and what was asked for, stays. @returns false where something else is kept by now. */
+  /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */
   async #forget({ value, revision }: Kept<Connection>): Promise<boolean> {
     const { vault, place } = this.#options;
     return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
@@ -223,7 +223,7 @@ export class UserTokens implements HeaderSource {
     for (const go of [...this.#waiting]) go();
   }
 
-  /** Resolves when something else is kept, or after that time: whoever was to write it may be gone. */
+  /** Resolves when the record changes, or after the limit: the process that was to write it may be gone. */
   #untilChanged(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const go = (): void => {
@@ -237,7 +237,7 @@ export class UserTokens implements HeaderSource {
   }
 }
 
-/** An issuer may be named with a slash at its end that its metadata leave out. */
+/** Compares issuers: the server may name one with a slash at its end that the issuer's metadata leave out. */
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '');
 const bearer = (token: string): string => `Bearer ${token}`;
 

@@ -1,7 +1,7 @@
 /**
  * Tokens that the gateway gets in its own name, for everybody who uses a server: as a client of the issuer (RFC 6749, 4.4), or by an assertion
- * that the platform it runs on gives it (RFC 7523, 2.1). One request at a time asks the issuer, whoever waits; a token is replaced before it
- * ends, while the one before is still good, and only when somebody uses it.
+ * that the platform it runs on gives it (RFC 7523, 2.1). One request at a time asks the issuer, however many callers wait; a token is replaced before it
+ * expires, while it can still be used, and only when somebody uses it.
  */
 import type { Challenge } from './challenge.ts';
 import { discover, type Discovered } from './discovery.ts';
@@ -11,26 +11,26 @@ import { requestTokens, type ClientIdentity, type Tokens } from './token-request
 
 export interface WorkloadOptions {
   readonly fetch: Fetch;
-  /** Of the MCP server. */
+  /** The address of the MCP server. */
   readonly url: string;
   readonly client: ClientIdentity;
-  /** Reads what the platform vouches with, anew for each request; undefined where the client vouches for itself. */
+  /** Reads the platform's assertion, anew for each request; undefined when the client authenticates with a secret or key of its own. */
   readonly assertion: (() => string) | undefined;
   readonly issuer: string | undefined;
   readonly scope: string | undefined;
-  /** Whether tokens are asked for this server alone (RFC 8707). */
+  /** Whether tokens are requested for this server only (RFC 8707). */
   readonly namesResource: boolean;
   readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
 }
 
 const [clientCredentials, jwtBearer] = ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'];
-/** A token of which nobody says how long it is good is asked for anew after this time. */
+/** Life of a token whose issuer names none. */
 const unknownLifeMs = 10 * 60_000;
-/** Part of its life after which a token is replaced; by chance a little sooner, so that replicas do not ask at once. */
+/** Part of its life after which a token is replaced; a random bit sooner, so that replicas do not all ask at once. */
 const [renewAfter, renewSpread] = [0.8, 0.1];
-/** Nobody is sent with a token that ends on its way. */
+/** A token is not used this shortly before it expires, since it might expire on its way. */
 const marginMs = 5_000;
-/** After a failure nobody asks the issuer for this long, which doubles up to the last. */
+/** After a failure the issuer is not asked for this long; the pause doubles up to the maximum. */
 const [pauseMs, maxPauseMs] = [500, 30_000];
 
 interface Held {
@@ -61,7 +61,7 @@ export class WorkloadTokens implements HeaderSource {
     const held = this.#held;
     const now = Date.now();
     if (held === undefined || now >= held.until) return undefined;
-    // The one that is there is used meanwhile; what goes wrong is met by whoever finds none.
+    // The current token is used meanwhile; a failure matters only to a caller that finds no valid token.
     if (now >= held.renewAt && !this.#isPausing(now)) this.#ask().catch(() => undefined);
     return held.headers;
   }
@@ -73,13 +73,13 @@ export class WorkloadTokens implements HeaderSource {
   }
 
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
-    // More than it was asked for is for its operator to give.
+    // Only the issuer's operator can give the gateway more rights.
     if (challenge.error === 'insufficient_scope') return false;
-    // It has been replaced since.
+    // The refused token has been replaced already.
     if (this.#held !== undefined && this.#held.headers !== sent) return true;
     this.#held = undefined;
     this.#challenge = challenge;
-    // The server may trust another issuer by now.
+    // The server may trust another issuer now, so its metadata are read again.
     this.#discovered = undefined;
     await this.ask();
     return true;
@@ -133,7 +133,7 @@ export class WorkloadTokens implements HeaderSource {
   #hold({ accessToken, expiresAt }: Tokens): Held {
     const now = Date.now();
     const life = (expiresAt ?? now + unknownLifeMs) - now;
-    // The one before may still be on its way.
+    // Requests with the previous token may still be in flight, so it stays a secret.
     this.#secrets = [...this.#secrets.filter((each) => each === this.#options.client.clientSecret), ...(this.#held === undefined ? [] : [this.#held.headers['authorization']?.slice('Bearer '.length) ?? '']), accessToken];
     return {
       headers: { authorization: `Bearer ${accessToken}` },

@@ -1,6 +1,6 @@
 /**
- * How secrets of others are kept: each text under a random key of its own, that key under one of ours, which has a name, so that ours can be
- * replaced without anybody's signing in again. A text opens in its place alone: for whom, for which server, of which issuer.
+ * Encrypts the stored secrets of users. Each text is encrypted under a random key of its own, and that key under a named key of the gateway, so that the gateway's key can be
+ * replaced without users signing in again. A text can be decrypted only in its place: for its user, server and issuer.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { isObject } from '@omnibus/protocol';
@@ -14,10 +14,10 @@ interface VaultKey {
   readonly key: Buffer;
 }
 
-/** The first seals, all of them open. */
+/** The first key encrypts, all of them decrypt. */
 export type VaultKeys = readonly [VaultKey, ...VaultKey[]];
 
-/** Where a text is kept, and what it is for. */
+/** Where a text is stored, and what it is for. */
 export interface Place {
   readonly purpose: 'connection' | 'client' | 'ticket' | 'sign-in' | 'pending';
   readonly server: string;
@@ -26,14 +26,14 @@ export interface Place {
 
 interface Envelope {
   readonly version: number;
-  /** Of the key that the text's own is under. */
+  /** Name of the key under which the text's own key is encrypted. */
   readonly key: string;
   readonly issuer: string;
   readonly wrapped: string;
   readonly sealed: string;
 }
 
-/** @param lines `NAME:BASE64`, the newest first. @throws {Error} in words that hold nothing of a key. */
+/** @param lines `NAME:BASE64`, the newest first. @throws {Error} with a message that contains no part of a key. */
 export function parseVaultKeys(lines: readonly string[]): VaultKeys {
   const keys = lines.map((line, index) => {
     const [, id, text = ''] = /^([\w.-]{1,40}):([A-Za-z0-9+/_-]+={0,2})$/.exec(line.trim()) ?? [];
@@ -59,13 +59,13 @@ export class Envelopes {
     return this.#written(place, issuer, own, seal(own, about(place, issuer), Buffer.from(text)));
   }
 
-  /** @returns undefined for what is no envelope, was not sealed for this place, or under a key that is gone. */
+  /** Decrypts a text. @returns undefined for what is not an envelope, or was encrypted for another place or under a key that is gone. */
   open(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
     return opened === undefined ? undefined : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
   }
 
-  /** The same text with its key under our newest. @returns undefined where it is, and where it cannot be opened. */
+  /** The envelope of the same text under the newest key. @returns undefined when it is under that key already, or cannot be decrypted. */
   renewed(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
     return opened === undefined || opened.key === this.#keys[0].id ? undefined : this.#written(place, opened.issuer, opened.own, opened.sealed);
@@ -87,17 +87,17 @@ export class Envelopes {
   }
 }
 
-/** @returns undefined for what is no envelope: whoever can write to the store may have written anything. */
+/** @returns undefined for what is not an envelope: whoever can write to the store may have written anything. */
 function read(text: string): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) && ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value[part] === 'string') ? value as unknown as Envelope : undefined;
   } catch {
-    return undefined; // No JSON.
+    return undefined; // It is not JSON.
   }
 }
 
-/** What an envelope is bound to: each part can stand in no other's stead. */
+/** The data that an envelope is bound to, encoded so that no part can be mistaken for another. */
 function about({ purpose, server, principal }: Place, issuer: string): string {
   return JSON.stringify(['omnibus', version, purpose, principal, server, issuer]);
 }
@@ -115,6 +115,6 @@ function openSealed(key: Buffer, bound: string, text: string): Buffer | undefine
   try {
     return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]);
   } catch {
-    return undefined; // Of another place, or changed.
+    return undefined; // It was encrypted for another place, or changed.
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Who may write a file, of several processes: whoever has made the file beside it. A lock that is older than writing takes is nobody's any more, and so
- * is one of a process of this machine that is gone.
+ * Lets one of several processes write a file: the one that has created the lock file beside it. A lock that is older than writing takes counts as abandoned, and so
+ * does one of a process of this machine that has ended.
  */
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Writing takes milliseconds; a process that hangs for longer finds its lock taken, and writes nothing (`isHeld`). */
+/** Age after which a lock counts as abandoned. Writing takes milliseconds; a process that was paused for longer finds its lock taken, and writes nothing (`isHeld`). */
 const staleMs = 10_000;
 const lookMs = 5;
 
@@ -19,7 +19,7 @@ export class FileLock {
     this.#path = path;
   }
 
-  /** Resolves when it is ours. @throws {Error} where it cannot be made at all. */
+  /** Resolves when this process has the lock. @throws {Error} when a lock file cannot be created at all. */
   static async take(path: string): Promise<FileLock> {
     const lock = new FileLock(path);
     while (!lock.#make()) {
@@ -29,7 +29,7 @@ export class FileLock {
     return lock;
   }
 
-  /** Whether nobody has taken it for a lock of nobody. */
+  /** Whether this process still has the lock: another one may have taken it for abandoned. */
   get isHeld(): boolean {
     return read(this.#path) === this.#token;
   }
@@ -51,7 +51,7 @@ export class FileLock {
   }
 }
 
-/** Takes a lock out of the way that is nobody's any more. */
+/** Removes an abandoned lock. */
 function recover(path: string): void {
   const token = read(path);
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
@@ -60,9 +60,9 @@ function recover(path: string): void {
   try {
     renameSync(path, aside);
   } catch {
-    return; // Another process has done so.
+    return; // Another process has removed it.
   }
-  // Between the look and now somebody may have made a new one: it is put back, and whoever made another meanwhile is asked by `isHeld`.
+  // If another process replaced the lock since it was read, the new one was moved aside: it is put back. A lock made in between loses, which its owner learns by `isHeld`.
   if (read(aside) !== token) renameSync(aside, path);
   else rmSync(aside, { force: true });
 }
@@ -74,7 +74,7 @@ function isOfGone(token: string): boolean {
     process.kill(pid, 0);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'; // Else it is there and another user's, or has not been written whole.
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'; // Otherwise the process exists and is another user's, or the lock is not written yet.
   }
 }
 
@@ -82,6 +82,6 @@ function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return undefined; // There is none.
+    return undefined; // There is no lock.
   }
 }

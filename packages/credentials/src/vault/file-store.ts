@@ -1,6 +1,6 @@
 /**
- * A vault in a file for its owner alone, written anew as a whole with each change. Several processes of one user may have it: each takes the lock beside
- * it, reads what others have written, and writes.
+ * A vault in a file that only its owner can read, rewritten as a whole with each change. Several processes of one user may use it: each takes the lock beside
+ * the file, reads what others have written, and writes.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, watch, writeFileSync, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -14,7 +14,7 @@ class Conflict extends Error {
 
 interface Entry {
   readonly value: string;
-  /** Of this process: another has other numbers for the same. */
+  /** Revision of the entry, counted in this process only: other processes have other numbers. */
   readonly revision: number;
 }
 
@@ -25,13 +25,13 @@ export class FileStore implements VaultStore {
   readonly #entries = new Map<string, Entry>();
   readonly #watchers = new Set<Observer>();
   #revision = 0;
-  /** Of the file that was read last: another process has written it where it is another. */
+  /** Stamp of the file that was read last: if it differs, another process has written the file. */
   #seen = '';
-  /** One change at a time in this process. */
+  /** The last change, after which the next one begins: one at a time in this process. */
   #last: Promise<unknown> = Promise.resolve();
   #following: FSWatcher | undefined;
 
-  /** @throws {Error} in words, when there is a file that cannot be read. */
+  /** @throws {Error} with a message for the operator when there is a file that cannot be read. */
   constructor(path: string) {
     this.#path = path;
     this.#refresh();
@@ -77,7 +77,7 @@ export class FileStore implements VaultStore {
     });
   }
 
-  /** @param make of what is there; undefined removes it. @returns the revision. @throws {Error} {Conflict} */
+  /** @param make the new value, made from the current entry; undefined removes it. @returns the revision. @throws {Error} {Conflict} */
   #change(key: string, make: (entry: Entry | undefined) => string | undefined): Promise<number> {
     const changing = this.#last.then(() => this.#changeNow(key, make));
     this.#last = changing.catch(() => undefined);
@@ -96,7 +96,7 @@ export class FileStore implements VaultStore {
         const all = new Map([...this.#entries].map(([name, entry]) => [name, entry.value]));
         if (value === undefined) all.delete(key);
         else all.set(key, value);
-        // Who was held up for so long that another took the lock begins again with what that one has written.
+        // If another process took the lock meanwhile, since this one was delayed, the change is made again on what that process wrote.
         if (this.#write(all, lock)) return this.#note(key, value);
       } finally {
         lock.leave();
@@ -115,7 +115,7 @@ export class FileStore implements VaultStore {
     return isHeld;
   }
 
-  /** Takes up what another process has written. */
+  /** Reads what another process has written. */
   #refresh(): void {
     const stamp = stampOf(this.#path);
     if (stamp === this.#seen) return;
@@ -133,7 +133,7 @@ export class FileStore implements VaultStore {
     return this.#revision;
   }
 
-  /** What others write is heard where the system tells, and else when it is read next. */
+  /** Watches the file for changes by others. On systems without file watches they are seen at the next read. */
   #follow(): void {
     if (this.#following !== undefined) return;
     const name = basename(this.#path);
@@ -144,16 +144,16 @@ export class FileStore implements VaultStore {
         try {
           this.#refresh();
         } catch {
-          // Whoever reads it next is told.
+          // The next read reports the error.
         }
       }).on('error', () => undefined);
     } catch {
-      this.#following = undefined; // As where a system has no more watches.
+      this.#following = undefined; // For example, the system has no more file watches.
     }
   }
 }
 
-/** Tells one file at a path from the next: each is another file, made for it. */
+/** Identifies the file at a path: each write makes a new file, with another stamp. */
 function stampOf(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined ? 'none' : `${found.ino} ${found.mtimeNs} ${found.size}`;

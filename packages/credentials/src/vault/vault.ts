@@ -1,8 +1,8 @@
-/** What is kept of those on whose behalf servers are called. Whoever reads the store reads nothing in it. */
+/** Stores the tokens of users in whose names servers are called, and what is needed to get them. Everything in the store is encrypted. */
 import { hash } from 'node:crypto';
 import type { Envelopes, Place } from './envelope.ts';
 
-/** Where envelopes lie: a bucket of the bus, or a file. Its errors of kind `revision-conflict` say that somebody else was quicker. */
+/** Where envelopes are stored: a bucket of the bus, or a file. An error of kind `revision-conflict` says that somebody else has changed the entry first. */
 export interface VaultStore {
   get(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>;
   create(key: string, value: string): Promise<number>;
@@ -16,7 +16,7 @@ export interface Kept<Value> {
   readonly revision: number;
 }
 
-/** Attempts at a change that others make at the same time. */
+/** Attempts at a change while others change the same entry. */
 const maxAttempts = 8;
 
 export class Vault {
@@ -24,14 +24,14 @@ export class Vault {
   readonly #envelopes: Envelopes;
   readonly #unreadable: (key: string) => void;
 
-  /** @param unreadable hears of what no key opens any more. */
+  /** @param unreadable called for each entry that no key can decrypt. */
   constructor(store: VaultStore, envelopes: Envelopes, unreadable: (key: string) => void) {
     this.#store = store;
     this.#envelopes = envelopes;
     this.#unreadable = unreadable;
   }
 
-  /** What cannot be opened, as of a key that is gone, is as good as nothing. */
+  /** Reads an entry. One that cannot be decrypted, since its key is gone, counts as missing. */
   async get<Value>(place: Place): Promise<Kept<Value> | undefined> {
     const key = keyOf(place);
     const entry = await this.#store.get(key);
@@ -41,12 +41,12 @@ export class Vault {
     return text === undefined ? undefined : { value: JSON.parse(text) as Value, revision: entry.revision };
   }
 
-  /** @returns its revision; undefined when somebody else has changed it meanwhile. */
+  /** Replaces the entry of a given revision. @returns the new revision; undefined when somebody else has changed the entry meanwhile. */
   update(place: Place, issuer: string, value: unknown, revision: number): Promise<number | undefined> {
     return won(this.#store.update(keyOf(place), this.#envelopes.seal(place, issuer, JSON.stringify(value)), revision));
   }
 
-  /** Writes whatever there is. */
+  /** Writes an entry, whether or not there is one. */
   async put(place: Place, issuer: string, value: unknown): Promise<void> {
     const key = keyOf(place);
     const sealed = this.#envelopes.seal(place, issuer, JSON.stringify(value));
@@ -57,7 +57,7 @@ export class Vault {
     throw new Error('the value was changed by others each time');
   }
 
-  /** Takes something that is good once. @param revision of which it is to be. @returns undefined for whoever comes second. */
+  /** Reads and removes an entry that may be used once. @param revision that the entry must have. @returns undefined when somebody else has taken it. */
   async take<Value>(place: Place, revision?: number): Promise<Value | undefined> {
     const kept = await this.get<Value>(place);
     if (kept === undefined || (revision !== undefined && kept.revision !== revision)) return undefined;
@@ -68,7 +68,7 @@ export class Vault {
     await this.#store.delete(keyOf(place));
   }
 
-  /** Hears of each place that something is kept in, and of each change. */
+  /** Calls the observer for each place with an entry, and at each change. */
   watch(observer: (place: Place) => void): Promise<{ close(): void }> {
     return this.#store.watch(({ key }) => {
       const place = placeOf(key);
@@ -76,21 +76,21 @@ export class Vault {
     });
   }
 
-  /** All places in which something is kept. */
+  /** All places with an entry. */
   async places(): Promise<readonly Place[]> {
     const places: Place[] = [];
     (await this.watch((place) => places.push(place))).close();
     return places;
   }
 
-  /** Puts everything under the newest key. @returns how much that was. */
+  /** Encrypts all entries under the newest key. @returns how many were renewed, and how many no key can decrypt. */
   async rotate(): Promise<{ readonly renewed: number; readonly lost: number }> {
     let [renewed, lost] = [0, 0];
     for (const place of await this.places()) {
       const entry = await this.#store.get(keyOf(place));
       if (entry === undefined) continue;
       const text = this.#envelopes.renewed(place, entry.value);
-      // Whoever changes it meanwhile puts it under the newest too.
+      // If somebody changes the entry meanwhile, it is encrypted under the newest key by that change.
       if (text !== undefined && await won(this.#store.update(keyOf(place), text, entry.revision)) !== undefined) renewed += 1;
       else if (text === undefined && this.#envelopes.open(place, entry.value) === undefined) lost += 1;
     }
@@ -107,7 +107,7 @@ async function won(write: Promise<number>): Promise<number | undefined> {
   }
 }
 
-/** Where something is kept that only who has the whole of a secret is to find. */
+/** The place of an entry that can be found only with the whole secret. */
 export function placeOfSecret(purpose: Place['purpose'], secret: string): Place {
   return { purpose, server: '-', principal: hash('sha256', secret, 'base64url') };
 }
