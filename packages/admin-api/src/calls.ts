@@ -1,7 +1,7 @@
-/** What the events of one tag come to. */
+/** Assembles the events of one tag into a call. */
 import type { Call, Outcome, TapEvent } from './traffic.ts';
 
-/** Of members that several events have, the first that says one counts. */
+/** Assembles a call; of a member that several events have, the first one counts. */
 export function callOf(events: readonly TapEvent[]): Call {
   const inOrder = events.toSorted((one, other) => one.at - other.at);
   const text = (name: string): string | undefined => {

@@ -1,4 +1,4 @@
-/** The OpenAPI document of the API, made of the same schemas that its answers are checked against. */
+/** The OpenAPI document of the API, made from the same schemas against which its answers are checked. */
 import { z } from 'zod';
 import { base, changeHeader, operations, type Operation } from './operations.ts';
 import { problem } from './problem.ts';

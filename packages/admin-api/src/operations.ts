@@ -1,21 +1,21 @@
-/** Every path of the API: one row, of which the routes, the document and its test are made. */
+/** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
 import { callPage, calls, failures, payloads, stateTopics, watchFilter } from './traffic.ts';
 
 export const base = '/api/v1';
-/** Every change carries it: a form of another page cannot. */
+/** A header that every change must have: a form of another site's page cannot send it. */
 export const changeHeader = 'x-omnibus-console';
 
 export interface Operation {
   readonly method: 'get' | 'post' | 'delete';
-  /** With `{name}` for one part that is given. */
+  /** The path, with `{name}` for each parameter. */
   readonly path: string;
   readonly summary: string;
   readonly query?: z.ZodObject;
-  /** Left out where an event stream or a document is answered. */
+  /** Left out when the answer is an event stream or a document. */
   readonly answer?: z.ZodType;
-  /** Media type of what is answered where it is not one of ours as JSON. */
+  /** Media type of the answer if it is not JSON with a schema of this package. */
   readonly type?: string;
 }
 

@@ -1,7 +1,7 @@
-/** What the API answers instead of what was asked for. */
+/** The errors of the API. */
 import { z } from 'zod';
 
-/** Words for programs, with the status that each goes with. */
+/** Error codes for programs, each with its HTTP status. */
 export const problemStatus = {
   invalid: 400, unauthenticated: 401, host: 403, origin: 403, header: 403, mode: 403, forbidden: 403, unknown: 404, method: 405, conflict: 409, large: 413, busy: 429, failed: 500, starting: 503,
 } as const;

@@ -1,4 +1,4 @@
-/** The state of a gateway as the API shows it: what each of its processes says when it is asked, put together. */
+/** The state of a gateway as the API shows it, assembled from what each of its processes answers. */
 import { z } from 'zod';
 
 const at = z.string().describe('ISO 8601.');

@@ -1,4 +1,4 @@
-/** Calls as the tap tells of them. */
+/** Calls as the tap reports them. */
 import { z } from 'zod';
 import { missing } from './state.ts';
 

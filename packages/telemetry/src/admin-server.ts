@@ -14,10 +14,10 @@ export interface AdminAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One request that is let in. */
+/** A request that was admitted. */
 export interface AdminExchange {
   readonly request: IncomingMessage;
-  /** What follows the path of the act: the id in `/keys/ID`. */
+  /** What follows the name in the path: the id in `/keys/ID`. */
   readonly rest: string | undefined;
   /** Text of at most `maxSmallBodyBytes` bytes. */
   readonly body: string;
@@ -33,12 +33,12 @@ export interface AdminRoute {
   readonly run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** What answers a part of the paths by itself: pages and streams. Host is looked at before, everything else is its own. */
+/** Answers some of the paths itself, with pages and streams. Only `Host` is checked before; every other check is its own. */
 export interface AdminSite {
   /** @param path without what follows `?`. */
   readonly covers: (path: string) => boolean;
   readonly serve: (request: IncomingMessage, response: ServerResponse, path: string) => void | Promise<void>;
-  /** A refusal of the port's own, in the words of this part; left out: as it is. */
+  /** Rewrites a refusal of the port for these paths; left out, it is sent as it is. */
   readonly refusal?: (refused: AdminAnswer) => AdminAnswer;
 }
 
@@ -46,40 +46,40 @@ export interface AdminOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: Metrics;
-  /** Names the port may be called by, besides this machine's and any address. */
+  /** Names that `Host` may have, besides this machine's and any address. */
   readonly allowedHosts: readonly string[];
-  /** Undefined where it speaks plain HTTP. */
+  /** Undefined when it speaks plain HTTP. */
   readonly tls?: TlsOptions | undefined;
   /** What keeps the process from serving, in words; empty when it is ready. */
   readonly notReady: () => readonly string[];
-  /** What `/status` shows whoever asks, as JSON. */
+  /** What `/status` answers to a request, as JSON. */
   readonly status: (request: IncomingMessage) => unknown;
-  /** Why a request may not have what it asks for; undefined when it may. */
+  /** The refusal of a request; undefined when it is permitted. */
   readonly guard: (request: IncomingMessage, path: string, act: AdminAct) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
   readonly routes: readonly AdminRoute[];
-  /** Asked in their order, after what any Host may ask for and before everything else. */
+  /** Asked in this order, after the paths that are open to any `Host` and before all others. */
   readonly sites?: readonly AdminSite[];
-  /** Something failed that should not be able to. */
+  /** Called when something throws unexpectedly. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
 export interface AdminServer {
   readonly address: string;
-  /** New connections are given these from now on; only where it speaks TLS. */
+  /** Uses other certificates for new connections; only when it speaks TLS. */
   renew(tls: TlsOptions): void;
   close(): Promise<void>;
 }
 
 /**
- * Whoever runs a gateway asks with a few small requests. The port is a server of its own, so that clients cannot take its
- * connections; nobody on it can take them for long either.
+ * Limits for the few small requests of operators. The port is an HTTP server of its own, so that clients of the gateway cannot use up its
+ * connections; and no request to it can hold one for long.
  */
 const bounds = { maxHeaderSize: 16 * 1024, headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
 const maxConnections = 128;
-/** A connection on which nothing moves, an answer that nobody reads among them, is closed after so long. */
+/** A connection without traffic is closed after this time, also one whose answer is not read. */
 const stillMs = 30_000;
 
-/** `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers) and `/readyz` (it can serve) for whoever runs it, and what else it is given. */
+/** Serves `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers), `/readyz` (it can serve), and the acts and sites it is given. */
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
   const { host, port, tls, onFault } = options;
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -95,7 +95,7 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
   server.maxConnections = maxConnections;
   server.setTimeout(stillMs);
-  // The server's own list lacks connections that are in the middle of their TLS handshake.
+  // Node's own list lacks connections during their TLS handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -121,7 +121,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   const { metrics, notReady, status, allowedHosts, guard, routes, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
   const isRead = method === 'GET' || method === 'HEAD';
-  // These three are asked for by address and by names of the cluster, and show nothing that a page could use.
+  // These three paths are requested under any address or name of a cluster, and their answers are of no use to a web page.
   if (isRead && path === '/healthz') return { status: 200, text: 'ok\n' };
   if (isRead && path === '/readyz') {
     const problems = notReady();
@@ -146,7 +146,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     if (allow !== '') return { status: 405, text: `${path} takes ${allow}\n`, headers: { allow } };
     return { status: 404, text: `this port serves ${['/metrics', '/status', '/healthz', '/readyz', ...new Set(routes.map((each) => `/${each.name}`))].join(', ')}\n` };
   }
-  // A page of somebody else can send a form to any address; browsers say where it comes from.
+  // Another site's page can send a form to any address; browsers say where such a request comes from.
   if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none')) return { status: 403, text: 'no web page may do this\n' };
   const refusal = await guard(request, url, route.act);
   if (refusal !== undefined) return refusal;
@@ -166,7 +166,7 @@ function decodedPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
-    return undefined; // Its sender is told that the address is malformed.
+    return undefined; // The client is told that the address is malformed.
   }
 }
 
@@ -177,7 +177,7 @@ function isOurs(host: string | undefined, allowedHosts: readonly string[]): bool
   return name === 'localhost' || isIP(name.replace(/^\[|\]$/g, '')) !== 0 || allowedHosts.some((allowed) => allowed.toLowerCase() === name);
 }
 
-/** Says an answer whole. */
+/** Writes a whole answer. */
 export function writeAnswer(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers }).end(text);
 }

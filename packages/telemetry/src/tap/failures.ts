@@ -1,4 +1,4 @@
-/** The last calls that failed, so that there is an answer to what has just broken although nobody watched. Nothing of arguments and results. */
+/** The last calls that failed, so that operators can look them up although nobody watched. Arguments and results are not kept. */
 import type { JsonObject } from '@omnibus/protocol';
 
 const maxKept = 100;
@@ -11,7 +11,7 @@ export class Failures {
     if (this.#kept.length > 2 * maxKept) this.#kept.splice(0, maxKept);
   }
 
-  /** The latest first. */
+  /** The failures, the latest first. */
   get latest(): readonly JsonObject[] {
     return this.#kept.slice(-maxKept).toReversed();
   }

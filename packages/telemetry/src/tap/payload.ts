@@ -1,9 +1,9 @@
-/** What is shown of arguments and results of a watched call: names and types, or values without what looks secret. Bounded, whatever they are. */
+/** What is shown of the arguments and results of a watched call: names and types, or values without those that look secret. Always bounded in size. */
 import { isObject } from '@omnibus/protocol';
 
 const maxDepth = 6;
 const maxMembers = 50;
-/** Characters of one text, and of everything as JSON. */
+/** Bounds on the characters of one text, and of everything as JSON. */
 const maxText = 500;
 const maxLength = 2_048;
 const hidden = '•••';
@@ -32,7 +32,7 @@ function redacted(value: unknown, depth: number): unknown {
   return value;
 }
 
-/** Of what is the gateway's and the client's own (`_meta`) nothing is shown, nor of a sealed state. */
+/** Members without `_meta`, which the gateway and the client use for themselves, and without encrypted states. */
 function membersOf(value: object, show: (member: unknown, name: string) => unknown): object {
   const members = Object.entries(value).filter(([name]) => name !== '_meta' && name !== 'requestState');
   return { ...Object.fromEntries(members.slice(0, maxMembers).map(([name, member]) => [name.slice(0, 100), show(member, name)])), ...(members.length > maxMembers ? { '…': `${members.length - maxMembers} more` } : {}) };

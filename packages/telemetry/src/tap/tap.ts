@@ -1,6 +1,6 @@
 /**
- * What is told of calls to whoever watches them. A watch is a lease: it is said again every few seconds, and ends by itself. Which calls are told of is
- * decided once, where a call comes in or where it is routed, and travels with it as a tag: whoever meets a tag tells what it sees. While nobody watches, a
+ * Reports calls to the processes that watch them. A watch is a lease: it is renewed every few seconds, and ends by itself. Which calls are reported is
+ * decided once, where a call comes in or where it is routed, and travels with the call as a tag: each process that meets a tag reports what it sees. While nobody watches, a
  * call costs one comparison here.
  */
 import { randomBytes } from 'node:crypto';
@@ -10,19 +10,19 @@ import { payloadOf } from './payload.ts';
 export interface TapOptions {
   /** This process. */
   readonly process: WorkerId;
-  /** What runs things later. */
+  /** Schedules work for later. */
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
-  /** Tells the process at which calls are watched. */
+  /** Sends a report to the process that watches. */
   readonly say: (to: WorkerId, report: TapReport) => void;
-  /** Whether arguments and results may be told at all. */
+  /** Whether arguments and results may be reported at all. */
   readonly mayPayloads: () => boolean;
   readonly metrics: { readonly watches: { set(count: number): void }; readonly dropped: { inc(count: number): void } };
 }
 
-/** The part of a process that tells. */
+/** The part of a process that reports. */
 export type TapPart = 'edge' | 'session' | 'backend';
 
-/** What is known of a call where it is decided whether it is told of. */
+/** What is known of a call when it is decided whether to report it. */
 export interface TapKnown {
   readonly server: string;
   readonly tool: string | undefined;
@@ -42,15 +42,15 @@ interface Watched {
   isDue: boolean;
 }
 
-/** At once in one gateway; whoever comes later is not served. */
+/** Bound on watches at a time in one gateway; further ones are refused. */
 export const maxWatches = 8;
 const batchMs = 100;
-/** Of one watch that wait to be told. */
+/** Bound on the events of one watch that wait to be sent. */
 const maxEvents = 500;
 const separator = '~';
 
 export class Tap {
-  /** Whether anybody watches: what is asked for with every call. */
+  /** Whether anybody watches; read for every call. */
   isWatched = false;
   readonly #options: TapOptions;
   readonly #watches = new Map<string, Watched>();
@@ -60,7 +60,7 @@ export class Tap {
     this.#options = options;
   }
 
-  /** Somebody watches, goes on watching, or watches no more. */
+  /** Handles a lease: a watch begins, is renewed, or ends. */
   hear(lease: TapLease): void {
     const known = this.#watches.get(lease.watch);
     if (lease.termMs === 0) this.#watches.delete(lease.watch);
@@ -88,12 +88,12 @@ export class Tap {
     });
   }
 
-  /** At an edge: decides for those who watch everything. @param id that others know the call by, such as a trace's. @returns its tag; undefined where nobody is told of it. */
+  /** At an edge: decides for watches of all calls. @param id by which others know the call, such as that of its trace. @returns its tag; undefined if it is not reported. */
   chooseAny(id: string | undefined): string | undefined {
     return this.#choose(undefined, id, ({ filter }) => isOpen(filter));
   }
 
-  /** Where a call is routed: decides for those who watch some of them. @param tag that it has already. @returns its tag from now on. */
+  /** Where a call is routed: decides for watches with a filter. @param tag that the call has already. @returns its tag from now on. */
   chooseKnown(tag: string | undefined, known: TapKnown): string | undefined {
     return this.#choose(tag, undefined, ({ filter }) => !isOpen(filter) && isMeant(filter, known));
   }
@@ -116,7 +116,7 @@ export class Tap {
     return chosen;
   }
 
-  /** Tells what happens to a call. Nothing of it may be changed later. */
+  /** Reports an event of a call. The event must not be changed afterwards. */
   tell(tag: string, from: TapPart, what: string, more: JsonObject = {}): void {
     const [name = '', ...watches] = tag.split(separator);
     const event = { tag: name, at: performance.timeOrigin + performance.now(), process: this.#options.process, from, what, ...more };
@@ -132,7 +132,7 @@ export class Tap {
     }
   }
 
-  /** What of a value those may see who watch a call: nothing, unless all of them asked for it and the configuration lets them. */
+  /** The part of a value that may be reported: nothing, unless all watches of the call asked for values and the configuration permits it. */
   payload(tag: string, value: unknown): JsonObject {
     if (value === undefined || !this.#options.mayPayloads()) return {};
     const modes = tag.split(separator).slice(1).map((watch) => this.#watches.get(watch)?.lease.payload ?? 'none');
