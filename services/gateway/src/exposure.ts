@@ -1,4 +1,4 @@
-/** Who can reach the gateway, and whether it knows them. */
+/** Who can reach the gateway, and whether it authenticates them. */
 import type { Config } from '@omnibus/config';
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -8,13 +8,13 @@ export function listensHere({ listen }: Config): boolean {
   return loopback.test(listen.slice(0, listen.lastIndexOf(':')));
 }
 
-/** Why a gateway is not started as it is configured: that everybody may come in has to be said. */
+/** Why a gateway is not started as configured: if others can reach it without authentication, the configuration must say so. */
 export function exposureProblem(config: Config): string | undefined {
   if (listensHere(config) || config.auth !== undefined) return undefined;
   return `others can reach ${config.listen}, and "auth" is not configured: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or choose another way (docs/identity.md); "auth: none" lets everybody in on purpose`;
 }
 
-/** The warning that is logged now and then where everybody may come in. */
+/** The warning that is logged now and then when everybody may use the gateway. */
 export function exposureWarning(config: Config): string | undefined {
   return config.auth === 'none' && !listensHere(config) ? `everybody who reaches ${config.listen} may use every server, because of "auth: none"` : undefined;
 }

@@ -1,4 +1,4 @@
-/** Where the key comes from that session workers share: the environment or a file, never the bus, which everything else reads. */
+/** Reads the key that session workers share, from the environment or a file: never from the bus, which other processes can read. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
@@ -20,7 +20,7 @@ export type SealingKeys = readonly [Buffer, ...Buffer[]];
 
 /**
  * The sealing keys of this process.
- * @returns undefined for a role that seals and signs nothing, and for a gateway of one process without a key, which makes its own.
+ * @returns undefined for a role that encrypts and signs nothing, and for a gateway of one process without a key, which makes its own.
  * @throws {Error} in words for the operator when the key is missing or wrong.
  */
 export function findSealingKeys(role: Role, { config, baseFolder, env }: SealerSources): SealingKeys | undefined {

@@ -1,18 +1,18 @@
 /**
- * Who shares a program without knowing it. Each known caller has one of his own of a stdio server. Where nobody need be known, everybody who
- * declared nothing it could ask for shares one: right for one person's machine, and not where other people connect, since what one of them
- * leaves in the program another may find.
+ * Finds callers who share a program without knowing it. Each known caller has his own program of a stdio server. Where callers are not authenticated, all who
+ * declared no capability that the server could use share one program: fine on one person's machine, but not where other people connect, since one of them
+ * may find in the program what another left there.
  */
 import { enabledServers, type Config } from '@omnibus/config';
 import { listensHere } from './exposure.ts';
 
-/** Servers whose one program people share who connect from elsewhere; none while only this machine is listened on. */
+/** Servers with one program that people from other machines share; none if the gateway listens on this machine only. */
 function sharedPrograms(config: Config, areKnown: boolean): readonly string[] {
   if (isOnlyThisMachine(config)) return [];
   return [...enabledServers(config)].filter(([, { url, isolation }]) => url === undefined && (isolation === 'shared' || (isolation === 'auto' && !areKnown))).map(([name]) => name);
 }
 
-/** The same in words; undefined where there is nothing to say. */
+/** A warning that names these servers; undefined when there are none. */
 export function sharingWarning(config: Config): string | undefined {
   const areKnown = config.auth !== undefined && config.auth !== 'none';
   const servers = sharedPrograms(config, areKnown);
@@ -22,7 +22,7 @@ export function sharingWarning(config: Config): string | undefined {
   return `${servers.join(', ')} ${is} for everybody who connects: what ${its} of one of them, others may reach. ${helps} where that matters.`;
 }
 
-/** Behind proxies that are trusted, others connect although only this machine is listened on. */
+/** Through trusted proxies, other machines can connect although the gateway listens on this machine only. */
 function isOnlyThisMachine(config: Config): boolean {
   const { security } = config;
   const proxies: unknown = 'trustedProxies' in security ? security.trustedProxies : undefined;

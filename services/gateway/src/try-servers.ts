@@ -1,11 +1,11 @@
-/** Starts a gateway with nothing but the servers of a configuration, and looks what became of them. */
+/** Starts a gateway with only the servers of a configuration, and tells which of them could be connected to. */
 import type { Config } from '@omnibus/config';
 import type { CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from './compose.ts';
 import { hideEnvironment } from './hide-environment.ts';
 
-/** @returns what each server is, when all of them have been tried once. */
+/** @returns the state of each server, after all of them have been tried once. */
 export async function findServers(config: Config, baseFolder: string): Promise<readonly CatalogRecord[]> {
   // Programs are started here too.
   hideEnvironment();

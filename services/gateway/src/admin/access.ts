@@ -1,4 +1,4 @@
-/** Lets in at the admin port whoever may be there: by the ways callers are known, by being on this machine where nobody has said more, or by the sealing key. */
+/** Admits requests at the admin port: with credentials of callers, from this machine if `auth.admin` is not set, or with the sealing key. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Audit } from '@omnibus/audit';
@@ -10,20 +10,20 @@ import { recordAct } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
 import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from './roles.ts';
 
-/** Whom a request is of. */
+/** The person who sent a request. */
 export interface Administrator {
-  /** How logs name this person, and how a person who asks is named. */
+  /** The person's name in logs and in answers. */
   readonly name: string;
   readonly roles: readonly AdminRole[];
   readonly facts: Facts | undefined;
-  /** All that he may see, where that is one tenant's. */
+  /** The only tenant whose state he may see, if he is the administrator of one. */
   readonly tenant?: string | undefined;
 }
 
 export interface AdminAccessOptions {
   /** The configuration as it is now. */
   readonly config: () => Config;
-  /** Undefined as long as the process is starting, where nobody is to be known, and where nobody can be. */
+  /** Undefined while the process is starting, and when callers are not or cannot be authenticated. */
   readonly authenticator: () => Authenticator | undefined;
   /** Undefined in a process without a sealing key. */
   readonly recovery: Recovery | undefined;
@@ -33,16 +33,16 @@ export interface AdminAccessOptions {
   readonly audit: () => Audit | undefined;
 }
 
-/** The one address of this machine that no proxy of a mesh connects from: those have others of 127.0.0.0/8. */
+/** The loopback address from which no proxy of a service mesh connects: these use other addresses of 127.0.0.0/8. */
 const here = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
-/** Who is on this machine can read and change the files of the gateway, if anybody can; secrets are shown to none without a role. */
+/** The roles of callers on this machine, who can read and change the gateway's files if anybody can; secrets are shown only to those with a role. */
 const local: Administrator = { name: 'somebody on this machine', roles: ['viewer', 'operator'], facts: undefined };
 const recovered: Administrator = { name: 'somebody with the sealing key', roles: ['admin'], facts: undefined };
 
 export class AdminAccess {
   readonly #options: AdminAccessOptions;
   readonly #known = new WeakMap<IncomingMessage, Administrator>();
-  /** Their tokens have scopes; keys, certificates, proxies and clusters have none. As at the start: callers are known by other issuers with the next one only. */
+  /** Issuers whose tokens have scopes; API keys, certificates, proxies and clusters give none. As configured at the start, since a change of issuers needs a restart. */
   readonly #tokenIssuers: ReadonlySet<string | undefined>;
 
   constructor(options: AdminAccessOptions) {
@@ -51,7 +51,7 @@ export class AdminAccess {
     this.#tokenIssuers = new Set(auth === undefined || auth === 'none' ? [] : [...auth.issuers.map(({ issuer }) => issuer), ...(auth.server === undefined ? [] : [publicUrl])]);
   }
 
-  /** Why a request may not have what it asks for; undefined when it may. */
+  /** The refusal of a request; undefined when it is permitted. */
   readonly guard = async (request: IncomingMessage, path: string, act: AdminAct): Promise<AdminAnswer | undefined> => {
     const { metrics, faults, audit } = this.#options;
     if (act === 'recovery' || (act === 'metrics' && this.#rules()?.metrics !== 'viewer')) return undefined;
@@ -77,7 +77,7 @@ export class AdminAccess {
     return { status: 403, text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n` };
   };
 
-  /** Whom a request that was let in is of. */
+  /** The person who sent an admitted request. */
   of(request: IncomingMessage): Administrator {
     return this.#known.get(request) ?? local;
   }
@@ -117,7 +117,7 @@ export class AdminAccess {
   }
 }
 
-/** Whether nobody stands between: what comes through a proxy of this machine comes from somewhere else. */
+/** Whether a request came without a proxy: one through a proxy on this machine comes from another machine. */
 function isHere({ socket: { remoteAddress }, headers }: IncomingMessage): boolean {
   return here.has(remoteAddress ?? '') && headers['x-forwarded-for'] === undefined && headers.forwarded === undefined && headers['x-real-ip'] === undefined;
 }

@@ -1,9 +1,9 @@
-/** What administrators do, and may not, on record. */
+/** Audit records of what administrators do, and of what they are refused. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit, Outcome } from '@omnibus/audit';
 import type { Administrator } from './access.ts';
 
-/** Of one act, for people: no secret. */
+/** Details of one act for people, without secrets. */
 export type ActDetails = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 interface ActRecord {
@@ -11,7 +11,7 @@ interface ActRecord {
   readonly details?: ActDetails;
 }
 
-/** @param by undefined for somebody who is not known. */
+/** @param by undefined for somebody who is not authenticated. */
 export function recordAct(audit: Audit | undefined, by: Pick<Administrator, 'name' | 'facts'> | undefined, { socket }: IncomingMessage, act: string, { outcome, details = {} }: ActRecord): void {
   const { principal, issuer, subject, tenant, actors, client, key } = by?.facts ?? {};
   audit?.record({

@@ -1,4 +1,4 @@
-/** What can be done at the admin port besides looking: reading the configuration again, API keys, users, and the way back in. Each change is in the log, with who made it. */
+/** The acts of the admin port that change something: reloading the configuration, API keys, users, and recovery. Each change is logged, with who made it. */
 import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import type { Audit } from '@omnibus/audit';
@@ -16,7 +16,7 @@ export interface ActsOptions {
   readonly baseFolder: string;
   readonly access: AdminAccess;
   readonly recovery: Recovery | undefined;
-  /** Reads the configuration again. @returns what is wrong with it. */
+  /** Reads the configuration again. @returns the problems found. */
   readonly reload: () => Promise<readonly string[]>;
   readonly running: RunningParts;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export interface ActsOptions {
   readonly audit: () => Audit | undefined;
 }
 
-/** What a process says and does of its sessions and servers. */
+/** What a process can tell about its sessions and servers, and do with them. */
 export interface RunningParts {
   /** The first of them, and how many there are; undefined in a process that holds none. */
   readonly sessions: () => { readonly sessions: readonly object[]; readonly total: number } | undefined;
@@ -34,7 +34,7 @@ export interface RunningParts {
   readonly restart: (server: string) => Promise<boolean>;
 }
 
-/** Makes routes of acts: what they throw is said, and what was done is counted. */
+/** Makes routes from acts: errors are answered with their messages, and successful acts are counted. */
 export function actsCounted(metrics: Metrics) {
   return (route: Omit<AdminRoute, 'run'>, run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>): AdminRoute => ({
     ...route,

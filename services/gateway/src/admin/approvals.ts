@@ -1,4 +1,4 @@
-/** What can be asked at the admin port of calls that wait for approvers, and decided of them. */
+/** The acts of the admin port that show and decide calls that wait for approvers. */
 import type { Audit } from '@omnibus/audit';
 import { ApprovalBoard, type Bus } from '@omnibus/bus';
 import type { ApprovalRecord } from '@omnibus/protocol';
@@ -11,7 +11,7 @@ import { isNamed } from './roles.ts';
 
 export interface ApprovalsRoutesOptions {
   readonly access: AdminAccess;
-  /** Undefined as long as the process is starting. */
+  /** Undefined while the process is starting. */
   readonly bus: () => Bus | undefined;
   /** Whether calls are held here; elsewhere nobody may look at them. */
   readonly holdsCalls: () => boolean;
@@ -58,17 +58,17 @@ export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }
   ];
 }
 
-/** Whoever is only an approver sees what is for him. */
+/** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
 function mayLook({ roles, facts }: Administrator, { approvers }: ApprovalRecord): boolean {
   return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
 }
 
-/** Of a call whose time is over, or whose worker is gone with it, nobody may have said so. */
+/** The record with its true state: one whose worker is gone may still say `waiting` after its time is over. */
 function asItIs(record: ApprovalRecord): ApprovalRecord {
   return record.state === 'waiting' && record.until <= Date.now() ? { ...record, state: 'expired' } : record;
 }
 
-/** Why somebody may not decide. */
+/** Why an administrator may not decide a call. */
 function refusalOf({ facts }: Administrator, { digest, approvers, principal, who }: ApprovalRecord, shown: string): string | undefined {
   if (digest !== shown) return 'this is not the call that was shown: look at it again';
   if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';

@@ -1,4 +1,4 @@
-/** What can be asked and done at the admin port of what users have connected to servers. */
+/** The acts of the admin port that show and end users' sign-ins at servers. */
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { isToken, type Principal, type ServerName } from '@omnibus/protocol';

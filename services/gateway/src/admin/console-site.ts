@@ -1,4 +1,4 @@
-/** The page at the admin port: files that were made once, held in memory, with headers that let it do nothing but what it is for. */
+/** The console at the admin port: built files, held in memory, with headers that restrict what the page can do. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -6,12 +6,12 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AdminSite } from '@omnibus/telemetry';
 
-/** Where the page is, in the package and in a checkout; undefined where it was not built. */
+/** The folder of the built page, in the package or in a checkout; undefined when it was not built. */
 export const pageFolder = ['../console/', '../../../console/dist/page/'].map((path) => fileURLToPath(new URL(path, import.meta.url))).find((place) => existsSync(`${place}index.html`));
 
 const types: Readonly<Record<string, string>> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
 
-/** No script, style or picture but our own, no text that becomes markup, no page around ours, and nobody is asked but this port. */
+/** Permits scripts, styles and pictures of this port only, no HTML made from strings, no embedding in other pages, and requests to this port only. */
 const policy = [
   'default-src \'none\'', 'script-src \'self\'', 'style-src \'self\'', 'img-src \'self\' blob:', 'media-src blob:', 'connect-src \'self\'',
   'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'', 'require-trusted-types-for \'script\'', 'trusted-types \'none\'',
@@ -31,7 +31,7 @@ interface PageFile {
 }
 
 /**
- * @param isShown false where the configuration wants no console.
+ * @param isShown false when the configuration turns the console off.
  * @param folder with `index.html` and `assets`.
  */
 export function consoleSite(isShown: () => boolean, folder: string | undefined): AdminSite {

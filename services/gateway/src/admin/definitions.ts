@@ -1,4 +1,4 @@
-/** What can be asked at the admin port of what servers say of themselves, and approved. */
+/** The acts of the admin port that show and approve the definitions of servers. */
 import type { Audit } from '@omnibus/audit';
 import type { ServerDefinitions } from '@omnibus/backend';
 import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
@@ -7,7 +7,7 @@ import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { actsCounted, read } from './acts.ts';
 
-/** What servers say of themselves that is not as it was approved. */
+/** Definitions of servers that differ from the approved ones. */
 export interface DefinitionsOfProcess {
   readonly definitions: readonly ServerDefinitions[];
   /** @throws {Error} in words for the operator. */
@@ -25,7 +25,7 @@ export interface DefinitionsRoutesOptions {
 }
 
 const approval = z.strictObject({ server: z.string().min(1).max(255), approve: z.array(z.string().max(64)).min(1).max(500) });
-/** Definitions that one record names; a body of the admin port has hardly more. */
+/** Bound on the definitions that one audit record names; a request to the admin port hardly holds more. */
 const maxRecorded = 500;
 const noServers: AdminAnswer = { status: 409, text: 'this process talks to no servers: ask one of the role backend\n' };
 

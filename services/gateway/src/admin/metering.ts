@@ -1,4 +1,4 @@
-/** What can be asked and said at the admin port of who is blocked, and of what callers used. */
+/** The acts of the admin port that show and change blocks, and show what callers used. */
 import type { Audit } from '@omnibus/audit';
 import { usageBucket, type Blocks, type Bus } from '@omnibus/bus';
 import { blockKinds, type BlockKind, type UsageRow } from '@omnibus/protocol';
@@ -71,7 +71,7 @@ export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRo
 
 const isKind = (text: string): text is BlockKind => (blockKinds as readonly string[]).includes(text);
 
-/** What was used in the last days, today among them, at all workers together; whoever used most first. */
+/** The use of the last days, including today, of all workers together; whoever used most comes first. */
 async function usageSince(bus: Bus, days: number): Promise<readonly UsageRow[]> {
   const since = new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10);
   const sums = new Map<string, UsageRow>();

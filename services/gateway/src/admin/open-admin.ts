@@ -25,22 +25,22 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly config: () => Config;
   readonly baseFolder: string;
   readonly status: () => ProcessStatus;
-  /** Undefined as long as the process is starting, and where nobody is to be known. */
+  /** Undefined while the process is starting, and when callers are not authenticated. */
   readonly authenticator: () => Authenticator | undefined;
-  /** What is kept on the bus; undefined as long as the process is starting. */
+  /** What is stored on the bus; undefined while the process is starting. */
   readonly kept: () => Kept | undefined;
   readonly sealingKeys: SealingKeys | undefined;
   /** Undefined in a process without servers. */
   readonly definitions: () => DefinitionsOfProcess | undefined;
   /** Undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
-  /** Reads the configuration again. @returns what is wrong with it. */
+  /** Reads the configuration again. @returns the problems found. */
   readonly reload: () => Promise<readonly string[]>;
   readonly running: RunningParts;
   readonly log: Logger;
-  /** Where what strangers do is said once, and then as a number. */
+  /** Logs what strangers do: the first time in full, later as a number. */
   readonly faults: Pick<Faults, 'fromOutside'>;
-  /** Undefined as long as the process is starting, and where nothing is recorded. */
+  /** Undefined while the process is starting, and without an audit. */
   readonly audit: () => Audit | undefined;
   /** Undefined in a process without one, and while it starts. */
   readonly edge: () => Edge | undefined;
@@ -48,7 +48,7 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'status'>;
 }
 
-/** The port, and its part of what is said over the bus. */
+/** The port, and its questions and answers over the bus. */
 export interface OpenedAdmin extends AdminServer {
   /** Begins to ask other processes, and to answer them. */
   join(bus: Bus): Promise<void>;

@@ -1,18 +1,18 @@
 /**
- * The way back in when nobody is left who has the role `admin`: whoever proves that he has the sealing key of the gateway is given a token for
- * this process and a quarter of an hour. The proof answers a question that this process has asked, so there is nothing to keep or to replay.
+ * Recovery when nobody is left with the role `admin`: whoever proves that he has the sealing key of the gateway gets a token for
+ * this process, valid for a quarter of an hour. The proof answers a challenge from this process, so it cannot be replayed.
  */
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { SealingKeys } from '../sealing-key.ts';
 
-/** A question is answered by a command at once. */
+/** How long a challenge is valid: a command answers it at once. */
 const questionMs = 60_000;
 const tokenMs = 15 * 60_000;
-/** Tokens that are good at one time; the oldest goes first. Each is asked for by somebody who has the key. */
+/** Bound on valid tokens; the oldest is dropped first. Only holders of the key can ask for one. */
 const maxTokens = 16;
 const prefix = 'oma_';
 
-/** What whoever has the key answers to a question. */
+/** The proof with which a holder of the key answers a challenge. */
 export function recoveryProof(key: Buffer, question: string): string {
   return createHmac('sha256', Buffer.from(hkdfSync('sha256', key, '', 'omnibus admin recovery', 32))).update(question).digest('base64url');
 }
@@ -20,9 +20,9 @@ export function recoveryProof(key: Buffer, question: string): string {
 export class Recovery {
   readonly #keys: SealingKeys;
   readonly #own = randomBytes(32);
-  /** Answered questions, until when they could be answered again. */
+  /** Challenges that were answered, with the time until which they could be answered again. */
   readonly #answered = new Map<string, number>();
-  /** By digest, until when each is good. */
+  /** The expiry of each token, by digest. */
   readonly #tokens = new Map<string, number>();
   readonly #now: () => number;
 
@@ -36,7 +36,7 @@ export class Recovery {
     return `${text}.${this.#sign(text)}`;
   }
 
-  /** @returns a token, and until when it is good; undefined when the proof is none. */
+  /** @returns a token and its expiry; undefined when the proof is wrong. */
   answer(question: string, proof: string): { readonly token: string; readonly until: number } | undefined {
     const now = this.#now();
     const cut = question.lastIndexOf('.');
@@ -52,7 +52,7 @@ export class Recovery {
     return { token, until: now + tokenMs };
   }
 
-  /** Whether an `Authorization` header holds a token that was given here, and is good still. */
+  /** Whether an `Authorization` header holds a valid token of this process. */
   holds(authorization: string | undefined): boolean {
     const token = authorization?.replace(/^bearer /i, '') ?? '';
     const until = token.startsWith(prefix) ? this.#tokens.get(hash('sha256', token)) : undefined;

@@ -1,15 +1,15 @@
-/** Who may do what at the admin port: a table of acts, and the configuration's list of who has which role. */
+/** Who may do what at the admin port: a table of acts with the roles they need, and the configuration's lists of who has which role. */
 import type { Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
 export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
 
-/** As the configuration lists them: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
+/** People as the configuration lists them: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 export type RoleLists = Readonly<Record<AdminRole, readonly string[]>>;
 
 const everyRole = ['viewer', 'operator', 'auditor', 'admin'] as const;
 
-/** `recovery` is for whoever proves that he has the sealing key, and asks for no role. */
+/** `recovery` needs no role: whoever proves that he has the sealing key may do it. */
 const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'metrics': everyRole,
   'status': everyRole,
@@ -43,12 +43,12 @@ export function mayDo(act: AdminAct, roles: readonly AdminRole[]): boolean {
   return roles.some((role) => permitted[act].includes(role));
 }
 
-/** The roles that may do something, in words. */
+/** The roles that may do something, for a message. */
 export function whoMay(act: AdminAct): string {
   return permitted[act].join(' or ');
 }
 
-/** What whoever looks after one tenant may do; he is shown what is that tenant's. */
+/** The acts of an administrator of one tenant, who is shown only what belongs to it. */
 const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami', 'usage']);
 
 export function mayDoForTenant(act: AdminAct): boolean {
@@ -60,14 +60,14 @@ function namesOf({ issuer, subject }: Facts): string[] {
 }
 
 /**
- * The roles of a caller. Whoever acts for somebody else is not that person, and has none. Groups of one tenant may be called as those of
- * another, and so may subjects of keys: they count for callers without a tenant alone.
+ * The roles of a caller. An agent that acts for a user has none of that user's roles. Two tenants may have groups of the same name,
+ * and keys with the same subject: both give roles only to callers without a tenant.
  */
 export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
   return ([...everyRole, 'approver'] as const).filter((role) => isNamed(facts, lists[role]));
 }
 
-/** Whether somebody is one of those whom a list names, as with roles. */
+/** Whether a list, such as that of a role, names a caller. */
 export function isNamed(facts: Facts, list: readonly string[]): boolean {
   const { issuer, subject, groups, tenant, actors } = facts;
   if (actors.length > 0) return false;
@@ -75,7 +75,7 @@ export function isNamed(facts: Facts, list: readonly string[]): boolean {
   return list.some((who) => names.has(who));
 }
 
-/** The tenant that a caller looks after, which is his own or none. @param lists of who does, by tenant. */
+/** The tenant that a caller administers, which can only be his own. @param lists of administrators, by tenant. */
 export function tenantOf(facts: Facts, lists: Readonly<Record<string, readonly string[]>>): string | undefined {
   const { groups, tenant, actors } = facts;
   if (tenant === undefined || actors.length > 0 || !Object.hasOwn(lists, tenant)) return undefined;

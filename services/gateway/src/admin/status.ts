@@ -1,32 +1,32 @@
-/** What a process says of itself at its admin port, and how much of it whoever looks after one tenant sees. */
+/** The status of a process at its admin port, and the part of it that an administrator of one tenant sees. */
 import { serversFor, type Config } from '@omnibus/config';
 import type { Role } from '../compose.ts';
 
-/** What one process says of itself at `/status`. */
+/** The status of one process, as `/status` answers it. */
 export interface ProcessStatus {
   readonly role: Role;
   readonly version: string;
   readonly pid: number;
   readonly uptimeSeconds: number;
   readonly endpoint: string | undefined;
-  /** What keeps it from serving, in words. */
+  /** Why the process cannot serve now, for people. */
   readonly problems: readonly string[];
   readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
-  /** By state. */
+  /** The number of sessions by state. */
   readonly sessions?: Readonly<Record<string, number>>;
-  /** What servers offer and clients cannot be shown, with the reason. */
+  /** Entries of servers that cannot be shown to clients, with the reason. */
   readonly leftOut?: readonly string[];
-  /** Servers, with the number of backend workers that calls of clients may go to, as far as this process knows by now. */
+  /** The servers, each with the number of backend workers that reach it, as far as this process knows. */
   readonly adapters?: Readonly<Record<string, number>>;
   readonly servers?: readonly {
     readonly server: string;
     readonly status: 'up' | 'down';
-    /** Nobody has called it for so long that nothing is connected to it: the next call is. */
+    /** Whether it is asleep: disconnected after a time without calls, and connected again by the next call. */
     readonly isAsleep?: true;
     readonly problem: string | undefined;
-    /** It shows nothing to whom it does not know: so many users who came have not signed in. */
+    /** How many users who came have yet to sign in before the server shows them anything. */
     readonly wantsSignIn?: number;
-    /** Entries it offers that are in no list, because they do not fit or are too many. */
+    /** How many of its entries are in no list, since they are malformed or too many. */
     readonly leftOut: number;
     readonly revision: string | undefined;
     readonly tools: number;
@@ -37,7 +37,7 @@ export interface ProcessStatus {
   }[];
 }
 
-/** @param tenant of which everything may be seen, and of others nothing; undefined for whoever may see all. */
+/** @param tenant the only tenant whose state may be seen; undefined for a caller who may see everything. */
 export function statusFor(status: ProcessStatus, config: Config, tenant: string | undefined): ProcessStatus {
   if (tenant === undefined) return status;
   const { sessions: _ofAll, adapters, servers, leftOut, ...rest } = status;

@@ -1,16 +1,16 @@
-/** Attempts that run in this process, and who may have how many. */
+/** The attempts (calls from the console) that run in this process, and how many each person may have. */
 import { randomBytes } from 'node:crypto';
 import type { Guest } from '@omnibus/edge';
 import { TryRun, type Attempt } from './try-run.ts';
 
-/** Of one person, and of all; those that are over and still kept count. */
+/** Bounds on the attempts of one person and of all; ended ones that can still be read count too. */
 const maxPerPerson = 8;
 const maxInAll = 32;
-/** Whoever tries something looks at it: longer than that, nobody does. */
+/** Bound on the time of one attempt. */
 const maxMs = 10 * 60_000;
 /** How long an attempt that is over can still be read. */
 const keptMs = 60_000;
-/** How long one runs on that nobody follows any more: a page that is loaded again comes back within that. */
+/** How long an attempt goes on that nobody follows: a page that is reloaded comes back within this time. */
 const unfollowedMs = 15_000;
 
 interface Kept {
@@ -23,7 +23,7 @@ interface Kept {
 export class TryDesk {
   readonly #kept = new Map<string, Kept>();
 
-  /** @returns the id of what runs from now on; undefined where there are too many. */
+  /** Starts an attempt. @returns its id; undefined when there are too many. */
   start(person: string, attempt: Attempt, enter: (write: (text: string) => void, ended: () => void) => Promise<Guest>): string | undefined {
     const own = [...this.#kept.values()].filter((each) => each.person === person);
     if (own.length >= maxPerPerson || this.#kept.size >= maxInAll) {
@@ -44,19 +44,19 @@ export class TryDesk {
     return id;
   }
 
-  /** An attempt of that person; another's is as unknown as none. */
+  /** Finds an attempt of that person; for others' attempts the result is the same as for unknown ids. */
   find(id: string, person: string): TryRun | undefined {
     const kept = this.#kept.get(id);
     return kept?.person === person ? kept.run : undefined;
   }
 
-  /** Whether anybody follows it may have changed. */
+  /** Called when the number of followers of an attempt may have changed. */
   followed(id: string): void {
     const kept = this.#kept.get(id);
     if (kept !== undefined) this.#watch(kept);
   }
 
-  /** Nothing is tried any more. */
+  /** Ends all attempts. */
   stop(): void {
     for (const id of this.#kept.keys()) this.#forget(id);
   }

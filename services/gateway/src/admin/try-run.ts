@@ -1,11 +1,11 @@
-/** One attempt: a client of our own calls what somebody chose, and tells of it step by step, so that a page can show it and answer what servers ask. */
+/** One attempt: a client within the gateway makes the chosen call and reports each step as an event, so that a page can show it and answer questions of servers. */
 import { PassThrough, Writable } from 'node:stream';
 import type { Guest } from '@omnibus/edge';
 import { isModernRevision, isObject, metaKeys, version, type JsonObject, type Revision } from '@omnibus/protocol';
 import { LineClient } from '../client/line-client.ts';
 import { CommandProblem } from '../outcome.ts';
 
-/** What is tried, and what its client may be asked meanwhile. */
+/** The call to make, and what its client declares that it can answer. */
 export interface Attempt {
   readonly method: string;
   readonly params: JsonObject;
@@ -24,13 +24,13 @@ interface Question {
   readonly reject: (error: Error) => void;
 }
 
-/** Events of one attempt that are kept; logs and questions beyond are not told. */
+/** Bound on the kept events of one attempt; further log messages and questions are not reported. */
 const maxEvents = 500;
-/** Characters of all of them but the result. */
+/** Bound on the characters of all events but the result. */
 const maxCharacters = 1_000_000;
-/** Characters of a result that a page is given. */
+/** Bound on the characters of a result that is sent to the page. */
 const maxResultCharacters = 16_000_000;
-/** How often a server may want more before it answers a client without a session. */
+/** How often a server may ask for more input before it answers a client without a session. */
 const maxRounds = 20;
 
 export class TryRun {
@@ -53,12 +53,12 @@ export class TryRun {
     return this.#isOver;
   }
 
-  /** How many follow it now. */
+  /** The number of followers. */
   get followers(): number {
     return this.#listeners.size;
   }
 
-  /** Resolves when it is over, whatever came of it. @param enter opens the way into the gateway. */
+  /** Runs the attempt. Resolves when it is over, also if it failed. @param enter connects the client to the gateway. */
   async run(enter: (write: (text: string) => void, ended: () => void) => Promise<Guest>): Promise<void> {
     const heard = new PassThrough();
     let guest: Guest | undefined;
@@ -72,7 +72,7 @@ export class TryRun {
     const client = new LineClient({ input: heard, output: said, asked: this.#ask, heard: (method, params) => this.#hear(method, params) });
     try {
       guest = await enter((text) => heard.write(`${text}\n`), () => heard.end());
-      // Whatever is waited for, a call that is cancelled is over.
+      // A cancelled call is over, whatever it was waiting for.
       const cancelled = new Promise<never>((_resolve, reject) => {
         const { signal } = this.#ending;
         if (signal.aborted) reject(signal.reason as Error);
@@ -91,14 +91,14 @@ export class TryRun {
     heard.end();
   }
 
-  /** Tells what was, and what comes. @param after the number of the last event that is known there. @returns what ends it. */
+  /** Reports past and new events. @param after the number of the last event that the follower has. @returns a function that ends it. */
   follow(after: number, hear: (event: TryEvent) => void): () => void {
     for (const event of this.#events) if (event.number > after) hear(event);
     this.#listeners.add(hear);
     return () => this.#listeners.delete(hear);
   }
 
-  /** Answers a question of the server. @returns false where there is no such question, or no more. */
+  /** Answers a question of the server. @returns false when no such question is open. */
   answer(key: string, result: JsonObject | undefined): boolean {
     const question = this.#questions.get(key);
     if (question === undefined) return false;
@@ -107,7 +107,7 @@ export class TryRun {
     return true;
   }
 
-  /** Cancels it at the server. */
+  /** Cancels the call at the server. */
   cancel(why: string): void {
     this.#ending.abort(new CommandProblem('other', why));
   }
@@ -119,7 +119,7 @@ export class TryRun {
     return client.request(method, params, { signal: this.#ending.signal, onProgress: this.#progress });
   }
 
-  /** Without a session, what a server wants is an answer, and what it is given a new request (2026-07-28 basic/patterns/mrtr). */
+  /** Without a session, a server's question is a result, and the answer to it a new request (2026-07-28 basic/patterns/mrtr). */
   async #callInRounds(client: LineClient): Promise<JsonObject> {
     const { method, params, revision, capabilities } = this.#attempt;
     const _meta = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilities]: capabilities, [metaKeys.clientInfo]: clientInfo, [metaKeys.logLevel]: 'debug' };
@@ -136,7 +136,7 @@ export class TryRun {
 
   readonly #progress = (params: JsonObject): void => {
     const { progressToken: _ours, _meta, ...said } = params;
-    // Only the last says how far it is.
+    // Only the latest progress matters.
     this.#events = this.#events.filter(({ kind }) => kind !== 'progress');
     this.#tell('progress', said);
   };
@@ -167,7 +167,7 @@ export class TryRun {
     return Math.round(performance.now() - this.#startedAt);
   }
 
-  /** @returns false where it is not told, because there is too much already. */
+  /** Adds an event. @returns false when there are too many already. */
   #tell(kind: TryEvent['kind'], data: JsonObject): boolean {
     const isEnd = kind === 'result' || kind === 'failed';
     const length = isEnd ? 0 : JSON.stringify(data).length;

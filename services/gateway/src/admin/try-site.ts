@@ -1,6 +1,6 @@
 /**
- * `POST /api/v1/try`: whoever may operate the gateway calls a tool through it, as the caller his credentials show him to be, and answers what servers
- * ask meanwhile. `GET try/ID/events` tells of it, `POST try/ID/answer` and `try/ID/cancel` act on it.
+ * `POST /api/v1/try`: an operator calls a tool through the gateway, as the caller whom his credentials name, and answers what servers
+ * ask meanwhile. `GET try/ID/events` streams its events, `POST try/ID/answer` and `try/ID/cancel` act on it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
@@ -31,11 +31,11 @@ export interface TrySiteOptions {
 }
 
 const base = '/api/v1/try';
-/** What somebody types into a page; a call with more is made by a program. */
+/** Bound on arguments, which people type into a page; larger calls are made by programs. */
 const maxBodyBytes = 1024 * 1024;
-/** What is too long is read on for a while, so that its sender reads the answer. */
+/** A body that is too long is read up to this size, so that its sender reads the answer. */
 const cutBytes = 8 * 1024 * 1024;
-/** Who reads so much too slowly reads nothing. */
+/** Bound on unread bytes, beyond which a slow reader is disconnected. */
 const maxUnreadBytes = 32 * 1024 * 1024;
 const aliveMs = 15_000;
 
@@ -135,7 +135,7 @@ function attemptOf({ method, name, arguments: text, revision, may }: z.output<ty
   return { method, revision, capabilities, params: isRead ? { uri: name } : { name, arguments: objectOf(text ?? '{}', 'arguments') } };
 }
 
-/** Read as messages are, so that numbers are sent as they were written. @throws {ApiProblem} */
+/** Reads the body like a message of MCP, so that numbers are sent as they were written. @throws {ApiProblem} */
 function objectOf(text: string, what: string): JsonObject {
   try {
     const value = parseJson(text);
@@ -168,7 +168,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Tells all that was and what comes, and ends with the attempt. */
+/** Streams all events of the attempt, past and new, and ends with it. */
 function stream(run: TryRun, request: IncomingMessage, response: ServerResponse, changed: () => void): void {
   const after = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('after') ?? 0);
   response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream' });

@@ -1,7 +1,7 @@
 import { problemStatus, type Problem, type ProblemReason } from '@omnibus/admin-api';
 import type { AdminAnswer } from '@omnibus/telemetry';
 
-/** Ends a request to the API with words for whoever asked. */
+/** An error that ends a request to the API with a message for the caller. */
 export class ApiProblem extends Error {
   readonly reason: ProblemReason;
   readonly advice: string | undefined;

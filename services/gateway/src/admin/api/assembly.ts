@@ -1,4 +1,4 @@
-/** All processes of a gateway, asked at once: who is known by signs of life and says nothing is missing, and is said to be. */
+/** Asks all processes of a gateway at once. One that is known by its signs of life and does not answer is reported as missing. */
 import { subjects, type Bus, type PendingRequest, type Subscription } from '@omnibus/bus';
 import type { Missing } from '@omnibus/admin-api';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -6,20 +6,20 @@ import type { AdminAnswer, AdminQuestion, JsonObject, WorkerId } from '@omnibus/
 import type { Logger } from '@omnibus/telemetry';
 import type { z } from 'zod';
 
-/** Milliseconds in which a process answers; one that does not is busy, cut off or gone. */
+/** Milliseconds within which a process has to answer; one that does not is busy, cut off or gone. */
 const answerMs = 500;
-/** What takes work at the other end, as connecting to a server anew does. */
+/** Time limit of questions that need work at the other process, such as reconnecting to a server. */
 export const actMs = 10_000;
 
 export interface AssemblyOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** What this process says. */
+  /** The answer of this process. */
   readonly answer: (question: AdminQuestion) => AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** What one process said. */
+/** The answer of one process. */
 interface Said<Body> {
   readonly process: WorkerId;
   readonly role: string;
@@ -55,8 +55,8 @@ export class Assembly {
   }
 
   /**
-   * @param shape of what each says; what does not fit it is no answer.
-   * @param limitMs how long is waited for those that are known and have not answered.
+   * @param shape of each answer; one of another shape is ignored.
+   * @param limitMs how long to wait for known processes that have not answered.
    */
   async ask<Body>(about: string, args: JsonObject, shape: z.ZodType<Body>, limitMs = answerMs): Promise<Heard<Body>> {
     const answers = await this.#collect({ about, args }, limitMs);
@@ -93,7 +93,7 @@ export class Assembly {
       });
       await promise;
     } catch {
-      // The bus is closing, and this process can still speak for itself.
+      // The bus is closing; this process still answers for itself.
     } finally {
       limit.cancel();
       pending?.close();

@@ -1,4 +1,4 @@
-/** The state of the whole gateway, as the API answers it: what each process says, put together. */
+/** The state of the whole gateway, as the API answers it, assembled from the answers of all processes. */
 import {
   cataloguePart, line, processRow, serverPlace, sessionRow,
   type Catalogue, type Configuration, type Ended, type Logs, type Missing, type Processes, type Restarted, type ServerPage, type ServerPlace, type ServerRow, type Servers, type Sessions, type SessionPage, type Summary,
@@ -28,7 +28,7 @@ const done = z.object({ done: z.boolean() });
 const endedSaid = z.object({ ended: z.boolean() });
 
 const pageLength = 100;
-/** The best that any process says of a server comes first. */
+/** States of a server, the best first: the best that any process reports is shown. */
 const order = ['up', 'asleep', 'connecting', 'down'] as const;
 
 export class Board {

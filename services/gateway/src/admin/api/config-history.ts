@@ -1,4 +1,4 @@
-/** What became of the configuration since the process began: what is in force, where it is from, and what was refused last. */
+/** The history of the configuration since the process started: what is in force, where it comes from, and the change that was refused last. */
 import type { Configuration } from '@omnibus/admin-api';
 import type { LoadedConfig } from '@omnibus/config';
 import type { ConfigSourceOf } from './shown-config.ts';
@@ -12,7 +12,7 @@ export class ConfigHistory {
   #discovered: ReadonlySet<string> = new Set();
   #appliedAt = new Date().toISOString();
   #rejected: Configuration['rejected'];
-  /** Of all changes since the start. */
+  /** Options changed since the start that take effect with the next start. */
   readonly #restart = new Set<string>();
 
   /** @param file as the operator named it; empty where there is none. */

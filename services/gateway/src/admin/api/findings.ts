@@ -1,4 +1,4 @@
-/** What somebody who runs a gateway has to know now, the worst first, with what to do. */
+/** Problems that an operator should know of now, the worst first, each with what to do. */
 import type { Configuration, Finding, Processes, Servers } from '@omnibus/admin-api';
 
 export interface FindingsOf {

@@ -1,4 +1,4 @@
-/** The API of one process: what it says itself, all processes asked together, and what is answered of that. */
+/** The API of one process: its own state, the questions to all processes, and the answers made from both. */
 import { openApi, stateTopics, type Overview, type StateTopic } from '@omnibus/admin-api';
 import type { Bus } from '@omnibus/bus';
 import { consoleMode } from '@omnibus/config';
@@ -23,13 +23,13 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly history: ConfigHistory;
   readonly tapDesk: TapDesk;
   readonly failures: Failures;
-  /** Puts a change on record, and says it in the log. */
+  /** Records a change in the audit, and logs it. */
   readonly note: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
 }
 
 export interface Api {
   readonly site: AdminSite;
-  /** What this process says when all are asked. */
+  /** What this process answers when all are asked. */
   readonly answer: (question: AdminQuestion) => Promise<AdminAnswer>;
   /** Asks and answers over the bus from now on. */
   start(bus: Bus): Promise<void>;

@@ -1,4 +1,4 @@
-/** How many calls, how many of them failed, and how long they took: of the counters of all processes together. A percentile of percentiles would be nothing. */
+/** How many calls there were, how many failed, and how long they took, computed from the added counters of all processes: percentiles of each process cannot be combined. */
 import type { Rates, Summary } from '@omnibus/admin-api';
 import { durationBuckets, type CallCounts } from '@omnibus/telemetry';
 import { z } from 'zod';
@@ -35,7 +35,7 @@ function ratesOf(rows: readonly Counts[]): Rates {
   return { calls, failed: sum((row) => row.failed), ...(calls === 0 ? {} : { mean: rounded(sum((row) => row.seconds) * 1_000 / calls) }), ...percentiles };
 }
 
-/** Between the bounds of its bucket in proportion, as Prometheus does (`histogram_quantile`); beyond the last bound, that bound. @returns milliseconds. */
+/** A percentile, interpolated within its bucket as Prometheus does (`histogram_quantile`); beyond the last bound, that bound. @returns milliseconds. */
 function percentile(buckets: readonly number[], calls: number, part: number): number {
   const rank = part * calls;
   const index = buckets.findIndex((count) => count >= rank);

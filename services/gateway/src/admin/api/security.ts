@@ -1,16 +1,16 @@
 /**
- * What a web page of somebody else could do at the admin port, and does not. The Host is checked before (`admin-server.ts`): to a name that was rebound to this
- * machine a browser sends neither `Sec-Fetch-Site` nor a foreign `Origin`. There are no cookies, which would go to every port of a host, and no CORS.
+ * Protects the admin port from other sites' web pages. The `Host` is checked before (`admin-server.ts`): with a name that was rebound to this
+ * machine, a browser sends neither `Sec-Fetch-Site` nor a foreign `Origin`. There are no cookies, which would be sent to every port of a host, and no CORS.
  */
 import type { IncomingMessage } from 'node:http';
 import { changeHeader } from '@omnibus/admin-api';
 import { ApiProblem } from './api-problem.ts';
 
-/** Of every answer. */
+/** Headers of every answer. */
 const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' } as const;
 export const apiHeaders = { ...always, 'cache-control': 'no-store', 'content-security-policy': 'default-src \'none\'; frame-ancestors \'none\'; sandbox' } as const;
 
-/** @throws {ApiProblem} for what a page of somebody else has sent, or could. */
+/** @throws {ApiProblem} for a request that another site's page has sent, or could have sent. */
 export function refuseForeign({ headers, method = '' }: IncomingMessage): void {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new ApiProblem('origin', 'a page of another site asked for this');
@@ -21,7 +21,7 @@ export function refuseForeign({ headers, method = '' }: IncomingMessage): void {
   if (type !== undefined && !/^application\/json\s*(;|$)/i.test(type)) throw new ApiProblem('header', 'what is sent is application/json');
 }
 
-/** A proxy in front may speak TLS where we do not. */
+/** Compares origins without their schemes, since a proxy in front may speak TLS where this port does not. */
 function isOwn(origin: string, host: string | undefined): boolean {
   return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
 }

@@ -1,4 +1,4 @@
-/** The configuration in force as people may see it: each value, where it is from, and no secret. */
+/** The configuration in force for showing to people: each value and where it comes from, without secrets. */
 import type { Configuration } from '@omnibus/admin-api';
 import { isSecretOption, type Config, type LoadedConfig } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
@@ -6,16 +6,16 @@ import { isObject } from '@omnibus/protocol';
 type Value = Configuration['values'][number];
 type Path = readonly (string | number)[];
 
-/** What stands where a secret does. */
+/** Stands in place of a secret. */
 const hidden = '•••';
-/** More than a person looks through; a configuration with more is shown as far as that. */
+/** Bound on shown options, more than a person looks through; of a larger configuration the rest is left out. */
 const maxValues = 10_000;
 const reference = /\$\{[^}]{1,200}\}/;
 
-/** What is known of where a configuration is from. */
+/** Where the parts of a configuration come from. */
 export interface ConfigSourceOf {
   readonly config: Config;
-  /** As the file says it; undefined where it is not from a file. */
+  /** The content of the file; undefined when there is none. */
   readonly loaded?: Pick<LoadedConfig, 'given' | 'problemAt'> | undefined;
   /** Options that the command line or the environment gave. */
   readonly overrides: Readonly<Record<string, 'option' | 'environment'>>;
@@ -23,7 +23,7 @@ export interface ConfigSourceOf {
   readonly discovered: ReadonlySet<string>;
 }
 
-/** The same without secrets, for comparing what processes run: those that connect to no server are not given theirs. */
+/** The configuration without secrets, for comparing what processes run: those that do not connect to servers lack the servers' secrets. */
 export function redactedConfig(config: Config): unknown {
   const { mcpServers, vault: _keys, ...rest } = config;
   return walk({ ...rest, listen: '', admin: '', bus: '', nats: '', mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, { headers: _headers, env: _env, envFile: _file, credentials: _credentials, ...server }]) => [name, server])) }, []);
@@ -55,9 +55,9 @@ export function shownValues({ config, loaded, overrides, discovered }: ConfigSou
   return values;
 }
 
-/** What is secret by its option, or came by a reference, is not shown; of an address, what may hold a secret is not. */
+/** Hides values of secret options, values that came by reference, and the parts of addresses that may hold secrets. */
 function secretOf(value: unknown, given: unknown, path: Path): Pick<Value, 'value' | 'isSecret' | 'reference'> {
-  // What stands in for it where it is not set may be a secret too.
+  // The default in a reference may be a secret too.
   const found = typeof given === 'string' ? reference.exec(given)?.[0].replace(/:-.*\}$/s, '}') : undefined;
   if (isSecretOption(path)) return isEmpty(value) ? { value } : { value: hidden, isSecret: true, ...(found === undefined ? {} : { reference: found }) };
   if (found !== undefined) return { value: hidden, isSecret: true, reference: found };
@@ -68,7 +68,7 @@ function isEmpty(value: unknown): boolean {
   return value === '' || value === null || (isObject(value) && Object.keys(value).length === 0) || (Array.isArray(value) && value.length === 0);
 }
 
-/** An argument of a program or part of an address may be a secret that nobody has named so. */
+/** Words in the name of an argument or part of an address that suggest a secret, though no option marks it as one. */
 const secretWord = /(^|[-_])(pass|pwd|secret|token|key|cred|auth)/i;
 const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/;
 
@@ -92,7 +92,7 @@ function cleaned(value: unknown, given: unknown): unknown {
 
 /** An address without user, password and the values of its query; another text as it is. */
 export function cleanAddress(address: string): string {
-  // Several may stand in one text.
+  // One text may hold several addresses.
   return address.replaceAll(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@,]*@/gi, `$1${hidden}@`).replaceAll(/([?&][^=&#\s]+=)[^&#\s,]*/g, (found, name: string) => (/^\S+:\/\//.test(address) ? `${name}${hidden}` : found));
 }
 

@@ -7,16 +7,16 @@ import type { AdminAccess } from '../access.ts';
 import { ApiProblem } from './api-problem.ts';
 import { apiHeaders, refuseForeign } from './security.ts';
 
-/** One request that is let in. */
+/** An admitted request. */
 export interface ApiRequest<Name extends OperationName> {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** What stands in the path where the operation has a name in braces. */
+  /** The parameters in the path, by their names in braces. */
   readonly given: string;
   readonly query: QueryOf<Name>;
 }
 
-/** What each operation answers; `undefined` where it has said so itself. */
+/** The handler of each operation; one that returns `undefined` has written its answer itself. */
 export type Handlers = { readonly [Name in OperationName]: (asked: ApiRequest<Name>) => Promise<AnswerOf<Name> | undefined> };
 
 export interface ApiSiteOptions {
@@ -27,7 +27,7 @@ export interface ApiSiteOptions {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** Who may: a row for each operation, or it does not compile. */
+/** The act that each operation needs permission for. The type demands a row for each. */
 const acts: Readonly<Record<OperationName, AdminAct>> = {
   overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
   configuration: 'configuration', calls: 'calls', call: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
@@ -43,7 +43,7 @@ export function apiSite(options: ApiSiteOptions): AdminSite {
   };
 }
 
-/** @throws {ApiProblem} where the console is off, or may only be looked at. */
+/** @throws {ApiProblem} when the console is off, or permits reading only. */
 export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
   if (mode === 'off') throw new ApiProblem('mode', 'the console is off here', 'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/config.md)');
   if (isChange && mode === 'read') throw new ApiProblem('mode', 'the console may only be looked at here', '`console: full`, where only this machine is listened on or auth.admin.roles says who may what');
@@ -58,7 +58,7 @@ async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOpti
     const refusal = await access.guard(request, path, acts[name]);
     if (refusal !== undefined) throw refused(refusal);
     const asked = { request, response, given, query: queryOf(name, request.url ?? '') };
-    // Each handler takes the query of its own operation, which is the one that was read.
+    // The query was parsed with the schema of this operation, which its handler expects.
     const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown }) => Promise<unknown>;
     const answer = await handler(asked);
     if (isChange) metrics.callers.adminActed(acts[name]);
@@ -98,7 +98,7 @@ function queryOf(name: OperationName, url: string): unknown {
   throw new ApiProblem('invalid', parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
 }
 
-/** What the port's own guard says, in the words of the API, with its challenge. */
+/** A refusal of the port's guard as a problem of the API, with its challenge. */
 class Refusal extends Error {
   readonly answer: AdminAnswer;
 
@@ -114,7 +114,7 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
   return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
 }
 
-/** What whoever asks may do, for a page that shows no button that would be refused. */
+/** What the caller may do, so that the page can leave out buttons that would be refused. */
 export function rightsOf(config: Config, roles: readonly string[], who: string): Overview['console'] {
   const mode = consoleMode(config) === 'full' ? 'full' : 'read';
   const mayAct = roles.includes('operator') || roles.includes('admin');

@@ -1,4 +1,4 @@
-/** Watching calls at this process: leases that are said again while somebody watches, and what all processes tell of the calls that they chose. */
+/** Watches calls for this process: renews leases while somebody watches, and collects the reports of all processes. */
 import { randomBytes } from 'node:crypto';
 import { callOf, tapEvent, type Call, type PayloadMode, type TapEvent, type WatchFilter } from '@omnibus/admin-api';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
@@ -6,10 +6,10 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { TapLease, TapReport, WorkerId } from '@omnibus/protocol';
 import type { Logger, Tap } from '@omnibus/telemetry';
 
-/** A process that does not hear of a watch for so long forgets it. */
+/** Life of a lease: a process that does not receive its renewal within this time forgets the watch. */
 const termMs = 10_000;
 const againMs = 3_000;
-/** Calls that are remembered after those who watched have seen them, and events of one. */
+/** Bounds on remembered calls, and on the events of one. */
 const maxCalls = 500;
 const maxEvents = 200;
 
@@ -17,7 +17,7 @@ export interface TapDeskOptions {
   readonly process: WorkerId;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** What this process tells itself. */
+  /** The tap of this process. */
   readonly tap: Tap;
 }
 
@@ -29,7 +29,7 @@ export interface TapWatch {
 }
 
 interface Watching extends TapWatch {
-  /** Tags whose calls fit what is known only when they end, and those that may still. */
+  /** Tags of ended calls that match the filter, for a filter on the outcome. `open` has the waiting events of calls that have not ended. */
   readonly passed: Set<string>;
   readonly open: Map<string, TapEvent[]>;
 }
@@ -37,7 +37,7 @@ interface Watching extends TapWatch {
 export class TapDesk {
   readonly #options: TapDeskOptions;
   readonly #watches = new Map<string, Watching>();
-  /** The latest last. */
+  /** The remembered calls, the latest last. */
   readonly #calls = new Map<string, TapEvent[]>();
   #bus: Bus | undefined;
   #subscriptions: Subscription[] = [];
@@ -64,16 +64,16 @@ export class TapDesk {
     this.#options.tap.stop();
   }
 
-  /** Tells the process at which calls are watched. */
+  /** Sends a report to the process at which calls are watched. */
   say(to: WorkerId, report: TapReport): void {
     try {
       this.#bus?.publish(subjects.tap(to), report);
     } catch {
-      // The bus is closing, and with it the watch ends.
+      // The bus is closing, which ends the watch too.
     }
   }
 
-  /** @returns what ends it. */
+  /** Begins a watch. @returns a function that ends it. */
   watch(wanted: TapWatch): () => void {
     const name = randomBytes(6).toString('hex');
     this.#watches.set(name, { ...wanted, passed: new Set(), open: new Map() });
@@ -85,7 +85,7 @@ export class TapDesk {
     };
   }
 
-  /** Calls that somebody was told of lately, the latest first. */
+  /** Calls that were reported lately, the latest first. */
   get calls(): Call[] {
     return [...this.#calls.values()].map((events) => callOf(events)).toReversed();
   }
@@ -139,7 +139,7 @@ export class TapDesk {
   }
 }
 
-/** How a call ends is known when it has: until then its events wait, and with it they are told together. */
+/** A filter on the outcome can be evaluated only when the call has ended: its events wait until then, and are reported together. */
 function passing({ filter, passed, open }: Watching, event: TapEvent): readonly TapEvent[] {
   if (passed.has(event.tag)) return [event];
   const events = [...open.get(event.tag) ?? [], event].slice(0, maxEvents);

@@ -1,6 +1,6 @@
 /**
- * Streams of what happens, for whoever watches at the admin port. State is asked for while somebody wants it, once for all of them, and sent when it differs;
- * nothing is asked while nobody watches.
+ * Event streams for readers at the admin port. State is asked for while somebody reads it, once for all readers, and sent when it has changed;
+ * nothing is asked while nobody reads.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stateTopics, type StateTopic } from '@omnibus/admin-api';
@@ -8,37 +8,37 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { ApiProblem } from './api-problem.ts';
 import { apiHeaders } from './security.ts';
 
-/** Six streams take all connections that a browser makes to a host (HTTP/1.1): one caller may have fewer. */
+/** Bound on the streams of one caller: a browser opens at most six connections to a host (HTTP/1.1), which six streams would use up. */
 const maxPerCaller = 4;
 const maxStreams = 8;
-/** Between two looks at state. */
+/** Interval between two readings of the state. */
 const lookMs = 2_000;
-/** Between two words that say that the stream stands, and two looks at whether it still may. */
+/** Interval between two keep-alive comments, and between two checks whether the reader still has permission. */
 const aliveMs = 15_000;
-/** What a reader that does not read may leave lying. */
+/** Bound on bytes that wait for a reader. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
-/** Something that is told along with state: watched calls. */
+/** A source of events besides state: watched calls. */
 interface Told {
-  /** @param send one event. @returns what ends it. */
+  /** @param send sends one event. @returns a function that ends the source. */
   (send: (event: string, data: unknown) => void): () => void;
 }
 
 export interface StreamOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whose it is. */
+  /** The caller whose stream it is. */
   readonly who: string;
   readonly topics: ReadonlySet<string>;
   readonly told: Told | undefined;
-  /** What of an answer is this reader's own. */
+  /** The part of an answer that this reader may see. */
   readonly forReader: (topic: StateTopic, answer: object) => object;
-  /** Whether it may still be read. @throws {ApiProblem} */
+  /** Checks that the caller still has permission. @throws {ApiProblem} */
   readonly check: () => Promise<void>;
 }
 
 interface Stream extends Pick<StreamOptions, 'who' | 'topics' | 'forReader'> {
-  /** What was sent last of each topic. */
+  /** What was sent last for each topic. */
   readonly sent: Map<StateTopic, string>;
   readonly send: (event: string, data: unknown) => void;
 }
@@ -81,7 +81,7 @@ export class Watches {
       });
     };
     stayAlive();
-    // Whoever is gone has nothing told: the request ends with its answer, or without.
+    // A reader that is gone cannot be answered: its request just ends.
     response.once('close', () => {
       alive.cancel();
       endTold?.();
@@ -91,7 +91,7 @@ export class Watches {
     if (stateTopics.some((topic) => topics.has(topic))) this.#look();
   }
 
-  /** Every stream ends. */
+  /** Ends every stream. */
   stop(): void {
     this.#next?.cancel();
   }
