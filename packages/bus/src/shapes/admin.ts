@@ -1,8 +1,8 @@
-/** Shapes of what processes ask each other for whoever runs the gateway, and tell those who watch calls. */
+/** Shapes of questions that processes ask each other for operators, and of reports to those who watch calls. */
 import type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from '@omnibus/protocol';
 import { count, fields, list, object, optional, shape, text, token } from './shape.ts';
 
-/** What an answer holds is checked by whoever asked: it is of many kinds. */
+/** The body of an answer has many shapes, and is checked by the process that asked. */
 export const adminQuestion = shape<AdminQuestion>(fields<AdminQuestion>({ about: text, args: object }));
 export const adminAnswer = shape<AdminAnswer>(fields<AdminAnswer>({
   process: token, role: text, workers: list(token), known: list(fields<WorkerOfRole>({ worker: token, role: text })), body: optional(object), problem: optional(text),

@@ -1,4 +1,4 @@
-/** Shapes of what session and backend workers say to each other. */
+/** Shapes of the messages between session and backend workers. */
 import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectionRow, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
 import { closed, count, fields, flag, list, number, object, oneOf, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
@@ -10,7 +10,7 @@ const context = fields<ExchangeContext>({
   client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,
 });
 const offerCaller = fields<OfferCaller>({ principal: text, who, session: token, capabilities: object, standsAlone: flag });
-/** A method that this version does not know is refused by the adapter, in words. */
+/** The method is any text: the adapter refuses one that this version does not know, with a message. */
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
 
 const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });

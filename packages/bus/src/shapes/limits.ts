@@ -1,4 +1,4 @@
-/** Shapes of what is said of limits, and of what is kept of them, of use, of blocks and of approvals. */
+/** Shapes of messages about limits, and of stored records of quotas, use, blocks and approvals. */
 import { approvalStates, blockKinds, type ApprovalRecord, type BlockRecord, type LimitsNews, type QuotaRecord, type UsageRecord, type UsageRow } from '@omnibus/protocol';
 import { count, fields, flag, list, oneOf, optional, pair, shape, text, token, variants, type Predicate } from './shape.ts';
 

@@ -1,4 +1,4 @@
-/** Shapes of what is kept in buckets. */
+/** Shapes of the records in buckets. */
 import { changeKinds, definedKinds, isLegacyRevision, isObject, listKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type CatalogRecord, type ClientInfo, type HeldEntry, type ListNotes, type OfferedList, type SessionRecord } from '@omnibus/protocol';
 import { caller, logLevel } from './session-messages.ts';
 import { count, fields, flag, list, number, object, oneOf, optional, pair, shape, text, token, type Predicate } from './shape.ts';

@@ -1,4 +1,4 @@
-/** Shapes of what edges and session workers say to each other. */
+/** Shapes of the messages between edges and session workers. */
 import {
   canTalk, isJsonRpcId, isLogLevel, isObject,
   type AdoptCommand, type AdoptReply, type Caller, type Client, type EventPosition, type FindCommand, type FindReply, type Formats, type GatewayFault, type HeldReaders,
@@ -8,7 +8,7 @@ import {
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, pair, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
 export const client = fields<Client>({ id: text, isOne: flag });
-/** What only the same process may say, and nobody over NATS. */
+/** A member that only messages within one process may have, and none over NATS. */
 const never: Predicate = (value) => value === undefined;
 export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client), tenant: optional(text) });
 export const logLevel: Predicate = (value) => isLogLevel(value);

@@ -1,15 +1,15 @@
 /**
- * What a payload that came over NATS has to look like before anything of ours touches it. Small predicates put together once, at
- * the start: a check of a call costs a few hundred nanoseconds, without an allocation.
+ * Checks the shape of each payload that comes over NATS before any other code uses it. Small predicates are combined once, at
+ * the start, so that checking a call takes a few hundred nanoseconds, without an allocation.
  */
 import { isObject, isToken, numberOf, type JsonObject } from '@omnibus/protocol';
 
-/** `unknown`: sound, but of a kind that only a newer version of the gateway knows. `foreign`: sound, and said by a process whose other messages cannot be read. */
+/** `unknown`: well-formed, but of a kind that only a newer version of the gateway knows. `foreign`: well-formed, from a process whose other messages this version cannot read. */
 type Verdict = 'fits' | 'unknown' | 'foreign' | 'junk';
 
 declare const checked: unique symbol;
 
-/** Says whether a payload is a sound `Payload`, and if not, what it is instead. */
+/** Says whether a payload is a well-formed `Payload`, and if not, what it is instead. */
 export interface Shape<Payload> {
   (value: unknown): Verdict;
   readonly [checked]?: Payload;
@@ -21,7 +21,7 @@ export type Predicate = (value: unknown) => boolean;
 
 export const text: Predicate = (value) => typeof value === 'string';
 export const flag: Predicate = (value) => typeof value === 'boolean';
-/** Also one that is kept as it was written. */
+/** A number, also one that is kept as a raw text since no double can hold it. */
 export const number: Predicate = (value) => numberOf(value) !== undefined;
 export const count: Predicate = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 export const object: Predicate = isObject;
@@ -29,7 +29,7 @@ export const object: Predicate = isObject;
 export const token: Predicate = (value) => typeof value === 'string' && isToken(value);
 export const endpoint: Predicate = (value) => value === '' || token(value);
 
-/** Longer than any list we send; each item is looked at. */
+/** Bound on the items of a list, longer than any that is sent; each item is checked. */
 const maxItems = 1_000_000;
 
 export function optional(predicate: Predicate): Predicate {
@@ -48,7 +48,7 @@ export function pair(first: Predicate, second: Predicate): Predicate {
   return (value) => Array.isArray(value) && value.length === 2 && first(value[0]) && second(value[1]);
 }
 
-/** Every field of the type is named, so a new one cannot be forgotten; fields that only a newer version knows are let through. */
+/** Checks an object. The type demands a check for every field, so that a new one cannot be forgotten; fields that only a newer version knows are let through. */
 export function fields<Payload extends object>(checks: { readonly [name in keyof Payload]-?: Predicate }): Predicate {
   const names = Object.keys(checks);
   const predicates = Object.values<Predicate>(checks);
@@ -63,7 +63,7 @@ export function shape<Payload extends object>(predicate: Predicate): Shape<Paylo
   return (value) => (predicate(value) ? 'fits' : 'junk');
 }
 
-/** A payload that says by a member, mostly `kind`, what it is. */
+/** A union of payloads, told apart by one member, mostly `kind`. */
 export function variants<Payload extends object, Tag extends keyof Payload & string>(
   tag: Tag,
   kinds: { readonly [kind in Payload[Tag] & string]: { readonly [name in Exclude<keyof Extract<Payload, Readonly<Record<Tag, kind>>>, Tag>]-?: Predicate } },
@@ -77,12 +77,12 @@ export function variants<Payload extends object, Tag extends keyof Payload & str
   };
 }
 
-/** Inside of a payload, a kind that is not known makes the whole unreadable. */
+/** Checks a union inside a payload, where an unknown kind makes the whole payload unreadable. */
 export function whole(inner: Shape<object>): Predicate {
   return (value) => inner(value) === 'fits';
 }
 
-/** A kind that is not known counts as junk, where whoever passes it over would wait for ever. */
+/** A union in which an unknown kind counts as junk, since a receiver that ignored it would wait for ever. */
 export function closed<Payload extends object>(inner: Shape<Payload>): Shape<Payload> {
   return (value) => (inner(value) === 'fits' ? 'fits' : 'junk');
 }
