@@ -1,4 +1,4 @@
-/** What stands between a call that has found its server and that server: who or what is blocked, and limits. What was used is counted here too. */
+/** Applies blocks and limits to a call after its server is found and before it is sent. Counts what was used too. */
 import type { Blocks } from '@omnibus/bus';
 import type { ExchangeOutcome, Facts, GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Charge } from './charge.ts';
@@ -6,7 +6,7 @@ import { wasExecuted, type Limiter } from './limiter.ts';
 import type { Asked } from './rules.ts';
 import type { Usage, Used } from './usage.ts';
 
-/** What is noted of one call when it ends. */
+/** Settles the limits and counts the use of one call when it ends. */
 export class Tab {
   readonly #asked: Asked;
   readonly #charge: Charge | undefined;
@@ -25,19 +25,19 @@ export class Tab {
     if (isExecuted) this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
   }
 
-  /** Nobody waits for its end; whether it was executed is not known. */
+  /** The call was cancelled; it is unknown whether it was executed. */
   cancelled(): void {
     this.#charge?.end(true, 0);
     this.#usage?.note(this.#used, true, 0);
   }
 
-  /** URIs are as many as servers like: what was read is counted together. */
+  /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
   get #used(): Used {
     const { caller, facts, server, kind, name } = this.#asked;
     return { caller, facts, server, tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name };
   }
 
-  /** It was not even begun. */
+  /** The call was not begun. */
   takenBack(): void {
     this.#charge?.takeBack();
   }
@@ -56,7 +56,7 @@ export class CallGate {
     this.#options = options;
   }
 
-  /** Whether anything is limited, counted or blocked: a call of somebody who need not be known passes by, where nothing is. */
+  /** Whether a call must pass the gate: one of an unknown caller need not, when nothing is limited or blocked. */
   isFor(facts: Facts | undefined): boolean {
     const { blocks, limiter } = this.#options;
     return facts !== undefined || limiter.hasRules || (blocks?.size ?? 0) > 0;

@@ -1,21 +1,21 @@
-/** What one call took of limits. It ends once, whatever becomes of the call. */
+/** What one call took of limits. It is settled once, however the call ends. */
 export class Charge {
   #takenBack: (() => void)[] = [];
   #ended: (() => void)[] = [];
   #bytes: ((count: number) => void)[] = [];
   #isOver = false;
 
-  /** Runs where the call was not executed. */
+  /** Adds a function that runs if the call was not executed. */
   onTakenBack(run: () => void): void {
     this.#takenBack.push(run);
   }
 
-  /** Runs in any case. */
+  /** Adds a function that runs when the call ends, in any case. */
   onEnd(run: () => void): void {
     this.#ended.push(run);
   }
 
-  /** Hears how much the result was. */
+  /** Adds a function that is called with the size of the result. */
   onBytes(hear: (count: number) => void): void {
     this.#bytes.push(hear);
   }
@@ -29,7 +29,7 @@ export class Charge {
     else if (size > 0) for (const hear of this.#bytes) hear(size);
   }
 
-  /** It was not even begun. */
+  /** Settles the charge of a call that was not begun. */
   takeBack(): void {
     this.end(false, 0);
   }

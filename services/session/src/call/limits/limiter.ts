@@ -1,9 +1,9 @@
 /**
- * Whether a call may be made now, by all limits that are for it; and what it took of them, which is given back where it was not executed.
+ * Decides whether a call may be made now by all limits that apply to it, and keeps what it took of them, which is given back if the call was not executed.
  *
- * Error bounds, with R session workers: of a rate, while all of them are asked at once, at most (R - 1) bursts more within one interval of telling, and
- * what is too much is debt, so that over time it is the rate; of what runs at once, as many more as begin elsewhere within one interval; of a quota
- * none, and less by what workers had leased that died; of bytes, what was running when they came to their end.
+ * Error bounds, with R session workers. Rates: if all workers get calls at once, at most (R - 1) bursts more within one interval between messages;
+ * the excess becomes debt, so that over time the rate holds. Concurrency: the calls that begin at other workers within one interval. Quotas:
+ * never exceeded, and lower by what workers that died had leased. Bytes: the results of calls that were running when the quota was used up.
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -15,9 +15,9 @@ import { Rates } from './rates.ts';
 import type { Asked, LimitRule } from './rules.ts';
 import { Running, sayAgainMs } from './running.ts';
 
-/** Between two words to other workers of what was taken here. */
+/** Interval between two messages to other workers about what was taken here. */
 const tellMs = 100;
-/** Entries of one message; the rest is told with the next. */
+/** Bound on the entries of one message; the rest is sent with the next. */
 const maxTold = 5_000;
 const sweepMs = 5_000;
 
@@ -27,7 +27,7 @@ export interface LimiterOptions {
   readonly worker: WorkerId;
   readonly metrics: Pick<Metrics, 'limited'>;
   readonly quotas: Quotas;
-  /** There may be other workers. */
+  /** Whether there may be other workers. */
   readonly isShared: boolean;
   /** Monotonic milliseconds. */
   readonly now?: () => number;
@@ -41,7 +41,7 @@ export class Limiter {
   readonly running: Running;
   #rules: readonly LimitRule[] = [];
   #byId: ReadonlyMap<string, LimitRule> = new Map();
-  /** Rules that are about somebody; a token brings other facts. */
+  /** Cache of the rules that apply to a caller, by his facts, an object that each new token replaces. */
   #ofFacts = new WeakMap<Facts, readonly LimitRule[]>();
   #ofNobody: readonly LimitRule[] = [];
   #telling: Deadline | undefined;
@@ -81,7 +81,7 @@ export class Limiter {
     await this.#options.quotas.stop();
   }
 
-  /** @returns undefined where nothing limits it; a promise only where a part of a quota has to be leased first. */
+  /** @returns undefined when no limit applies; a promise only when a part of a quota has to be leased first. */
   begin(asked: Asked): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
     if (this.#rules.length === 0) return undefined;
     const rules = this.#rulesOf(asked.facts).filter(({ covers }) => covers(asked));
@@ -171,11 +171,11 @@ export class Limiter {
     if (this.#options.isShared) this.#telling ??= this.#options.wheel.schedule(tellMs, () => this.#tell(false));
   }
 
-  /** What runs is said again and again, since what is said once may be lost. */
+  /** Sends the running calls again and again, since a message may be lost. */
   #sayAgain(): void {
     if (this.#options.isShared) this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
       this.#saying = undefined;
-      // Once more after the last has ended.
+      // They are sent once more after the last call has ended.
       const isLast = this.running.size === 0;
       this.#tell(true);
       if (!isLast) this.#sayAgain();
@@ -193,7 +193,7 @@ export class Limiter {
     if (this.#later[0].length + this.#later[1].length > 0) this.#tellSoon();
   }
 
-  /** By the rules as they are here: of one that is not here nothing is known. */
+  /** Applies the counts of another worker, using this worker's rules: entries for unknown rules are ignored. */
   #hear({ worker, taken, running, isAll }: LimitsNews): void {
     for (const [key, count] of taken) {
       const rate = this.#byId.get(key.split(' ', 1)[0] as string)?.rate;
@@ -210,7 +210,7 @@ export class Limiter {
   }
 }
 
-/** Whether a call was surely not executed, so that it counts for nothing. */
+/** Whether a call was or may have been executed; otherwise it does not count. */
 export function wasExecuted(outcome: ExchangeOutcome): boolean {
   return outcome.kind !== 'fault' || !Object.hasOwn(errorTable, outcome.fault.reason) || errorTable[outcome.fault.reason].retry !== 'same';
 }

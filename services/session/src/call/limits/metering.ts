@@ -1,4 +1,4 @@
-/** What one worker counts, limits, blocks and has approved, put together. */
+/** Assembles the limits, use counters, blocks and approvals of one worker. */
 import { Blocks, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -21,7 +21,7 @@ export interface MeteringOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly worker: WorkerId;
-  /** Session workers that are there. */
+  /** The number of session workers. */
   readonly workers: () => number;
 }
 
@@ -35,7 +35,7 @@ export class Metering {
 
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
-    // What a NATS does not let this role have, as one with the permissions of an older version, keeps nobody from being served.
+    // If NATS forbids a bucket, for example since its permissions are of an older version, calls are served without it.
     const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> => opening.catch((error: unknown) => {
       log.error({ what, problem: String(error) }, 'this cannot be opened on the bus: does NATS have the permissions of this version (omnibus nats-permissions)?');
       return undefined;
@@ -69,7 +69,7 @@ export class Metering {
     this.gate = new CallGate({ limiter, usage, blocks });
   }
 
-  /** @param blocked hears that something is blocked from now on. */
+  /** @param blocked called when something is newly blocked. */
   async start(blocked: (blocks: Blocks) => void): Promise<void> {
     const blocks = this.#blocks;
     blocks?.onChanged((added) => {
@@ -87,7 +87,7 @@ export class Metering {
     this.#limiter.apply(compileRules(config.limits.rules));
   }
 
-  /** It keeps nobody from leaving for long: what is not given back by then is lost for the day or month. */
+  /** Gives leases back within a short time limit; the rest is lost until the day or month is over. */
   async stop(): Promise<void> {
     this.#blocks?.close();
     this.#approvals.stop();

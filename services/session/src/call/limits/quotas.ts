@@ -1,6 +1,6 @@
 /**
- * How much in a day or a month, over all session workers: each leases a part of what is left from a bucket, by compare-and-set, and takes from that
- * without asking anybody. What is leased is counted as used, so it never comes to more than the quota; what a worker that dies had leased and not used
+ * Quotas of a day or month, over all session workers: each leases a part of what is left from a bucket, by compare-and-set, and takes from its lease
+ * without asking anybody. Leases count as used, so that the quota is never exceeded; what a worker that dies had leased and not used
  * is lost until the next day or month.
  */
 import { hash } from 'node:crypto';
@@ -12,19 +12,19 @@ export type Window = 'day' | 'month';
 export interface Quota {
   readonly most: number;
   readonly window: Window;
-  /** What happens while the bucket cannot be asked. */
+  /** What happens to calls while the bucket cannot be reached. */
   readonly onUnknown: 'allow' | 'refuse';
 }
 
 export interface QuotasOptions {
   readonly bucket: (window: Window) => KeyValue<QuotaRecord>;
-  /** Session workers that lease from the same quota. */
+  /** The number of session workers that lease from the same quota. */
   readonly workers: () => number;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
 }
 
-/** Undefined: taken. `untaken`: let through, though nobody knows what is left; there is nothing to give back. */
+/** Undefined: taken. `untaken`: the call may be made although it is unknown what is left; there is nothing to give back. */
 export type Refused = { readonly retryAfterMs: number; readonly isUnknown?: boolean } | 'untaken' | undefined;
 
 interface Lease {
@@ -32,25 +32,25 @@ interface Lease {
   readonly window: Window;
   readonly endsAt: number;
   left: number;
-  /** What is leased next, where there is as much. */
+  /** The size of the next lease, if that much is left. */
   chunk: number;
   leasedAt: number;
-  /** It was taken from since `sweep` looked last. */
+  /** Whether something was taken from it since the last `sweep`. */
   isUsed: boolean;
   asking: Promise<void> | undefined;
-  /** Until then nobody is asked again. */
+  /** The time before which the bucket is not asked again. */
   refusedUntil: number;
   isUnknown: boolean;
 }
 
 const firstChunk = 8;
-/** A chunk lasts about so long; what is leased in between costs a round trip. */
+/** Time that a lease should last: each new one costs a round trip. */
 const lastsMs = 5_000;
 const refusedMs = 1_000;
-/** Others change the same key at the same time. */
+/** Attempts at a change while others change the same key. */
 const maxAttempts = 16;
 const maxLeases = 50_000;
-/** Leases that are given back at the same time: the bus has other things to carry. */
+/** Bound on leases that are given back at the same time, since the bus carries calls too. */
 const atOnce = 100;
 
 export class Quotas {
@@ -65,7 +65,7 @@ export class Quotas {
     return this.#leases.size;
   }
 
-  /** A promise only where a part has to be leased first. @param amount that has to be there; 0: anything. */
+  /** Takes from a lease; a promise only when a part has to be leased first. @param amount that must be left; 0: any positive amount. */
   take(key: string, quota: Quota, amount: number): Refused | Promise<Refused> {
     const lease = this.#leaseOf(key, quota);
     lease.isUsed = true;
@@ -77,7 +77,7 @@ export class Quotas {
     return this.#takeLater(lease, quota, amount);
   }
 
-  /** Those who wait for the same part may use it up before the last of them. */
+  /** Takes after leasing. Several calls that wait for the same lease may use it up before the last of them gets any. */
   async #takeLater(lease: Lease, quota: Quota, amount: number): Promise<Refused> {
     for (;;) {
       await this.#lease(lease, quota);
@@ -89,7 +89,7 @@ export class Quotas {
     }
   }
 
-  /** What was used turned out only afterwards, or was not used. @param amount negative gives back. */
+  /** Counts what is known only after the call, such as bytes, or gives back. @param amount negative gives back. */
   spend(key: string, quota: Quota, amount: number): void {
     const lease = this.#leaseOf(key, quota);
     lease.left -= amount;
@@ -128,21 +128,21 @@ export class Quotas {
     const known = this.#leases.get(name);
     if (known !== undefined && known.endsAt > now) return known;
     const { id, endsAt } = windowAt(window, now);
-    // What a key is made of is not for everybody who reads the bucket.
+    // The key is hashed, so that readers of the bucket do not learn who the caller is.
     const lease: Lease = { key: `${id}.${hash('sha256', key, 'base64url')}`, window, endsAt, left: 0, chunk: firstChunk, leasedAt: now, isUsed: true, asking: undefined, refusedUntil: 0, isUnknown: false };
     this.#leases.set(name, lease);
     if (this.#leases.size > maxLeases) this.#evict();
     return lease;
   }
 
-  /** The oldest makes room. */
+  /** Drops the lease used longest ago. */
   #evict(): void {
     const [name, lease] = this.#leases.entries().next().value as [string, Lease];
     this.#leases.delete(name);
     if (lease.left !== 0 && lease.endsAt > this.#options.clock()) void this.#giveBack(lease);
   }
 
-  /** One question at a time for each key. */
+  /** Leases another part; one request at a time for each key. */
   #lease(lease: Lease, quota: Quota): Promise<void> {
     lease.asking ??= this.#ask(lease, quota).finally(() => {
       lease.asking = undefined;
@@ -167,7 +167,7 @@ export class Quotas {
           lease.refusedUntil = clock() + refusedMs;
           return;
         }
-        // What was used before it was known is paid first.
+        // A debt, from use that was counted afterwards, is paid first.
         const size = Math.min(remaining, Math.max(1, -lease.left + 1, Math.min(lease.chunk, Math.ceil(remaining / (2 * workers())))));
         if (!(await isWritten(entry === undefined ? store.create(lease.key, { used: used + size }) : store.update(lease.key, { used: used + size }, entry.revision)))) continue;
         lease.left += size;
@@ -175,13 +175,13 @@ export class Quotas {
       }
       throw new BusError('revision-conflict', 'others lease from the same quota all the time');
     } catch {
-      // Said with the refusal, and by the metric of what is not known.
+      // The refusal and a metric say that the quota is unknown.
       lease.isUnknown = true;
       lease.refusedUntil = clock() + refusedMs;
     }
   }
 
-  /** What is left below nothing is a debt, and counts as used. */
+  /** Gives back what is left of a lease; a negative rest is a debt, and is added to what was used. */
   async #giveBack(lease: Lease): Promise<void> {
     const back = lease.left;
     lease.left = 0;
@@ -194,7 +194,7 @@ export class Quotas {
         if (await isWritten(entry === undefined ? store.create(lease.key, record) : store.update(lease.key, record, entry.revision))) return;
       }
     } catch {
-      // It counts as used: less than the quota, and never more.
+      // What could not be given back counts as used, so that the quota is not exceeded.
     }
   }
 }

@@ -1,23 +1,23 @@
 /**
- * How often something may happen, for each key, over all session workers: a bucket here (GCRA: one number a key), and what others took, told every
- * so often. What they took is subtracted whether or not it was there, so that a bucket may be in debt, and is refused from until that is repaid.
+ * Limits how often something happens for each key, over all session workers: each worker has a bucket (GCRA: one number a key), and tells the others at
+ * intervals how much it took. They subtract that even from an empty bucket, which is then in debt, and refuse until the debt is repaid.
  */
 
 export interface Rate {
-  /** Milliseconds in which one comes back. */
+  /** Milliseconds in which one unit is refilled. */
   readonly everyMs: number;
-  /** So many at once. */
+  /** Units of a full bucket. */
   readonly burst: number;
 }
 
-/** About 200 bytes each. Keys are made of callers and of names that exist, so nobody makes them up; who was seen longest ago has most of his back. */
+/** Bound on buckets, of about 200 bytes each. Keys consist of callers and existing names, so clients cannot invent them; the bucket used longest ago, which is dropped first, is mostly full. */
 const maxKeys = 50_000;
 
 export class Rates {
   readonly #now: () => number;
-  /** When a bucket is full again; the key that was taken from longest ago first. */
+  /** The time at which each bucket is full again; the key used longest ago is first. */
   readonly #fullAt = new Map<string, number>();
-  /** What was taken here and not told yet. */
+  /** Units taken here of which the other workers have not been told. */
   #untold = new Map<string, number>();
 
   /** @param now monotonic milliseconds. */
@@ -29,7 +29,7 @@ export class Rates {
     return this.#fullAt.size;
   }
 
-  /** @returns 0 when one was taken, else the milliseconds until one is there. */
+  /** Takes one unit. @returns 0 when it was taken, else the milliseconds until there is one. */
   take(key: string, { everyMs, burst }: Rate): number {
     const now = this.#now();
     const fullAt = Math.max(now, this.#fullAt.get(key) ?? now);
@@ -40,20 +40,20 @@ export class Rates {
     return 0;
   }
 
-  /** What took one was not done. */
+  /** Returns a unit whose call was not executed. */
   giveBack(key: string, { everyMs }: Rate): void {
     const fullAt = this.#fullAt.get(key);
     if (fullAt !== undefined) this.#put(key, fullAt - everyMs);
     this.#note(key, -1);
   }
 
-  /** Another worker took so many, or gave them back. */
+  /** Called when another worker has taken units, or given them back. */
   hear(key: string, count: number, { everyMs }: Rate): void {
     const now = this.#now();
     this.#put(key, Math.max(now, this.#fullAt.get(key) ?? now) + count * everyMs);
   }
 
-  /** What was taken here since this was asked last. */
+  /** The units taken here since the last call of this function. */
   told(): readonly (readonly [key: string, count: number])[] {
     const untold = [...this.#untold].filter(([, count]) => count !== 0);
     this.#untold = new Map();

@@ -1,11 +1,11 @@
-/** The rules of `limits.rules`, as calls are held against them: whom each is about, what, and who shares what it allows. */
+/** The rules of `limits.rules`, compiled: to which callers and things each applies, and which calls share one budget. */
 import type { Config } from '@omnibus/config';
 import { matchesWho, type WhoTest } from '@omnibus/policy';
 import { compileGlob, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
 import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
 
-/** What is about to be asked of a server: of a tool, prompt or resource the server's own name. */
+/** A request that is about to be sent to a server, with the server's own name of the tool, prompt or resource. */
 export interface Asked {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
@@ -21,7 +21,7 @@ export interface LimitRule {
   readonly id: string;
   readonly who: WhoTest;
   readonly covers: (asked: Asked) => boolean;
-  /** What those share who have one budget of it. */
+  /** The key of the budget that a request counts for. */
   readonly keyOf: (asked: Asked) => string;
   readonly rate: Rate | undefined;
   readonly concurrency: number | undefined;
@@ -65,7 +65,7 @@ function coveredBy(what: readonly string[]): LimitRule['covers'] {
 
 function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
   const parts = [per].flat().filter((each) => each !== 'everyone').map((each) => partOf[each]);
-  // Parts are told with their length, so that no two sets of them have one text.
+  // Parts are preceded by their lengths, so that different parts never give the same key.
   return (asked) => parts.reduce((key, part) => {
     const text = part(asked);
     return `${key} ${text.length}:${text}`;
@@ -73,7 +73,7 @@ function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
 }
 
 const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (asked: Asked) => string>> = {
-  // Strangers are told apart by where they are, as far as the edge knows.
+  // Callers who are not authenticated are told apart by their address, as far as the edge knows it.
   principal: ({ caller, facts }) => facts?.principal ?? caller.origin ?? caller.principal,
   tenant: ({ facts }) => facts?.tenant ?? '',
   client: ({ facts }) => facts?.client ?? '',

@@ -1,7 +1,7 @@
-/** How many calls of each key run, here and at other session workers, as far as they have told. */
+/** Counts the running calls of each key, here and at other session workers, as far as these have reported them. */
 import type { WorkerId } from '@omnibus/protocol';
 
-/** A worker that has said nothing of what runs there for so long is not counted any more: who has some says so more often (`sayAgainMs`). */
+/** Time without a report after which the calls of a worker no longer count: a worker with running calls reports more often (`sayAgainMs`). */
 const forgottenMs = 6_000;
 export const sayAgainMs = 2_000;
 
@@ -25,7 +25,7 @@ export class Running {
     return this.#here.size;
   }
 
-  /** @returns false when as many run as may. */
+  /** Counts a call that begins. @returns false when the limit is reached. */
   take(key: string, most: number): boolean {
     const here = this.#here.get(key) ?? 0;
     if (here + this.#elsewhere(key) >= most) return false;
@@ -43,10 +43,10 @@ export class Running {
 
   /**
    * @param counts how many run there, of each key that has changed.
-   * @param isAll nothing else runs there: what was said of a key that has ended may have been lost.
+   * @param isAll whether the counts are complete, so that keys that are not named have none: the report of their end may have been lost.
    */
   hear(worker: WorkerId, counts: readonly (readonly [key: string, count: number])[], isAll = false): void {
-    // News of rates alone says nothing of what runs.
+    // A message about rates alone says nothing about running calls.
     if (counts.length === 0 && !isAll) return;
     const other = this.#others.get(worker) ?? { counts: new Map<string, number>(), heardAt: 0 };
     if (isAll) other.counts.clear();

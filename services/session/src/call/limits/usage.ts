@@ -1,6 +1,6 @@
 /**
- * What callers used: counted where their calls are carried, written to a bucket every so often, for a day each. Callers are in no metric; here they are,
- * for whoever may ask at the admin port.
+ * Counts what callers use, at the worker that forwards their calls, and writes the counts of each day to a bucket at intervals. Metrics do not name callers; these counts do,
+ * for those who may read them at the admin port.
  */
 import type { KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -8,12 +8,12 @@ import type { Caller, Facts, ServerName, UsageRecord, UsageRow, WorkerId } from 
 import type { Logger } from '@omnibus/telemetry';
 
 const writeMs = 5_000;
-/** Rows of one day at one worker, of about 200 bytes; what is used beyond is counted for nobody in particular. */
+/** Bound on the rows of one day at one worker, of about 200 bytes each; use beyond it is counted under `others`. */
 const maxRows = 20_000;
 
 type Counted = { -readonly [name in keyof UsageRow]: UsageRow[name] };
 
-/** Who has used what. */
+/** One use: by whom, and of what. */
 export interface Used {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
@@ -32,7 +32,7 @@ export interface UsageOptions {
 
 export class Usage {
   readonly #options: Required<UsageOptions>;
-  /** By what is used, by principal. */
+  /** Counts by principal, then by what was used. */
   #rows = new Map<string, Map<string, Counted>>();
   #count = 0;
   #day: string;
