@@ -1,4 +1,4 @@
-/** What a server says in a call, without what rules take out of it (`redact` under `access`). Where no rule does, nothing of it is looked at. */
+/** Redacts what a server says in a call by the rules (`redact` under `access`). Without such a rule, nothing is searched. */
 import type { Redaction } from '@omnibus/policy';
 import type { ExchangeOutcome, ProgressEvent } from '@omnibus/protocol';
 
@@ -12,14 +12,14 @@ export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction |
       return { kind: 'error', error: { code, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
     }
     case 'fault': {
-      // What a server answered may stand in it.
+      // The message of a fault may repeat what the server answered.
       const { message, data } = outcome.fault;
       return { kind: 'fault', fault: { ...outcome.fault, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
     }
   }
 }
 
-/** Of whatever else it says. */
+/** Redacts any other message of the server. */
 export function redactedWords<Said>(said: Said, redaction: Redaction | undefined): Said {
   return redaction === undefined ? said : redaction.said(said);
 }

@@ -1,11 +1,11 @@
 /**
- * Calls that rules have approved first (`ask` under `access`): each is shown to its caller in a form, or kept for approvers on a board that session
+ * Calls that need an approval first (`ask` under `access`): each is shown to its caller in a form, or put for approvers on a board that session
  * workers share, and goes on when it is approved.
  *
  * Invariants
- *  V1  A call ends its wait once: approved, refused, expired, withdrawn, or since nobody could be asked.
+ *  V1  The wait of a call ends once: approved, refused, expired, withdrawn, or because nobody could be asked.
  *  V2  An approval is for the call that waits for it, with its arguments, caller and time, and is used by that call alone.
- *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among those that wait.
+ *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among the waiting calls.
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { AskTerms } from '@omnibus/policy';
@@ -16,13 +16,13 @@ import type { Questioner } from '../client-port.ts';
 import type { Board } from './board.ts';
 import { formOf, shown, verdictOf } from './form.ts';
 
-/** What is put on record of one wait. */
+/** What the audit records of one wait. */
 export interface ApprovalNote {
   readonly outcome: Exclude<ApprovalOutcome, 'limit'>;
   readonly id: string;
   readonly digest: string;
   readonly by: 'caller' | 'approvers';
-  /** Who decided, of approvers. */
+  /** The approver who decided. */
   readonly decidedBy?: string | undefined;
 }
 
@@ -35,12 +35,12 @@ export interface AskedApproval {
   readonly rule: string;
   readonly because: string | undefined;
   readonly terms: AskTerms;
-  /** Shows the caller a form; undefined where his client has none. */
+  /** Shows the caller a form; undefined when his client cannot show one. */
   readonly show: ((asker: Questioner, params: JsonObject) => void) | undefined;
-  /** Takes the form back. */
+  /** Withdraws the form. */
   readonly takeBack: (asker: Questioner, reason: string) => void;
   readonly note: (note: ApprovalNote) => void;
-  /** @param refusal undefined where it is approved. */
+  /** @param refusal undefined when the call was approved. */
   readonly settled: (refusal: GatewayFault | undefined) => void;
 }
 
@@ -68,7 +68,7 @@ export class Approvals {
     return this.#size;
   }
 
-  /** @returns the wait, or why nobody is asked. */
+  /** Begins a wait. @returns the wait, or the reason why nobody is asked. */
   ask(asked: AskedApproval): Waiting | GatewayFault {
     const { metrics, limits: { maxWaitingApprovals, maxWaitingApprovalsPerCaller } } = this.#options;
     const { terms: { by }, rule } = asked;
@@ -89,7 +89,7 @@ export class Approvals {
   }
 }
 
-/** Who need not be known is told apart by his address. */
+/** Callers who are not authenticated are told apart by their address. */
 function shareOf({ principal, origin, address }: Caller): string {
   return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
 }
@@ -99,7 +99,7 @@ export class Waiting implements Questioner {
   readonly #options: ApprovalsOptions;
   readonly #asked: AskedApproval;
   readonly #left: () => void;
-  /** Of no exchange: nothing else is asked under it. */
+  /** The id under which the form is asked; no exchange with a server has it. */
   readonly id = randomBytes(idBytes).toString('hex') as ExchangeId;
   readonly #digest: string;
   readonly #until: number;
@@ -115,7 +115,7 @@ export class Waiting implements Questioner {
     this.#digest = hash('sha256', canonical([server, tool, args ?? {}, principal, rule, this.#until]), 'base64url'); // V2
   }
 
-  /** Asks. It may be answered before this returns. */
+  /** Asks the caller or the approvers. The answer may come before this returns. */
   begin(): void {
     const { server, tool, args, rule, because, terms: { by, expiresMs }, show } = this.#asked;
     if (by === 'caller' && show === undefined) {
@@ -133,7 +133,7 @@ export class Waiting implements Questioner {
     try {
       await board.post(this.#record(), (record) => this.#decided(record));
     } catch {
-      this.#end('impossible', 'approvers cannot be told now'); // The board has said why.
+      this.#end('impossible', 'approvers cannot be told now'); // The board has logged the reason.
     }
   }
 
@@ -148,29 +148,29 @@ export class Waiting implements Questioner {
     };
   }
 
-  /** Approvers have decided; what they were shown is what waits here. */
+  /** Called when an approver has decided. The digest proves that he was shown the call that waits here. */
   #decided({ state, by, reason, digest }: ApprovalRecord): void {
     if (digest !== this.#digest || Date.now() >= this.#until) return;
     if (state === 'approved') this.#end('approved', '', by);
     else if (state === 'refused') this.#end('refused', reason === undefined ? 'refused by an approver' : `refused by an approver: ${reason}`, by);
   }
 
-  /** The caller has answered the form. */
+  /** Called when the caller has answered the form. */
   answerInput(_input: number, answer: InputAnswer): void {
     const verdict = verdictOf(answer);
     this.#end(verdict, verdict === 'refused' ? 'refused by the user' : 'the client could not show the form');
   }
 
   passInputProgress(): void {
-    // It has its time, however busy the client is.
+    // Progress of the client does not extend the wait, which has its own time limit.
   }
 
-  /** The call does not wait any more. */
+  /** Called when the call no longer waits, for example since its client cancelled it. */
   withdraw(reason: string): void {
     this.#end('withdrawn', reason);
   }
 
-  /** What was approved is used, or not what would be done now. */
+  /** Records whether the approval was used, or void since the rules have changed. */
   used(outcome: 'used' | 'void'): void {
     this.#tell(outcome);
   }

@@ -1,4 +1,4 @@
-/** A call that a rule has approved first, between its plan and its server: it waits among the open requests of its client, and is planned again when it is approved. */
+/** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
 import { canonical, fault, type GatewayFault } from '@omnibus/protocol';
 import type { CallHost } from '../call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
@@ -7,7 +7,7 @@ import type { PublicWords } from '../public-words.ts';
 import type { Destination, Plan } from '../route.ts';
 import { takesForms } from './form.ts';
 
-/** A plan that has one destination, of which a rule says that it has to be approved. */
+/** A plan with one destination, for which a rule demands an approval. */
 type Asking = Extract<Plan, Destination>;
 
 interface AskFirstOptions<Stream extends CallStream> {
@@ -15,14 +15,14 @@ interface AskFirstOptions<Stream extends CallStream> {
   readonly port: ClientPort<Stream>;
   readonly open: OpenRequests;
   readonly words: PublicWords<Stream>;
-  /** Looks whether anything is on its way. */
+  /** Called when a wait has ended, since the client may have no open requests left. */
   readonly idle: () => void;
-  /** What would be done with the call now. */
+  /** Plans the call by the rules and lists as they are now. */
   readonly planOf: (call: ForwardedCall<Stream>) => Plan;
   readonly goOn: (call: ForwardedCall<Stream>, plan: Plan) => void;
 }
 
-/** Of a form of the gateway there is one at a time. */
+/** Key of the gateway's own question to the client, of which a call has one at a time. */
 const input = 0;
 
 export class AskFirst<Stream extends CallStream> {
@@ -48,7 +48,7 @@ export class AskFirst<Stream extends CallStream> {
     }
     const beganAt = performance.now();
     const { server, tool = '', params } = plan;
-    // A client that is asked has as long as for what servers ask.
+    // A client has as much time as for questions of servers.
     const terms = given.by === 'caller' ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, tool).humanMs) } : given;
     const waiting = approvals.ask({
       caller: port.asking, facts: port.facts, server, tool, args: params['arguments'], rule, because: permission?.because, terms,
@@ -80,7 +80,7 @@ export class AskFirst<Stream extends CallStream> {
     waiting.begin();
   }
 
-  /** By the rules and rights as they are now: an approval permits what it was given for, and nothing that is not permitted any more. */
+  /** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
   #goOn(call: ForwardedCall<Stream>, approved: Asking, used: (outcome: 'used' | 'void') => void): void {
     const { planOf, goOn, words } = this.#options;
     const plan = planOf(call);
@@ -100,12 +100,12 @@ function isSame(plan: Plan, { kind, server, params, tool }: Asking): boolean {
   return plan.kind === kind && plan.server === server && plan.tool === tool && canonical(plan.params) === canonical(params);
 }
 
-/** Whether somebody else would have to be asked now. */
+/** Whether the rules now demand another approval than the one that was given. */
 function asksOtherwise(now: Pick<ForwardedCall<CallStream>, 'permission'>, then: Pick<ForwardedCall<CallStream>, 'permission'>): boolean {
   return now.permission?.effect === 'ask' && canonical([now.permission.rule, now.permission.terms]) !== canonical([then.permission?.rule, then.permission?.terms]);
 }
 
-/** The time in which somebody was asked is not the call's. */
+/** Moves the start of the client's own time limit by the time of waiting for the approval, which does not count. */
 function ownAfter({ own }: Pick<ForwardedCall<CallStream>, 'own'>, beganAt: number): Pick<ForwardedCall<CallStream>, 'own'> {
   return { own: own === undefined ? undefined : { ...own, beganAt: own.beganAt + performance.now() - beganAt } };
 }

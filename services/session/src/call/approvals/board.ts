@@ -7,11 +7,11 @@ import type { Webhook } from './webhook.ts';
 export interface BoardOptions {
   readonly bus: Bus;
   readonly log: Logger;
-  /** Undefined where nobody is told. */
+  /** Undefined when no webhook is configured. */
   readonly webhook: Webhook | undefined;
 }
 
-/** What becomes of a wait, as the board says it. */
+/** How a wait ended. */
 type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
 
 export class Board {
@@ -26,14 +26,14 @@ export class Board {
 
   /**
    * Puts a call there.
-   * @param decided hears what approvers have decided.
-   * @throws {Error} where it cannot be put there, which is in the log.
+   * @param decided called when approvers have decided.
+   * @throws {Error} when it cannot be stored; the log says why.
    */
   async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<void> {
     this.#waiting.set(record.id, { record, decided });
     try {
       const board = await this.#open();
-      // It may have been withdrawn while the board was opened.
+      // The call may have been withdrawn while the board was opened.
       if (!this.#waiting.has(record.id)) return;
       await board.post(record);
     } catch (error) {
@@ -45,7 +45,7 @@ export class Board {
     else this.#close(record, 'withdrawn');
   }
 
-  /** It waits no more. */
+  /** Called when the call no longer waits. */
   ended(id: string, outcome: Ended): void {
     const held = this.#waiting.get(id);
     if (held === undefined || !this.#waiting.delete(id)) return;

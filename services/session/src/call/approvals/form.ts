@@ -1,18 +1,18 @@
-/** What a caller is shown of a call that he has to approve, and what his answer means (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
+/** The form in which a caller approves a call, and the meaning of his answer (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
 import { drawn } from '@omnibus/catalog';
 import { isObject, type InputAnswer, type JsonObject } from '@omnibus/protocol';
 
-/** Characters of arguments that a person is shown: more than that nobody reads, and the digest stands for all of it. */
+/** Bound on the characters of arguments that a person is shown; the digest covers all of them. */
 const maxShown = 4_000;
 
-/** Arguments as they are shown. */
+/** Arguments as a person is shown them. */
 export interface Shown {
   readonly text: string;
-  /** Characters that are not shown. */
+  /** The number of characters that are not shown. */
   readonly hidden: number;
 }
 
-/** @param args as the server is to have them. */
+/** @param args as the server would get them. */
 export function shown(args: unknown): Shown {
   const text = drawn(JSON.stringify(args ?? {}));
   return text.length <= maxShown ? { text, hidden: 0 } : { text: text.slice(0, maxShown), hidden: text.length - maxShown };
@@ -26,7 +26,7 @@ export interface FormFor extends Shown {
   readonly digest: string;
 }
 
-/** Parameters of `elicitation/create`. To accept a form is not enough, since there are clients that accept them all: the box has to be ticked. */
+/** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box has to be ticked. */
 export function formOf({ server, tool, rule, because, digest, text, hidden }: FormFor): JsonObject {
   const why = `rule "${rule}"${because === undefined ? '' : `: ${because}`}`;
   const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
@@ -37,7 +37,7 @@ export function formOf({ server, tool, rule, because, digest, text, hidden }: Fo
   };
 }
 
-/** Whether a client that declared this can be shown a form; one that says nothing of modes can. */
+/** Whether a client with these capabilities can show a form; one that names no modes can. */
 export function takesForms({ elicitation }: JsonObject): boolean {
   return isObject(elicitation) && (!('url' in elicitation) || 'form' in elicitation);
 }

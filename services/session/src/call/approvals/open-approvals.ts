@@ -1,4 +1,4 @@
-/** What one worker has calls approved with, put together. Nothing of it is opened before the first call has to be approved. */
+/** Assembles what one worker needs for approvals. Nothing is opened before the first call has to be approved. */
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Logger, Metrics } from '@omnibus/telemetry';

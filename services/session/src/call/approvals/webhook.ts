@@ -1,6 +1,6 @@
 /**
- * Tells an address of calls that wait for approvers, and of what became of them. Each message is signed; it decides nothing: whoever approves does
- * so at the admin port.
+ * Notifies an address of calls that wait for approvers, and of how each wait ended. Each message is signed. The answer decides nothing: approvers decide
+ * at the admin port.
  */
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,7 +17,7 @@ export interface WebhookOptions {
   readonly metrics: Pick<Metrics, 'approvalsUntold'>;
 }
 
-/** Messages on their way; what comes beyond is not told, counted and logged. As many as a worker that is being read has in a moment. */
+/** Bound on messages in flight; further ones are dropped, counted and logged. */
 const maxOnTheirWay = 200;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
@@ -31,7 +31,7 @@ export class Webhook {
     this.#options = options;
   }
 
-  /** Does not wait, and never throws. */
+  /** Sends a message. Returns at once, and never throws. */
   tell(record: ApprovalRecord): void {
     if (this.#onTheirWay >= maxOnTheirWay) {
       this.#giveUp(record, `${maxOnTheirWay} messages are on their way already`);
@@ -43,7 +43,7 @@ export class Webhook {
     });
   }
 
-  /** What is on its way is given up. */
+  /** Gives up the messages in flight. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -60,7 +60,7 @@ export class Webhook {
       } catch (error) {
         problem = `${new URL(url).origin}: ${(error as Error).message}`;
       }
-      // Whoever is told only after its end has nothing to decide.
+      // A notification of a wait that has ended meanwhile is of no use.
       const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1));
       if (attempt < attempts) await pause(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
     }
