@@ -1,38 +1,38 @@
 /**
- * Sign-ins whose user has to show that they are his. Where callers are known by a key alone, nothing tells whose browser opens an address: somebody
- * could send his own to another, who would sign in there and so lend him what is his. What such a sign-in brings is kept aside. The page shows a code
- * to whoever signed in, and it is taken when the caller whose address it was says the code: a link that is sent on is worth nothing without an answer.
+ * Sign-ins that the caller has to confirm with a code. If callers are known by a key alone, nothing tells whose browser opens an address: an attacker
+ * could send his own address to a victim, who would sign in there and so give him access. The tokens of such a sign-in are therefore set aside. The page shows a code
+ * to whoever signed in, and the tokens are used only after the caller who was given the address has entered the code, which the victim would have to tell him.
  */
 import { randomInt, timingSafeEqual } from 'node:crypto';
 import type { Connection, Place, Vault } from '@omnibus/credentials';
 import type { Principal, ServerName } from '@omnibus/protocol';
 
-/** What is kept aside. */
+/** Tokens that are set aside until the code is entered. */
 interface Pending {
   readonly connection: Connection;
   readonly code: string;
-  /** Wrong codes that were said. */
+  /** The number of wrong codes that were entered. */
   readonly tries: number;
   /** Milliseconds since 1970. */
   readonly until: number;
 }
 
-/** Nothing in it is taken for something else when it is read aloud. */
+/** Letters and digits that are not mistaken for one another, nor form words. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ23456789';
 const codeLength = 8;
-/** Of 28 to the 8th codes, as many are tried. */
+/** Bound on attempts, of 28 to the 8th possible codes. */
 const maxTries = 5;
 const lifeMs = 10 * 60_000;
 
 export class Confirmations {
   readonly #passing: Vault;
 
-  /** @param passing where it is kept. */
+  /** @param passing the vault in which they are kept meanwhile. */
   constructor(passing: Vault) {
     this.#passing = passing;
   }
 
-  /** Keeps a connection aside, in the place of one that was there. @returns the code. */
+  /** Sets a connection aside, replacing an earlier one of the same caller. @returns the code. */
   async begin(server: ServerName, principal: Principal, connection: Connection): Promise<string> {
     const code = Array.from({ length: codeLength }, () => letters[randomInt(letters.length)]).join('');
     await this.#passing.put(placeOf(server, principal), connection.issuer, { connection, code, tries: 0, until: Date.now() + lifeMs } satisfies Pending);
@@ -45,7 +45,7 @@ export class Confirmations {
     return kept !== undefined && Date.now() < kept.value.until;
   }
 
-  /** @returns what was kept aside, once; `wrong` where the code is another, `gone` where nothing waits for one (any more). */
+  /** Takes the connection, once. @returns it; `wrong` for another code, `gone` when none waits (any more). */
   async take(server: ServerName, principal: Principal, said: string): Promise<Connection | 'wrong' | 'gone'> {
     const place = placeOf(server, principal);
     const kept = await this.#passing.get<Pending>(place);
@@ -56,7 +56,7 @@ export class Confirmations {
       await this.#passing.remove(place);
       return 'gone';
     }
-    // Who counts at the same time is told that his was wrong too, and has not been counted: then another has.
+    // If another wrong code was counted at the same time, the update fails; it is tried again, with a code that is surely wrong, so that this attempt counts too.
     if (await this.#passing.update(place, value.connection.issuer, { ...value, tries: value.tries + 1 } satisfies Pending, revision) === undefined) return this.take(server, principal, '');
     return 'wrong';
   }
@@ -66,7 +66,7 @@ function placeOf(server: ServerName, principal: Principal): Place {
   return { purpose: 'pending', server, principal };
 }
 
-/** However it is written. */
+/** Compares codes, whatever their case and separators. */
 function isSame(code: string, said: string): boolean {
   const plain = Buffer.from(said.toUpperCase().replaceAll(/[^A-Z0-9]/g, '').padEnd(codeLength).slice(0, codeLength + 1));
   return plain.length === codeLength && timingSafeEqual(Buffer.from(code), plain);

@@ -1,4 +1,4 @@
-/** What users have connected to servers, as they and operators see it, and how it is ended. */
+/** Lists users' sign-ins at servers, for them and for operators, and ends them. */
 import { revokeAtIssuer, type Connection, type Vault } from '@omnibus/credentials';
 import type { ConnectCommand, ConnectionRow, ConnectReply, Principal, ServerName } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -8,11 +8,11 @@ export interface ConnectionsOptions {
   readonly log: Logger;
   readonly vault: Vault;
   readonly users: (server: ServerName) => UserCredentials | undefined;
-  /** Something else is kept for a user of a server: resolves when his connections know. */
+  /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
-/** Of many, as many are listed: they travel in one message. */
+/** Bound on listed sign-ins, which are sent in one message. */
 const maxListed = 1_000;
 
 export class Connections {
@@ -39,7 +39,7 @@ export class Connections {
     return { kind: 'connections', connections, total: places.length };
   }
 
-  /** What is kept here goes first: whatever the issuer says, nobody is called with it any more. */
+  /** Ends a sign-in. The stored tokens are removed first, so that no call uses them, whatever the issuer answers. */
   async revoke({ server, principal }: Pick<Extract<ConnectCommand, { kind: 'revoke' }>, 'server' | 'principal'>): Promise<ConnectReply> {
     const { vault, users, changed, log } = this.#options;
     const place = { purpose: 'connection', server, principal } as const;
@@ -47,7 +47,7 @@ export class Connections {
     if (kept === undefined) return { kind: 'gone' };
     await changed(server, principal);
     const signIn = users(server)?.signIn;
-    // The issuer of a server that is not there any more is not asked: nothing says how it may be reached.
+    // The issuer of a server that was removed is not asked: its configuration, which says how the issuer may be reached, is gone.
     const isRevoked = signIn === undefined ? undefined : await revokeAtIssuer(signIn.fetch, kept);
     log.info({ server, principal, issuer: kept.issuer, isRevoked }, 'what a user has connected is ended');
     return { kind: 'revoked', ...(isRevoked === undefined ? {} : { isRevoked }) };

@@ -1,4 +1,4 @@
-/** The credentials that the connections to a server show, as its configuration says: the same for everybody, or those of each user. */
+/** The credentials that connections to a server send, as its configuration says: the same for everybody, or those of each user. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
@@ -20,11 +20,11 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
-  /** Everybody who can reach the gateway is the one user of its machine. */
+  /** Whether everybody who can reach the gateway is the one user of its machine. */
   readonly isForOne: boolean;
 }
 
-/** Users of whom a process remembers what they are given; the one that was asked for longest ago goes. More than have connections at a time (`maxConnections`). */
+/** Bound on users whose tokens a process keeps in memory, more than can have connections at a time (`maxConnections`); the one used longest ago is dropped first. */
 const maxUsers = 10_000;
 
 type OAuth = Extract<NonNullable<ServerConfig['credentials']>, { kind: 'oauth' }>;
@@ -53,7 +53,7 @@ export class UserCredentials {
   readonly #vault: Vault;
   readonly #asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
   readonly #users = new Map<Principal, UserTokens>();
-  /** What is shown for nobody in particular: what the one user has, or nothing. */
+  /** The credentials of shared connections: those of the machine's one user, or none. */
   readonly base: UserTokens | Nobody;
 
   constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts }: OAuth, url: string, vault: Vault) {
@@ -64,7 +64,7 @@ export class UserCredentials {
     this.base = options.isForOne ? this.of(anonymous) : new Nobody();
   }
 
-  /** Each has connections and lists of his own. */
+  /** Whether each user has his own connections and lists. */
   get areSeveral(): boolean {
     return !this.#options.isForOne;
   }
@@ -92,7 +92,7 @@ export class UserCredentials {
     return made;
   }
 
-  /** Something else is kept for a user (`UserTokens.changed`). */
+  /** Called when the stored credentials of a user have changed (`UserTokens.changed`). */
   async changed(principal: Principal): Promise<'new' | 'gone' | 'same'> {
     return await this.#users.get(principal)?.changed() ?? 'same';
   }

@@ -1,7 +1,7 @@
 /**
- * Users who sign in for servers. Somebody whose call a server refuses is given an address with a ticket: good for ten minutes, once, and for him
- * alone, which the edge sees to. With it he is sent to the issuer, and what he brings back is kept for him in the vault: at once where his browser has
- * shown whose it is, else when he has said the code that it was shown (`confirmations.ts`).
+ * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works once, for ten minutes, and for him
+ * alone, which the edge checks. There his browser is sent to the issuer, and the tokens are stored for him in the vault: at once if the browser has
+ * proven whose it is, else after he has entered the code that the page showed (`confirmations.ts`).
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
@@ -23,7 +23,7 @@ export interface SignInsOptions {
   readonly base: () => string;
   /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
-  /** Something else is kept for a user of a server: resolves when his connections know. */
+  /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface SignInsOptions {
 interface Question {
   readonly kind: 'question';
   readonly params: JsonObject;
-  /** Never rejects. @returns undefined where the call can be made now. */
+  /** Never rejects. @returns undefined when the call can be made now. */
   readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
 }
 
@@ -56,7 +56,7 @@ interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session
 }
 
 const lifeMs = 10 * 60_000;
-/** For this time a caller who is refused again is given the same address. */
+/** Time within which a caller who is refused again is given the same address. */
 const reuseMs = 5 * 60_000;
 const maxReused = 10_000;
 const secret = (): string => randomBytes(16).toString('base64url');
@@ -66,7 +66,7 @@ export class SignIns {
   readonly #options: SignInsOptions;
   readonly #confirmations: Confirmations;
   readonly #connections: Connections;
-  /** Addresses that were given, by whom they are for. */
+  /** The addresses that were given out, by caller. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
 
   constructor(options: SignInsOptions) {
@@ -75,7 +75,7 @@ export class SignIns {
     this.#connections = new Connections(options);
   }
 
-  /** What a call is answered that its server has refused: as a server would ask for it that has pages of its own (2025-11-25 client/elicitation, URL mode). */
+  /** The answer to a call that its server has refused: a URL elicitation, as a server with sign-in pages of its own would send (2025-11-25 client/elicitation, URL mode). */
   async ask(server: ServerName, wanted: Challenge, { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<SignInAnswer> {
     if (await this.#confirmations.isWaited(server, context.principal)) return this.#askForCode(server, method, params, context);
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
@@ -89,7 +89,7 @@ export class SignIns {
     return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text }], isError: true } } : { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) };
   }
 
-  /** Somebody has signed in at the address that this caller was given. */
+  /** Asks a caller for the code, after somebody has signed in at the address that the caller was given. */
   #askForCode(server: ServerName, method: ExchangeMethod, { name, arguments: given }: JsonObject, { principal, capabilities: { elicitation } }: ExchangeContext): SignInAnswer | Promise<SignInAnswer> {
     const said = name === signInName && isObject(given) ? given['code'] : undefined;
     if (typeof said === 'string') return this.#confirm(server, principal, said).then((problem) => (problem === undefined ? inWords(`You are signed in to "${server}" now: its tools can be used.`, false) : inWords(problem, true)));
@@ -114,7 +114,7 @@ export class SignIns {
     };
   }
 
-  /** @returns what is wrong, in words. */
+  /** Checks the code. @returns what is wrong with it, for the caller. */
   async #confirm(server: ServerName, principal: Principal, said: string): Promise<string | undefined> {
     const taken = await this.#confirmations.take(server, principal, said);
     if (taken === 'wrong') return 'This is not the code that the page showed. Try again.';
