@@ -29,20 +29,20 @@ export interface OwnerOffersOptions {
   readonly met: (introduction: ServerIntroduction) => void;
 }
 
-/** Users whose lists are known at a time; of others they are read again when they come. All stand in one record, at about a hundred bytes each. */
+/** Bound on users whose lists are known; those of others are read again when they come. All are in one record, at about a hundred bytes each. */
 const maxOwners = 2_000;
-/** Readings at a time: a server that hangs for one user keeps few others waiting. */
+/** Bound on readings at a time: a server that hangs for one user keeps few others waiting. */
 const maxReadings = 8;
-/** Users that wait to be read; who is not among them asks again. */
+/** Bound on users whose lists wait to be read; further users are queued when they come again. */
 const maxQueued = 1_000;
-/** Changes that come together are written together. */
+/** Time within which changes are collected, to be written together. */
 const settleMs = 20;
 
 interface Content {
   readonly key: string;
   readonly lists: Partial<CatalogLists>;
   readonly length: number;
-  /** What stands for a user who has to sign in is among it. */
+  /** Whether the user has yet to sign in, so that he is offered the tool `connect`. */
   readonly wantsSignIn: boolean;
 }
 
@@ -53,10 +53,10 @@ interface Known {
 }
 
 export class OwnerOffers {
-  /** What differs is told by what everybody is offered, when the record is made. */
+  /** Always empty: `of` computes the offers of users, as differences to the lists for everybody. */
   readonly all: readonly CallerOffer[] = [];
   readonly #options: OwnerOffersOptions;
-  /** By `ownerKey`, the one wanted last at the end. */
+  /** By `ownerKey`; the user who came last is at the end. */
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, OfferCaller>();
   readonly #reading = new Set<string>();
@@ -71,12 +71,12 @@ export class OwnerOffers {
     this.#rereadLater();
   }
 
-  /** Users who have to sign in before the server shows them what it has, of those who came. */
+  /** The number of users who came and have yet to sign in before the server shows them its lists. */
   get waiting(): number {
     return new Set([...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal)).size;
   }
 
-  /** @param lists what everybody is offered, by which the rest is told. @param hasSignIn the tool that says where one signs in is put beside them. */
+  /** @param lists the lists for everybody, to which those of users are differences. @param hasSignIn whether they get the tool `connect`, which is left out for users who have signed in. */
   of(lists: CatalogLists, hasSignIn: boolean): Pick<CatalogRecord, 'owners' | 'offers'> {
     const owners = Object.fromEntries([...this.#known].map(([key, { content }]) => [key, content.key]));
     const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
@@ -87,7 +87,7 @@ export class OwnerOffers {
     return { owners, offers };
   }
 
-  /** Somebody has come of whom nobody knows what he is offered. @returns whether the server is asked for it. */
+  /** A user has come whose lists are unknown. @returns whether they will be read. */
   want(caller: OfferCaller): boolean {
     const key = keyOf(caller);
     const known = this.#known.get(key);
@@ -100,19 +100,19 @@ export class OwnerOffers {
     return isAsked;
   }
 
-  /** A connection is made in somebody's name. */
+  /** A connection is made in a user's name. */
   join(connection: UpstreamConnection, { principal }: Pick<NewConnection, 'principal'>): void {
     this.#principals.set(connection, principal);
   }
 
-  /** Such a connection is there. */
+  /** Such a connection is open. */
   opened(connection: UpstreamConnection, introduction: ServerIntroduction): void {
     this.#met.set(connection, introduction);
     this.#options.met(introduction);
     this.heard(connection);
   }
 
-  /** The server said over such a connection that a list changed, or may have. @returns false for one that is nobody's. */
+  /** The server has announced over such a connection that a list changed, or may have. @returns false for a connection that is no user's. */
   heard(connection: UpstreamConnection): boolean {
     const principal = this.#principals.get(connection);
     if (principal !== undefined) this.changed(principal);
@@ -143,11 +143,11 @@ export class OwnerOffers {
   }
 
   begin(): void {
-    // What was known under another configuration may have been in another's name.
+    // Lists that were known under another configuration may have been read in another user's name.
   }
 
   baseRead(): void {
-    // What everybody is offered has no part in what a user is.
+    // The lists for everybody do not affect those of users.
   }
 
   stop(): void {
@@ -157,7 +157,7 @@ export class OwnerOffers {
     this.#queue.clear();
   }
 
-  /** Of users who are connected, what is not announced is looked for. */
+  /** Reads the lists of connected users again now and then, for changes that the server does not announce. */
   #rereadLater(): void {
     const { wheel, rereadMs, connections } = this.#options;
     if (rereadMs === 0) return;
@@ -207,7 +207,7 @@ export class OwnerOffers {
     }
   }
 
-  /** @returns undefined where the server cannot be asked in that user's name. */
+  /** @returns undefined when the server cannot be asked in that user's name. */
   async #listsOver(connection: UpstreamConnection, capabilities: JsonObject): Promise<Partial<CatalogLists> | undefined> {
     const { limits, log } = this.#options;
     const lists: Partial<Record<ListKind, unknown>> = {};
@@ -217,7 +217,7 @@ export class OwnerOffers {
       if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
       else if (this.#has(connection, kind) && connection.isReady) log.warn({ problem: broken }, 'a list of the server could not be read for a user');
     };
-    // It is held until the connection is open, and fails with it.
+    // The request waits until the connection is open, and fails if it does not open.
     await read('tools');
     if (!connection.isReady) return undefined;
     await Promise.all(listKinds.filter((kind) => kind !== 'tools' && this.#has(connection, kind)).map(read));
@@ -242,7 +242,7 @@ export class OwnerOffers {
     if (before?.content.key !== digest) this.#tell();
   }
 
-  /** Characters of all that differs. */
+  /** Characters of all users' lists together; lists that several users share count once. */
   #length(): number {
     return [...new Set([...this.#known.values()].map(({ content }) => content))].reduce((sum, { length }) => sum + length, 0);
   }
