@@ -1,4 +1,5 @@
 /** What a server wrote to stderr, and what became of its connection, in one order, from the command line. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Line } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, runCommand } from '../outcome.ts';
@@ -25,9 +26,7 @@ export function showLogs(server: string, options: LogsOptions): Promise<void> {
     sayMissing(first.missing);
     let seen = new Set(first.lines.map(keyOf));
     while (options.follow === true) {
-      await new Promise<void>((resolve) => {
-        setTimeout(resolve, lookMs);
-      });
+      await delay(lookMs);
       const { lines } = await ask();
       for (const line of lines) if (!seen.has(keyOf(line))) print(line);
       seen = new Set(lines.map(keyOf));

@@ -1,4 +1,5 @@
 /** Signs in for a server behind a gateway: opens the page where that is done, waits, and says the code of the page where one is asked for. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, printable, signInName, type JsonObject } from '@omnibus/protocol';
 import type { Opened } from '../client/open.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
@@ -51,9 +52,7 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
     }
     if (questions.declined.length > 0) return;
     // What the server has is read anew when it is known who asks.
-    await Promise.race([listed.promise, aborted(signal), new Promise<void>((resolve) => {
-      setTimeout(resolve, asked === undefined ? listMs : 1_000).unref();
-    })]);
+    await Promise.race([listed.promise, aborted(signal), delay(asked === undefined ? listMs : 1_000, undefined, { ref: false })]);
   } finally {
     end();
     endLists();

@@ -1,0 +1,85 @@
+/** Mistakes that only show where several options are looked at together. */
+import type { z } from 'zod';
+import type { Options } from './schema.ts';
+import { usersProblem } from './users.ts';
+
+/** Reports what single options cannot tell: options that need or exclude each other. */
+export function checkAcross(config: Options, context: z.RefinementCtx): void {
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.issuers.length > 0 && config.publicUrl === undefined) {
+    context.addIssue({ code: 'custom', message: 'tokens of issuers need `publicUrl`, the address that they are for', path: ['auth', 'issuers'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
+    const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.kubernetes !== undefined && config.publicUrl === undefined && config.auth.audience.length === 0) {
+    context.addIssue({ code: 'custom', message: 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`', path: ['auth', 'kubernetes'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.clientCertificates !== undefined && config.tls === undefined) {
+    context.addIssue({ code: 'custom', message: 'certificates of clients need `tls`, over which they are shown', path: ['auth', 'clientCertificates'] });
+  }
+  for (const [serverName, settings] of Object.entries(config.mcpServers)) {
+    const problem = (message: string, ...path: (string | number)[]): void => {
+      context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
+    };
+    if (settings.command !== undefined && /^[\w.-]+\s+\S/.test(settings.command)) {
+      const [program, ...args] = settings.command.trim().split(/\s+/);
+      problem(`expected a program alone: write command: ${program as string} and args: ${JSON.stringify([...args, ...settings.args])}`, 'command');
+    }
+    for (const [option, text] of [['command', settings.command], ['cwd', settings.cwd], ...settings.args.map((arg, index) => [index, arg] as const)] as const) {
+      if (text === undefined || !/^[A-Za-z]:[^/]*[\b\t\n\v\f\r]/.test(text)) continue;
+      problem('this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /', ...(typeof option === 'number' ? ['args', option] : [option]));
+    }
+    if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
+    if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
+    if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
+    const isWebSocket = settings.url !== undefined && /^wss?:/.test(settings.url);
+    if (settings.type !== undefined && settings.url !== undefined && isWebSocket !== (settings.type === 'websocket' || settings.type === 'ws')) problem(`type "${settings.type}" does not go with this "url"`, 'type');
+    if (isWebSocket && settings.command !== undefined) problem('a program that serves a WebSocket cannot be started; start it yourself and leave out "command"', 'command');
+    if (settings.type === 'sse' && settings.command !== undefined) problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
+    if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
+    const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
+    if (mistake !== undefined) problem(mistake, 'credentials');
+  }
+  for (const [profileName, settings] of Object.entries(config.profiles)) {
+    const problem = (message: string, ...path: (string | number)[]): void => {
+      context.addIssue({ code: 'custom', message, path: ['profiles', profileName, ...path] });
+    };
+    if (Object.hasOwn(config.mcpServers, profileName)) problem(`a server has this name already, and /mcp/${profileName} can be only one of them`);
+    settings.servers?.forEach((serverName, index) => {
+      if (!Object.hasOwn(config.mcpServers, serverName)) problem(`there is no server "${serverName}" under mcpServers`, 'servers', index);
+    });
+    for (const option of ['rename', 'pin'] as const) {
+      for (const key of Object.keys(settings[option])) {
+        const serverName = key.split('/', 1)[0] as string;
+        if (!key.includes('/') || !Object.hasOwn(config.mcpServers, serverName)) problem('expected `server/tool` with a server of mcpServers', option, key);
+      }
+    }
+    const renamedTo = new Map<string, string>();
+    for (const [key, to] of Object.entries(settings.rename)) {
+      const other = renamedTo.get(to);
+      renamedTo.set(to, other ?? key);
+      if (other !== undefined) problem(`${other} has this new name already, and two tools of one name cannot be told apart`, 'rename', key);
+      else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to)) problem('expected 1 to 128 characters of letters, digits, "_", "-" and "."', 'rename', key);
+    }
+  }
+}
+
+/** Why the authorization server cannot run at this address: passwords and tokens that go in the clear can be read on the way. */
+function serverAddressProblem(publicUrl: string | undefined, issuers: readonly string[]): string | undefined {
+  if (publicUrl === undefined) return 'an authorization server needs `publicUrl`, the address that its users and clients know';
+  if (!publicUrl.startsWith('https:') && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl)) return 'an authorization server needs a `publicUrl` of https://, unless it is of this machine';
+  return issuers.includes(publicUrl) ? '`publicUrl` is this server itself, and not another issuer' : undefined;
+}
+
+/** What is wrong with `credentials` of a server; a token that goes in the clear can be read on the way. */
+function credentialsProblem({ url, credentials, headers }: Options['mcpServers'][string]): string | undefined {
+  if (credentials === undefined) return undefined;
+  if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';
+  if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
+  if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`credentials` does not go with a header `Authorization` in `headers`, which says already in whose name the server is called';
+  const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
+  const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
+  if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+  return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
+}
